@@ -1,0 +1,39 @@
+# Every target sets up what it needs; when nothing changed, set-up costs nothing.
+PYTHON ?= python3
+PIP = -m pip --disable-pip-version-check -q
+BUILD = hatchling editables
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/installed
+	.venv/bin/python examples/three_sensors.py output/demo
+
+test: .venv/installed .venv-bare/installed
+	.venv/bin/python -m pytest
+
+lint: .venv/installed
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+bench: .venv/installed
+	.venv/bin/python -m bench --save output/bench.json
+
+clean:
+	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# With all extras and the tools of development; the package itself is editable.
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("bimichi needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	.venv/bin/python $(PIP) install -c constraints.txt $(BUILD)
+	.venv/bin/python $(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	touch $@
+
+# The bare package, no extras, as `pip install bimichi` gives it: tests/test_bare_install.py runs in it.
+.venv-bare/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-bare
+	.venv-bare/bin/python $(PIP) install -c constraints.txt $(BUILD)
+	.venv-bare/bin/python $(PIP) install -c constraints.txt --no-build-isolation -e .
+	touch $@

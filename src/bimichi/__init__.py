@@ -1,0 +1,54 @@
+"""Sensor fusion with bi-capacities and the Choquet integral, learned from imprecise labels.
+
+The method is Bi-MIChI [1]_. Public names are imported when first used, so that ``import bimichi`` is quick.
+
+References
+----------
+.. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
+   FUZZ-IEEE 2024.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bimichi.bicapacity import BiCapacity
+    from bimichi.capacity import Capacity
+    from bimichi.errors import BimichiError, InvalidInputError, ModelFileError
+    from bimichi.integral import choquet, linear_form, usage_counts
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BiCapacity",
+    "BimichiError",
+    "Capacity",
+    "InvalidInputError",
+    "ModelFileError",
+    "choquet",
+    "linear_form",
+    "usage_counts",
+]
+
+_HOME = {
+    "BiCapacity": "bicapacity",
+    "BimichiError": "errors",
+    "Capacity": "capacity",
+    "InvalidInputError": "errors",
+    "ModelFileError": "errors",
+    "choquet": "integral",
+    "linear_form": "integral",
+    "usage_counts": "integral",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'bimichi' has no attribute {name!r}")
+    value = getattr(import_module(f"bimichi.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

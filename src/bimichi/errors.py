@@ -1,0 +1,15 @@
+"""What bimichi raises when something it was given cannot be used."""
+
+__all__ = ["BimichiError", "InvalidInputError", "ModelFileError"]
+
+
+class BimichiError(Exception):
+    """Base of every error that bimichi raises on purpose."""
+
+
+class InvalidInputError(BimichiError, ValueError):
+    """An argument that breaks a rule; the message names it, its value, the rule and the remedy."""
+
+
+class ModelFileError(BimichiError, ValueError):
+    """A model file that is missing, damaged, hostile, of another kind or of a newer version."""

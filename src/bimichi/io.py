@@ -1,0 +1,173 @@
+"""Model files: one versioned format, no pickle, written atomically, checked when read.
+
+A model is a JSON header and named float64 arrays. Small arrays stand inside the JSON; larger ones make the
+file a ZIP (``.npz``) of ``header.json`` and one ``.npy`` member an array. See docs/model-format.md.
+"""
+
+import json
+import math
+import os
+import secrets
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+import bimichi
+from bimichi.errors import BimichiError, ModelFileError
+
+__all__ = ["VERSION", "atomic_write", "read_model", "write_model"]
+
+FORMAT = "bimichi-model"
+VERSION = 1
+INLINE_LIMIT = 3**7
+SIZE_LIMIT = 2**28
+"""Bytes a model, or any member of it, may take: a bi-capacity of 14 sources takes 38 million."""
+
+Arrays = dict[str, NDArray[np.float64]]
+
+
+def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model of this `kind`; `header` holds what JSON can."""
+    document = {"format": FORMAT, "version": VERSION, "kind": kind, "bimichi": bimichi.__version__, **header}
+    if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:
+        document["arrays"] = {name: array.tolist() for name, array in arrays.items()}
+        text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
+        atomic_write(path, lambda file: file.write(text.encode()))
+        return
+
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("header.json", json.dumps(document, allow_nan=False))
+            for name, array in arrays.items():
+                buffer = BytesIO()
+                npy.write_array(buffer, array.astype("<f8"), allow_pickle=False)
+                archive.writestr(f"{name}.npy", buffer.getvalue())
+
+    atomic_write(path, write)
+
+
+def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Read a model of this `kind`: its header and its arrays, both still to be interpreted.
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be read, is not such a model, or is of a newer version.
+    """
+    try:
+        size = Path(path).stat().st_size
+        if size > SIZE_LIMIT:
+            raise ModelFileError(f"{path} has {size:,} bytes; a model file has at most {SIZE_LIMIT:,}.")
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"Cannot read the model file {path}: {error.strerror or error}.") from error
+    except ValueError as error:  # a path with a NUL in it
+        raise ModelFileError(f"Cannot read the model file {path!r}: {error}.") from error
+    try:
+        header, arrays = _read_archive(content) if content[:2] == b"PK" else _read_document(content)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} is not a bimichi model file: {error}") from error
+    _check_header(path, header, kind)
+    return header, arrays
+
+
+def _check_header(path: str | PathLike[str], header: dict[str, Any], kind: str) -> None:
+    if header.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a bimichi model file: its format is {header.get('format')!r}.")
+    version = header.get("version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path} has no valid format version, but {version!r}.")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} is of format version {version}; this bimichi {bimichi.__version__} reads up to {VERSION}. "
+            "Upgrade bimichi to read it."
+        )
+    if header.get("kind") != kind:
+        raise ModelFileError(f"{path} holds a {header.get('kind')!r}, not a {kind!r}.")
+
+
+def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
+    header = _parse(content)
+    inline = header.pop("arrays", None)
+    if not isinstance(inline, dict):
+        raise ModelFileError("its arrays are missing.")
+    arrays = {}
+    for name, values in inline.items():
+        if not isinstance(values, list) or not all(type(v) in (int, float) for v in values):
+            raise ModelFileError(f"its array {name!r} is not a list of numbers.")
+        try:
+            arrays[name] = np.array([float(value) for value in values])
+        except OverflowError as error:
+            raise ModelFileError(f"its array {name!r} holds a number that is too large.") from error
+    return header, arrays
+
+
+def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
+    # Whatever zipfile and numpy make of damaged or hostile bytes, it is the file's fault: one error for all.
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            members = archive.infolist()
+            if sum(member.file_size for member in members) > SIZE_LIMIT:
+                raise ModelFileError(f"it unpacks to more than {SIZE_LIMIT:,} bytes.")
+            header = _parse(archive.read("header.json"))
+            arrays = {
+                member.filename.removesuffix(".npy"): _read_array(archive.read(member))
+                for member in members
+                if member.filename != "header.json"
+            }
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(f"it is a damaged archive ({error}).") from error
+    return header, arrays
+
+
+def _read_array(content: bytes) -> NDArray[np.float64]:
+    array = npy.read_array(BytesIO(content), allow_pickle=False)
+    if array.dtype != np.float64 or array.ndim != 1:
+        raise ModelFileError(f"it holds an array of type {array.dtype} and shape {array.shape}.")
+    return array.astype(np.float64)
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a number of JSON")
+
+    def finite(text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            raise ValueError(f"the number {text[:20]} is too large")
+        return value
+
+    try:
+        header = json.loads(content.decode("utf-8"), parse_constant=refuse, parse_float=finite)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its JSON cannot be read ({error}).") from error
+    if not isinstance(header, dict):
+        raise ModelFileError("its JSON is not an object.")
+    return header
+
+
+def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file so that `path` holds either all of it or what it held before."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        with temporary.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise BimichiError(f"Cannot write {target}: {error.strerror or error}.") from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

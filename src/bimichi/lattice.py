@@ -1,0 +1,265 @@
+"""Pairs of disjoint subsets, and subsets, as codes; their order, and bounds by sweeps.
+
+Both measures of this library are monotone functions on a product of m equal chains, one chain a source:
+
+- a pair (A, B) gives each source one of three digits, 0 (in neither), 1 (in A), 2 (in B), ordered 2 < 0 < 1;
+- a subset A gives each source a bit, ordered 0 < 1.
+
+The code of an element is ``sum(digit[k] * base**k)``. An array of one value per code is thus an m-dimensional
+table with ``base`` entries an axis, and everything that holds "for all elements below" is m sweeps along its
+axes: O(m base^m), never the (base^m)^2 pairs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi.errors import InvalidInputError
+
+__all__ = ["MAX_ELEMENTS", "Lattice", "pair_lattice", "subset_lattice"]
+
+MAX_ELEMENTS = 3**14
+
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The ordered elements on which a measure lives; made by `pair_lattice` or `subset_lattice`.
+
+    Attributes
+    ----------
+    n_sources : int
+        The number of chains, m.
+    chain : tuple of int
+        The digits of one source from lowest to highest: (2, 0, 1) for pairs, (0, 1) for subsets.
+    zero_bound : bool
+        Without it, code 0 (the pair of empty sets) is taken out of the order; what held through it still
+        holds: (empty, {j}) stays below ({k}, empty) for all j and k.
+    """
+
+    n_sources: int
+    chain: tuple[int, ...]
+    zero_bound: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n_sources, bool) or not isinstance(self.n_sources, int | np.integer):
+            raise InvalidInputError(f"n_sources must be a whole number, got {self.n_sources!r}.")
+        object.__setattr__(self, "n_sources", int(self.n_sources))
+        if self.n_sources < 1:
+            raise InvalidInputError(f"n_sources must be at least 1, got {self.n_sources}.")
+        if self.size > MAX_ELEMENTS:
+            covers = (self.base - 1) * self.n_sources * self.size // self.base
+            raise InvalidInputError(
+                f"{self.n_sources} sources have {self.base}^{self.n_sources} = {self.size:,} elements: "
+                f"{self.size * 8 / 2**30:,.1f} GiB for the values, {covers * 8 / 2**30:,.1f} GiB for the cover "
+                f"relation. At most {MAX_ELEMENTS:,} elements are supported; use fewer sources."
+            )
+
+    @property
+    def base(self) -> int:
+        """The number of digits of one source, 3 or 2."""
+        return len(self.chain)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(self.base**self.n_sources)
+
+    @property
+    def top(self) -> int:
+        """The code above all others: (C, empty), or C."""
+        return (self.size - 1) // (self.base - 1)
+
+    @property
+    def bottom(self) -> int:
+        """The code below all others: (empty, C), or the empty set."""
+        return self.size - 1 if self.base == 3 else 0
+
+    @property
+    def fixed(self) -> dict[int, float]:
+        """The boundary: codes whose values are given. Without the zero bound, code 0 is stored as 0."""
+        return {0: 0.0, self.top: 1.0} | ({self.bottom: -1.0} if self.base == 3 else {})
+
+    def masks(self, codes: ArrayLike) -> tuple[Codes, Codes]:
+        """Bitmasks of the sources with digit 1 and with digit 2, for every code."""
+        rest = np.asarray(codes, dtype=np.int32).copy()
+        up, down = np.zeros_like(rest), np.zeros_like(rest)
+        for k in range(self.n_sources):
+            rest, digit = np.divmod(rest, self.base)
+            up |= (digit == 1).astype(np.int32) << k
+            down |= (digit == 2).astype(np.int32) << k
+        return up, down
+
+    def from_masks(self, up: ArrayLike, down: ArrayLike = 0) -> Codes:
+        """Codes of the elements with these bitmasks; the inverse of `masks`."""
+        up, down = np.broadcast_arrays(np.asarray(up, dtype=np.int32), np.asarray(down, dtype=np.int32))
+        limit = 1 << self.n_sources
+        if np.any((up < 0) | (up >= limit) | (down < 0) | (down >= limit)):
+            raise InvalidInputError(f"Bitmasks of {self.n_sources} sources must lie in 0..{limit - 1}.")
+        if np.any(up & down) or (self.base == 2 and np.any(down)):
+            raise InvalidInputError(
+                "The two sets of an element must be disjoint (and the second empty in a Capacity)."
+            )
+        codes = np.zeros(up.shape, dtype=np.int32)
+        for k in range(self.n_sources):
+            codes += np.int32(self.base**k) * ((up >> k & 1) + 2 * (down >> k & 1))
+        return codes
+
+    def code(self, up: Sequence[int], down: Sequence[int] = ()) -> int:
+        """Code of the element with source indices `up` at digit 1 and `down` at digit 2."""
+        return int(sum(self.base**k for k in up) + 2 * sum(self.base**k for k in down))
+
+    def sets(self, code: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Source indices at digit 1 and at digit 2; the inverse of `code`."""
+        up, down = (int(mask) for mask in self.masks(code))
+        sources = range(self.n_sources)
+        return tuple(k for k in sources if up >> k & 1), tuple(k for k in sources if down >> k & 1)
+
+    def label(self, code: int, names: Sequence[str]) -> str:
+        """Name an element as the paper does, e.g. ``g_{12,3}``; longer names are joined by ``+``."""
+        shown = [set_label(part, names) for part in self.sets(code)]
+        return f"g_{{{','.join(shown[: self.base - 1])}}}"
+
+    def ranks(self) -> NDArray[np.int8]:
+        """Height of every element: the number of digits 1 minus that of digits 2."""
+        ranks = np.zeros(1, dtype=np.int8)
+        for _ in range(self.n_sources):
+            ranks = np.concatenate([ranks, ranks + np.int8(1), ranks - np.int8(1)][: self.base])
+        return ranks
+
+    def less_equal(self, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each element of `lower` is below or equal to the matching one of `upper` (broadcast)."""
+        lower, upper = np.asarray(lower), np.asarray(upper)
+        (up_l, down_l), (up_u, down_u) = self.masks(lower), self.masks(upper)
+        below = (up_l & ~up_u == 0) & (down_u & ~down_l == 0)
+        if not self.zero_bound:
+            below &= ((lower != 0) & (upper != 0)) | (lower == upper)
+        return np.asarray(below)
+
+    def below(self, code: int) -> Codes:
+        """All elements strictly below `code`, sorted; cost is the length of the answer."""
+        return self._cone(code, self.chain)
+
+    def above(self, code: int) -> Codes:
+        """All elements strictly above `code`, sorted; cost is the length of the answer."""
+        return self._cone(code, self.chain[::-1])
+
+    def _cone(self, code: int, chain: tuple[int, ...]) -> Codes:
+        if not self.zero_bound and code == 0:
+            return np.empty(0, dtype=np.int32)
+        found = np.zeros(1, dtype=np.int32)
+        for k in range(self.n_sources):
+            digit = code // self.base**k % self.base
+            reachable = np.array(chain[: chain.index(digit) + 1], dtype=np.int32) * np.int32(self.base**k)
+            found = (reachable[:, None] + found).ravel()
+        found = found[found != code]
+        return np.sort(found if self.zero_bound else found[found != 0])
+
+    def covers(self) -> tuple[Codes, Codes]:
+        """Pairs (lower, upper) of neighbours in the order: one source moves one step up its chain.
+
+        There are 2 m 3^(m-1) for pairs, m 2^(m-1) for subsets. Without the zero bound, the pairs with code 0
+        make way for (empty, {j}) below ({k}, empty).
+        """
+        lowers, uppers = [], []
+        for table in self._axes(np.arange(self.size, dtype=np.int32)):
+            for a, b in pairwise(self.chain):
+                lowers.append(table[:, a].ravel())
+                uppers.append(table[:, b].ravel())
+        lower, upper = np.concatenate(lowers), np.concatenate(uppers)
+        if not self.zero_bound:
+            keep = (lower != 0) & (upper != 0)
+            through = self._through_zero()
+            lower = np.concatenate([lower[keep], through[0]])
+            upper = np.concatenate([upper[keep], through[1]])
+        return lower, upper
+
+    def _through_zero(self) -> tuple[Codes, Codes]:
+        steps = (3 ** np.arange(self.n_sources)).astype(np.int32)
+        lower, upper = np.meshgrid(2 * steps, steps, indexing="ij")
+        return lower.ravel(), upper.ravel()
+
+    def _axes(self, values: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
+        """Yield views of `values` whose middle axis is the digit of source 0, 1, ..."""
+        for k in range(self.n_sources):
+            yield values.reshape(-1, self.base, self.base**k)
+
+    def bounds(self, values: ArrayLike) -> tuple[Floats, Floats]:
+        """Bounds of every element by what is known of the others.
+
+        Parameters
+        ----------
+        values : array-like of shape (size,)
+            The known values, NaN where unknown. The boundary counts as known.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (size,)
+            The largest known value at or below, and the smallest known value at or above each element.
+            ``lower > upper`` somewhere means that the known values contradict each other. Each of the two, and
+            anything monotone between them (their mean, the value nearest zero), completes `values`.
+
+        Notes
+        -----
+        O(m base^m): the order is a product, so the maximum over everything below is m one-dimensional
+        running maxima. Without the zero bound, code 0 is passed through but adds no value.
+        """
+        known = self.with_boundary(values)
+        if not self.zero_bound:
+            known[0] = np.nan
+        lower = np.where(np.isnan(known), -np.inf, known)
+        upper = np.where(np.isnan(known), np.inf, known)
+        for low, up in zip(self._axes(lower), self._axes(upper), strict=True):
+            for a, b in pairwise(self.chain):
+                np.maximum(low[:, b], low[:, a], out=low[:, b])
+            for b, a in pairwise(self.chain[::-1]):
+                np.minimum(up[:, a], up[:, b], out=up[:, a])
+        if not self.zero_bound:
+            lower[0] = upper[0] = 0.0
+        return lower, upper
+
+    def with_boundary(self, values: ArrayLike) -> Floats:
+        """Return a copy of `values` with the boundary elements set."""
+        filled = np.array(values, dtype=np.float64)
+        for code, value in self.fixed.items():
+            filled[code] = value
+        return filled
+
+    def violations(self, values: ArrayLike, tolerance: float = 0.0) -> tuple[Codes, Codes]:
+        """Neighbours (lower, upper) whose values fall by more than `tolerance`; empty when monotone."""
+        values = np.asarray(values, dtype=np.float64)
+        lowers, uppers = [], []
+        for k, table in enumerate(self._axes(values)):
+            for a, b in pairwise(self.chain):
+                outer, inner = np.nonzero(table[:, a] - table[:, b] > tolerance)
+                start = outer * self.base ** (k + 1) + inner
+                lowers.append(start + a * self.base**k)
+                uppers.append(start + b * self.base**k)
+        lower, upper = np.concatenate(lowers), np.concatenate(uppers)
+        if not self.zero_bound:
+            keep = (lower != 0) & (upper != 0)
+            low, up = self._through_zero()
+            bad = values[low] - values[up] > tolerance
+            lower, upper = np.concatenate([lower[keep], low[bad]]), np.concatenate([upper[keep], up[bad]])
+        return lower.astype(np.int32), upper.astype(np.int32)
+
+
+def set_label(indices: Sequence[int], names: Sequence[str]) -> str:
+    """Join the names of a subset: ``12``, or ``thermal+rgb`` when names are longer; ``∅`` when empty."""
+    separator = "" if all(len(name) == 1 for name in names) else "+"
+    return separator.join(names[k] for k in indices) or "∅"
+
+
+def pair_lattice(n_sources: int, zero_bound: bool = True) -> Lattice:
+    """Return the lattice of pairs (A, B) of disjoint subsets, 3^m elements: the home of a bi-capacity."""
+    return Lattice(n_sources, (2, 0, 1), bool(zero_bound))
+
+
+def subset_lattice(n_sources: int) -> Lattice:
+    """Return the lattice of subsets, 2^m elements: the home of a capacity."""
+    return Lattice(n_sources, (0, 1))

@@ -1,0 +1,305 @@
+"""What a bi-capacity and a capacity share: values on a lattice, checked once and never changed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi import io
+from bimichi.errors import InvalidInputError, ModelFileError
+from bimichi.lattice import Lattice
+
+__all__ = ["COMPLETIONS", "TOLERANCE", "Measure", "Violation", "check_names"]
+
+TOLERANCE = 1e-9
+"""How much a value may break the order or its bounds, which is what solvers leave behind."""
+
+COMPLETIONS = {
+    "middle": lambda lower, upper: (lower + upper) / 2,
+    "lowest": lambda lower, upper: lower,
+    "highest": lambda lower, upper: upper,
+    "nearest-zero": lambda lower, upper: np.clip(0.0, lower, upper),
+}
+"""Ways to choose unknown values between their bounds; each is monotone because both bounds are."""
+
+Source = int | str
+
+
+class Violation(NamedTuple):
+    """Two ordered elements whose values are not: the lower one is worth more."""
+
+    lower: str
+    upper: str
+    lower_value: float
+    upper_value: float
+
+    def __str__(self) -> str:
+        return f"{self.upper} = {self.upper_value:.2f} < {self.lower} = {self.lower_value:.2f}"
+
+
+class Measure:
+    """Monotone values on a `Lattice`, with named sources. Immutable and hashable."""
+
+    kind: ClassVar[str]
+    _lattice: Lattice
+    _values: NDArray[np.float64]
+    _source_names: tuple[str, ...]
+
+    def _build(self, lattice: Lattice, values: ArrayLike, source_names: Sequence[str] | None) -> None:
+        names = check_names(source_names, lattice.n_sources)
+        object.__setattr__(self, "_lattice", lattice)
+        object.__setattr__(self, "_source_names", names)
+        object.__setattr__(self, "_values", _check_values(type(self).__name__, lattice, values, names))
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"A {type(self).__name__} cannot be changed; make a new one instead.")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+    @property
+    def lattice(self) -> Lattice:
+        """The elements and their order."""
+        return self._lattice
+
+    @property
+    def n_sources(self) -> int:
+        """Number of sources, m."""
+        return self._lattice.n_sources
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """Names of the sources; by default "1", "2", ... as in the paper."""
+        return self._source_names
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Values in code order, read-only."""
+        return self._values
+
+    def violations(self, tolerance: float = 0.0) -> list[Violation]:
+        """Neighbours whose values break the order by more than `tolerance`.
+
+        The constructor lets `TOLERANCE` (1e-9) pass, so this can list what rounding left behind. For an array
+        that the constructor rejects, ask ``lattice.violations(values)``.
+        """
+        return _violations(self._lattice, self._values, self._source_names, tolerance)
+
+    def is_monotone(self, tolerance: float = 0.0) -> bool:
+        """Whether no value breaks the order by more than `tolerance`."""
+        return self._lattice.violations(self._values, tolerance)[0].size == 0
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a model file (see docs/model-format.md), replacing it only when complete."""
+        io.write_model(path, self.kind, self._header(), {"values": self._values})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read from a model file. The content is checked; nothing in it is executed.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be read, is damaged, holds something else, or is of a newer version.
+        """
+        header, arrays = io.read_model(path, cls.kind)
+        try:
+            return cls._from_file(header, arrays["values"])
+        except (InvalidInputError, KeyError, TypeError) as error:
+            raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
+
+    def _header(self) -> dict[str, Any]:
+        return {"source_names": list(self._source_names)}
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], values: NDArray[np.float64]) -> Self:
+        raise NotImplementedError
+
+    def _with_elements(self, elements: Mapping[Any, float], completion: str) -> NDArray[np.float64]:
+        """Values that agree with `elements`, completed; this measure only lends its names and its lattice."""
+        given = np.full(self._lattice.size, np.nan)
+        for element, value in elements.items():
+            code = self.code(element)
+            label = self._lattice.label(code, self._source_names)
+            if not isinstance(value, int | float | np.number) or not np.isfinite(value):
+                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
+            fixed = self._lattice.fixed.get(code, value)
+            if value != fixed and (code != 0 or self._lattice.zero_bound):
+                raise InvalidInputError(
+                    f"{label} = {value:.6g}; a {type(self).__name__} has {fixed:g} there."
+                )
+            given[code] = value
+        return complete(self._lattice, given, completion, self._source_names)
+
+    def code(self, element: Any) -> int:
+        """Code of an element, given by its sources."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (
+            self._lattice == other._lattice
+            and self._source_names == other._source_names
+            and np.array_equal(self._values, other._values)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._lattice, self._source_names, self._values.tobytes()))
+
+    def _sources(self, members: Source | Iterable[Source]) -> list[int]:
+        """Indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
+        if isinstance(members, str | int | np.integer):
+            members = [members]
+        try:
+            found = [self._source(member) for member in members]
+        except TypeError as error:
+            raise InvalidInputError(f"A set of sources must be an iterable, got {members!r}.") from error
+        return sorted(set(found))
+
+    def _source(self, member: Source) -> int:
+        if isinstance(member, str):
+            if member in self._source_names:
+                return self._source_names.index(member)
+            raise InvalidInputError(
+                f"Unknown source {member!r}; the sources are {', '.join(map(repr, self._source_names))}."
+            )
+        if isinstance(member, bool) or not isinstance(member, int | np.integer):
+            raise InvalidInputError(f"A source is given by its index or its name, got {member!r}.")
+        if not 0 <= member < self.n_sources:
+            raise InvalidInputError(
+                f"Source index {member} is outside 0..{self.n_sources - 1} (indices are zero-based)."
+            )
+        return int(member)
+
+
+def complete(
+    lattice: Lattice, values: NDArray[np.float64], completion: str, names: Sequence[str]
+) -> NDArray[np.float64]:
+    """Fill the NaN of `values` between the bounds that the known values leave.
+
+    Parameters
+    ----------
+    lattice : Lattice
+        The elements and their order.
+    values : ndarray of shape (size,)
+        Known values, NaN elsewhere.
+    completion : {"middle", "lowest", "highest", "nearest-zero"}
+        Which value between its bounds an unknown element takes.
+    names : sequence of str
+        Source names, for the error when known values contradict each other.
+    """
+    if completion not in COMPLETIONS:
+        raise InvalidInputError(f"completion must be one of {', '.join(COMPLETIONS)}, got {completion!r}.")
+    known = lattice.with_boundary(values)
+    lower, upper = lattice.bounds(values)
+    wrong = np.flatnonzero(~np.isnan(known) & (lower > upper + TOLERANCE))
+    if wrong.size:
+        code = int(wrong[0])
+        given = np.flatnonzero(~np.isnan(known))
+        under = given[lattice.less_equal(given, code)]
+        worst = int(under[np.argmax(known[under])])
+        if worst == code:
+            over = given[lattice.less_equal(code, given)]
+            code = int(over[np.argmin(known[over])])
+        clash = Violation(lattice.label(worst, names), lattice.label(code, names), known[worst], known[code])
+        raise InvalidInputError(f"The given elements are not monotone: {clash}.")
+    return np.where(np.isnan(known), COMPLETIONS[completion](lower, upper), known)
+
+
+def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str, ...]:
+    """Source names as a tuple, or "1", "2", ... when None."""
+    if source_names is None:
+        return tuple(str(k + 1) for k in range(n_sources))
+    if isinstance(source_names, str):
+        raise InvalidInputError(
+            f"source_names must be a list of names, got the single string {source_names!r}."
+        )
+    try:
+        names = tuple(source_names)
+    except TypeError as error:
+        raise InvalidInputError(f"source_names must be a list of names, got {source_names!r}.") from error
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidInputError(f"source_names must be non-empty strings, got {name!r}.")
+    if len(names) != n_sources:
+        raise InvalidInputError(
+            f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}."
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInputError(f"source_names must be distinct, but {twice[0]!r} occurs more than once.")
+    return tuple(str(name) for name in names)
+
+
+def count_and_names(source_names: Sequence[str] | int) -> tuple[int, Sequence[str] | None]:
+    """Return the number of sources and, when they were given and not just counted, their names."""
+    if isinstance(source_names, int | np.integer):
+        return int(source_names), None
+    return len(source_names), source_names
+
+
+def sources_from_length(length: int, base: int) -> int:
+    """Return the m for which ``base**m == length``."""
+    n_sources = max(1, round(np.log(max(length, 1)) / np.log(base)))
+    if base**n_sources != length:
+        raise InvalidInputError(
+            f"values has length {length}; it must be {base}^m for m sources ({base}, {base**2}, {base**3}, ...)."
+        )
+    return n_sources
+
+
+def _check_values(
+    what: str, lattice: Lattice, values: ArrayLike, names: Sequence[str]
+) -> NDArray[np.float64]:
+    checked = np.array(values, dtype=np.float64)
+    if not lattice.zero_bound:
+        checked[0] = 0.0
+    missing = np.flatnonzero(np.isnan(checked))
+    if missing.size:
+        raise InvalidInputError(
+            f"values has NaN at {lattice.label(int(missing[0]), names)}; use from_elements to complete it."
+        )
+    low = -1.0 if lattice.base == 3 else 0.0
+    outside = np.flatnonzero((checked < low - TOLERANCE) | (checked > 1 + TOLERANCE))
+    if outside.size:
+        code = int(outside[0])
+        raise InvalidInputError(
+            f"{lattice.label(code, names)} = {checked[code]:.6g}; the values of a {what} must lie in [{low:g}, 1]."
+        )
+    for code, value in lattice.fixed.items():
+        if abs(checked[code] - value) > TOLERANCE:
+            hint = " (or pass zero_bound=False)" if code == 0 and lattice.base == 3 else ""
+            raise InvalidInputError(
+                f"{lattice.label(code, names)} = {checked[code]:.6g}; a {what} has {value:g} there{hint}."
+            )
+    broken = _violations(lattice, checked, names, TOLERANCE)
+    if broken:
+        more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+        raise InvalidInputError(f"The values of a {what} must be monotone, but {broken[0]}{more}.")
+    checked = np.clip(lattice.with_boundary(checked), low, 1.0)
+    checked.flags.writeable = False
+    return checked
+
+
+def _violations(
+    lattice: Lattice, values: NDArray[np.float64], names: Sequence[str], tolerance: float
+) -> list[Violation]:
+    return [
+        Violation(lattice.label(a, names), lattice.label(b, names), float(values[a]), float(values[b]))
+        for a, b in zip(*(codes.tolist() for codes in lattice.violations(values, tolerance)), strict=True)
+    ]
+
+
+def number_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """`values` as float64, or an error that names the argument."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        try:
+            if array.dtype.kind == "c":
+                raise ValueError("complex numbers have no order")
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"{name} must hold real numbers, got {array.dtype} ({error}).") from error
+    return array.astype(np.float64)

@@ -1,0 +1,207 @@
+"""Sources in every layout that users hold them in, handed to kernels chunk by chunk, without a full copy."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi.errors import InvalidInputError
+
+__all__ = ["Planes", "check_n_jobs", "run_chunks"]
+
+CHUNK = 1 << 19
+"""Instances a task takes when planes are read where they are."""
+
+COPY_CHUNK = 1 << 17
+"""Instances a task takes when it must first copy them: less, so that copies stay in cache and memory small."""
+
+Result = TypeVar("Result")
+
+
+class Planes:
+    """One array per source, all of one shape; views of what the user gave.
+
+    Parameters
+    ----------
+    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
+        Rows or planes. A list of anything but arrays (numbers, lists) is read as rows.
+    n_sources : int, optional
+        What the measure expects.
+    names : sequence of str, optional
+        Source names for errors.
+    out : ndarray, optional
+        Where the result is to go.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape of one plane, and of a result.
+    dtype : numpy.dtype
+        What kernels compute in: float32 if no source is wider, else float64.
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike | Sequence[ArrayLike],
+        n_sources: int | None = None,
+        names: Sequence[str] | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> None:
+        whole, planes = _split(X, n_sources)
+        self.n_sources = len(planes)
+        self.shape = planes[0].shape
+        self.dtype = np.dtype(
+            np.float32 if all(p.dtype in (np.float16, np.float32) for p in planes) else np.float64
+        )
+        self._names = names
+        self.out = self._check_out(out, planes)
+        arrays = [*planes, self.out]
+        try:
+            arrays = [np.reshape(array, -1, copy=False) for array in arrays]
+            self._per_index = 1
+        except ValueError:  # some strided array is no 1-D view: its leading axis is cut instead
+            self._per_index = int(np.prod(self.shape[1:]))
+            whole = None
+        *self._planes, self._out = arrays
+        self._rows: NDArray[Any] | None = None
+        if whole is not None and whole.dtype == self.dtype:
+            self._rows = whole.reshape(-1, self.n_sources)
+        self._in_place = all(p.flags.c_contiguous and p.dtype == self.dtype for p in self._planes)
+
+    @property
+    def size(self) -> int:
+        """The number of instances."""
+        return int(np.prod(self.shape))
+
+    def chunks(self) -> list[slice]:
+        """Slices of the leading axis. They depend on the data alone, so results do not depend on `n_jobs`."""
+        length = len(self._planes[0])
+        step = max(1, (CHUNK if self._in_place else COPY_CHUNK) // max(1, self._per_index))
+        return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+
+    def instances(self, chunk: slice) -> slice:
+        """Return the flat positions of a chunk's instances."""
+        return slice(chunk.start * self._per_index, chunk.stop * self._per_index)
+
+    def contiguous(self, chunk: slice) -> tuple[NDArray[Any], ...]:
+        """Return the chunk as one contiguous 1-D array a source; copied only if it has to be."""
+        return tuple(np.ascontiguousarray(p[chunk], dtype=self.dtype).reshape(-1) for p in self._planes)
+
+    def stacked(self, chunk: slice) -> NDArray[Any]:
+        """Return the chunk as an array of shape (n_sources, n); rows are not copied."""
+        if self._rows is not None:
+            return self._rows[chunk].T
+        return np.stack(self.contiguous(chunk))
+
+    @contextmanager
+    def writing(self, chunk: slice) -> Iterator[NDArray[Any]]:
+        """Lend a contiguous 1-D array for the chunk's result, which ends up in `out`."""
+        part = self._out[chunk]
+        if part.flags.c_contiguous:
+            yield part.reshape(-1)
+        else:
+            lent = np.empty(part.size, self.dtype)
+            yield lent
+            part[...] = lent.reshape(part.shape)
+
+    def check_range(self, low: float, high: float = 1.0) -> None:
+        """Raise if a source leaves [low, high]; NaN is let through."""
+        for k, plane in enumerate(self._planes):
+            for chunk in self.chunks():
+                part = plane[chunk]
+                bad = part[(part < low) | (part > high)]
+                if bad.size:
+                    raise InvalidInputError(
+                        f"{self._source(k)} reaches {float(bad[0]):.6g}; sources must lie in [{low:g}, {high:g}]. "
+                        "Rescale it, or pass check_range=False."
+                    )
+
+    def check_nan(self) -> None:
+        """Raise if a source holds NaN."""
+        for k, plane in enumerate(self._planes):
+            count = sum(int(np.isnan(plane[chunk]).sum()) for chunk in self.chunks())
+            if count:
+                raise InvalidInputError(
+                    f"{self._source(k)} has NaN in {count:,} instances. Fill or drop them."
+                )
+
+    def _source(self, k: int) -> str:
+        return f"Source {self._names[k]!r} (index {k})" if self._names else f"Source index {k}"
+
+    def _check_out(self, out: NDArray[Any] | None, planes: list[NDArray[Any]]) -> NDArray[Any]:
+        if out is None:
+            return np.empty(self.shape, self.dtype)
+        if not isinstance(out, np.ndarray) or out.shape != self.shape or out.dtype != self.dtype:
+            found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise InvalidInputError(
+                f"out must be an array of {self.dtype} of shape {self.shape}, got {found}."
+            )
+        if not out.flags.writeable:
+            raise InvalidInputError("out is read-only; pass a writeable array.")
+        if any(np.may_share_memory(out, plane) for plane in planes):
+            raise InvalidInputError("out shares memory with X; pass another array.")
+        return out
+
+
+def _split(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
+    """Rows (None if planes were given) and planes of `X`, checked."""
+    if isinstance(X, list | tuple) and X and all(hasattr(p, "__array__") and np.ndim(p) > 0 for p in X):
+        planes = [_numbers(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
+        if n_sources is not None and len(planes) != n_sources:
+            raise InvalidInputError(
+                f"X is a list of {len(planes)} arrays, so of {len(planes)} sources, but g has {n_sources}. "
+                "If they are instances, pass np.stack(X)."
+            )
+        for k, plane in enumerate(planes):
+            if plane.shape != planes[0].shape:
+                raise InvalidInputError(
+                    f"All planes of X must have one shape, but plane 0 has {planes[0].shape} and plane {k} has {plane.shape}."
+                )
+        return None, planes
+    rows = _numbers(X, "X")
+    if rows.ndim == 0:
+        raise InvalidInputError("X is a single number; it must have the sources along its last axis.")
+    if rows.shape[-1] == 0 or (n_sources is not None and rows.shape[-1] != n_sources):
+        expected = f"{n_sources} sources" if n_sources else "at least one source"
+        remedy = " Reshape values of one source with X.reshape(-1, 1)." if n_sources == 1 else ""
+        raise InvalidInputError(
+            f"X has shape {rows.shape}, so {rows.shape[-1]} sources along its last axis; expected {expected}.{remedy}"
+        )
+    return rows, [rows[..., k] for k in range(rows.shape[-1])]
+
+
+def _numbers(values: Any, what: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidInputError(
+            f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN."
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{what} cannot be read as an array: {error}.") from error
+    if array.dtype.kind not in "biuf":
+        raise InvalidInputError(
+            f"{what} has type {array.dtype}; sources must be real numbers. Convert it, e.g. with X.astype(float)."
+        )
+    return array
+
+
+def check_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads for `n_jobs`; None and -1 mean all cores this process may use."""
+    if n_jobs is None or (n_jobs == -1 and not isinstance(n_jobs, bool)):
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+        raise InvalidInputError(f"n_jobs must be None, -1 or a positive whole number, got {n_jobs!r}.")
+    return int(n_jobs)
+
+
+def run_chunks(run: Callable[[slice], Result], chunks: list[slice], n_jobs: int) -> list[Result]:
+    """Return ``run(chunk)`` for every chunk, in order; threads help because kernels release the GIL."""
+    if n_jobs == 1 or len(chunks) < 2:
+        return [run(chunk) for chunk in chunks]
+    with ThreadPoolExecutor(min(n_jobs, len(chunks))) as pool:
+        return list(pool.map(run, chunks))
