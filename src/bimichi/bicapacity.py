@@ -53,14 +53,10 @@ class BiCapacity(Measure):
 
     kind: ClassVar[str] = "bicapacity"
 
-    def __init__(
-        self, values: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True
-    ) -> None:
+    def __init__(self, values: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True) -> None:
         array = number_array(values, "values")
         if array.ndim != 1:
-            raise InvalidInputError(
-                f"values must be 1-D of length 3^m, got shape {array.shape}; see from_matrix."
-            )
+            raise InvalidInputError(f"values must be 1-D of length 3^m, got shape {array.shape}; see from_matrix.")
         n_sources = sources_from_length(array.size, 3)
         self._build(pair_lattice(n_sources, _flag(zero_bound)), array, source_names)
 
@@ -88,9 +84,7 @@ class BiCapacity(Measure):
         return self.lattice.code(up, down)
 
     @classmethod
-    def from_matrix(
-        cls, matrix: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True
-    ) -> Self:
+    def from_matrix(cls, matrix: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True) -> Self:
         """Make a bi-capacity from the paper's table: rows A, columns B, both in bitmask order.
 
         Parameters
@@ -167,9 +161,7 @@ class BiCapacity(Measure):
                 f"up and down must be Capacity objects, got {type(up).__name__}, {type(down).__name__}."
             )
         if up.source_names != down.source_names:
-            raise InvalidInputError(
-                f"up and down have different sources: {up.source_names} and {down.source_names}."
-            )
+            raise InvalidInputError(f"up and down have different sources: {up.source_names} and {down.source_names}.")
         lattice = pair_lattice(up.n_sources)
         masks = lattice.masks(np.arange(lattice.size))
         return cls(up.values[masks[0]] - down.values[masks[1]], up.source_names)
@@ -235,10 +227,7 @@ class BiCapacity(Measure):
                 f"up to {TABLE_LIMIT} sources. Use to_matrix()."
             )
         marked = self._marked(bold)
-        subsets = [
-            self.lattice.sets(int(code))[0]
-            for code in self.lattice.from_masks(np.arange(1 << self.n_sources))
-        ]
+        subsets = [self.lattice.sets(int(code))[0] for code in self.lattice.from_masks(np.arange(1 << self.n_sources))]
         labels = [set_label(subset, self.source_names) for subset in subsets]
         rows = []
         for up, label in zip(subsets, labels, strict=True):

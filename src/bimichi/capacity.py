@@ -142,9 +142,7 @@ class Capacity(Measure):
 
     def listing(self) -> list[tuple[tuple[int, ...], float]]:
         """Pairs (subset, value) by size, then lexicographically, without the empty set: 1, 2, 3, 12, 13, 23, 123."""
-        subsets = (
-            s for size in range(1, self.n_sources + 1) for s in combinations(range(self.n_sources), size)
-        )
+        subsets = (s for size in range(1, self.n_sources + 1) for s in combinations(range(self.n_sources), size))
         return [(subset, self[subset]) for subset in subsets]
 
     def _table(self, bold: Iterable[SetOfSources] | None) -> Table:

@@ -102,9 +102,7 @@ class Lattice:
         if np.any((up < 0) | (up >= limit) | (down < 0) | (down >= limit)):
             raise InvalidInputError(f"Bitmasks of {self.n_sources} sources must lie in 0..{limit - 1}.")
         if np.any(up & down) or (self.base == 2 and np.any(down)):
-            raise InvalidInputError(
-                "The two sets of an element must be disjoint (and the second empty in a Capacity)."
-            )
+            raise InvalidInputError("The two sets of an element must be disjoint (and the second empty in a Capacity).")
         codes = np.zeros(up.shape, dtype=np.int32)
         for k in range(self.n_sources):
             codes += np.int32(self.base**k) * ((up >> k & 1) + 2 * (down >> k & 1))

@@ -126,9 +126,7 @@ class Measure:
                 raise InvalidInputError(f"{label} must be a number, got {value!r}.")
             fixed = self._lattice.fixed.get(code, value)
             if value != fixed and (code != 0 or self._lattice.zero_bound):
-                raise InvalidInputError(
-                    f"{label} = {value:.6g}; a {type(self).__name__} has {fixed:g} there."
-                )
+                raise InvalidInputError(f"{label} = {value:.6g}; a {type(self).__name__} has {fixed:g} there.")
             given[code] = value
         return complete(self._lattice, given, completion, self._source_names)
 
@@ -213,9 +211,7 @@ def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str
     if source_names is None:
         return tuple(str(k + 1) for k in range(n_sources))
     if isinstance(source_names, str):
-        raise InvalidInputError(
-            f"source_names must be a list of names, got the single string {source_names!r}."
-        )
+        raise InvalidInputError(f"source_names must be a list of names, got the single string {source_names!r}.")
     try:
         names = tuple(source_names)
     except TypeError as error:
@@ -224,9 +220,7 @@ def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str
         if not isinstance(name, str) or not name:
             raise InvalidInputError(f"source_names must be non-empty strings, got {name!r}.")
     if len(names) != n_sources:
-        raise InvalidInputError(
-            f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}."
-        )
+        raise InvalidInputError(f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}.")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidInputError(f"source_names must be distinct, but {twice[0]!r} occurs more than once.")
@@ -250,9 +244,7 @@ def sources_from_length(length: int, base: int) -> int:
     return n_sources
 
 
-def _check_values(
-    what: str, lattice: Lattice, values: ArrayLike, names: Sequence[str]
-) -> NDArray[np.float64]:
+def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequence[str]) -> NDArray[np.float64]:
     checked = np.array(values, dtype=np.float64)
     if not lattice.zero_bound:
         checked[0] = 0.0

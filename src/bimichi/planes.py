@@ -54,9 +54,7 @@ class Planes:
         whole, planes = _split(X, n_sources)
         self.n_sources = len(planes)
         self.shape = planes[0].shape
-        self.dtype = np.dtype(
-            np.float32 if all(p.dtype in (np.float16, np.float32) for p in planes) else np.float64
-        )
+        self.dtype = np.dtype(np.float32 if all(p.dtype in (np.float16, np.float32) for p in planes) else np.float64)
         self._names = names
         self.out = self._check_out(out, planes)
         arrays = [*planes, self.out]
@@ -125,9 +123,7 @@ class Planes:
         for k, plane in enumerate(self._planes):
             count = sum(int(np.isnan(plane[chunk]).sum()) for chunk in self.chunks())
             if count:
-                raise InvalidInputError(
-                    f"{self._source(k)} has NaN in {count:,} instances. Fill or drop them."
-                )
+                raise InvalidInputError(f"{self._source(k)} has NaN in {count:,} instances. Fill or drop them.")
 
     def _source(self, k: int) -> str:
         return f"Source {self._names[k]!r} (index {k})" if self._names else f"Source index {k}"
@@ -137,9 +133,7 @@ class Planes:
             return np.empty(self.shape, self.dtype)
         if not isinstance(out, np.ndarray) or out.shape != self.shape or out.dtype != self.dtype:
             found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-            raise InvalidInputError(
-                f"out must be an array of {self.dtype} of shape {self.shape}, got {found}."
-            )
+            raise InvalidInputError(f"out must be an array of {self.dtype} of shape {self.shape}, got {found}.")
         if not out.flags.writeable:
             raise InvalidInputError("out is read-only; pass a writeable array.")
         if any(np.may_share_memory(out, plane) for plane in planes):
@@ -176,9 +170,7 @@ def _split(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDA
 
 def _numbers(values: Any, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(
-            f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN."
-        )
+        raise InvalidInputError(f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -26,9 +26,7 @@ class Table:
         """Render as a GitHub-flavoured Markdown table."""
         lines = [[_markdown(text) for text in self.header], ["---"] + ["---:"] * (len(self.header) - 1)]
         for row in self.rows:
-            lines.append(
-                [f"**{_markdown(c.text)}**" if c.bold and c.text else _markdown(c.text) for c in row]
-            )
+            lines.append([f"**{_markdown(c.text)}**" if c.bold and c.text else _markdown(c.text) for c in row])
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def to_html(self) -> str:

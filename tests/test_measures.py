@@ -1,0 +1,389 @@
+import copy
+import pickle
+
+import naive
+import numpy as np
+import paper_tables
+import pytest
+
+from bimichi import BiCapacity, Capacity, InvalidInputError
+from bimichi.capacity import binary_values
+
+NAMES = ["thermal", "rgb", "lidar"]
+
+
+def with_element(g, pair, value):
+    values = g.values.copy()
+    values[g.code(pair)] = value
+    return values
+
+
+@pytest.mark.parametrize(
+    ("table", "zero_bound"),
+    [
+        (paper_tables.UM_1, False),
+        (paper_tables.UM_2, True),
+        (paper_tables.PEDESTRIAN_1, False),
+        (paper_tables.PEDESTRIAN_2, True),
+    ],
+)
+def test_the_papers_tables_are_bicapacities_and_round_trip(table, zero_bound):
+    rows = paper_tables.matrix(table)
+    g = BiCapacity.from_matrix(rows, zero_bound=zero_bound)
+    np.testing.assert_array_equal(g.to_matrix(), np.array(rows, dtype=float))
+    assert g.is_monotone()
+    assert g[{0, 1}, {2}] == rows[3][4]
+    assert g[["2", "3"], "1"] == rows[6][1]
+
+
+def test_pedestrian_1_needs_the_zero_bound_off():
+    with pytest.raises(InvalidInputError, match="monotone"):
+        BiCapacity.from_matrix(paper_tables.matrix(paper_tables.PEDESTRIAN_1), zero_bound=True)
+
+
+def test_error_names_the_pair_in_the_papers_notation():
+    g = BiCapacity.from_matrix(paper_tables.matrix(paper_tables.UM_2))
+    values = with_element(g, ({0, 1}, {2}), 0.20)
+    values[g.code(({1}, {2}))] = 0.35
+    with pytest.raises(InvalidInputError, match=r"g_\{12,3\} = 0\.20 < g_\{2,3\} = 0\.35"):
+        BiCapacity(values)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, r"NaN at g_\{1,2\}"), (1.5, r"g_\{1,2\} = 1\.5; .* \[-1, 1\]"), (-np.inf, r"-inf; .* \[-1, 1\]")],
+)
+def test_bad_values_are_named(value, message):
+    g = BiCapacity.additive([0.5, 0.3, 0.2])
+    with pytest.raises(InvalidInputError, match=message):
+        BiCapacity(with_element(g, ({0}, {1}), value))
+
+
+@pytest.mark.parametrize("pair", [({0, 1, 2}, ()), ((), {0, 1, 2}), ((), ())])
+def test_boundary_must_hold(pair):
+    g = BiCapacity.additive([0.5, 0.3, 0.2])
+    with pytest.raises(InvalidInputError, match="has (1|-1|0) there"):
+        BiCapacity(with_element(g, pair, 0.5))
+
+
+@pytest.mark.parametrize(
+    "values", [np.zeros(8), np.zeros((3, 9)), np.zeros(0), ["a", "b", "c"], np.zeros(9, complex), 5.0]
+)
+def test_bad_arrays(values):
+    with pytest.raises(InvalidInputError, match="values"):
+        BiCapacity(values)
+
+
+def test_rounding_below_the_tolerance_passes_and_is_listed():
+    g = BiCapacity.from_elements({((0,), (1,)): 0.3, ((0,), ()): 0.3}, 2)
+    values = with_element(g, ({0}, {1}), 0.3 + 5e-10)
+    tilted = BiCapacity(values)
+    assert not tilted.is_monotone()
+    assert tilted.is_monotone(1e-9)
+    assert [str(v) for v in tilted.violations()] == ["g_{1,∅} = 0.30 < g_{1,2} = 0.30"]
+    assert g.violations() == []
+
+
+def test_values_within_tolerance_of_the_boundary_are_set_to_it():
+    g = BiCapacity.additive([0.5, 0.5])
+    values = g.values.copy()
+    values[g.lattice.top] = 1 + 5e-10
+    assert BiCapacity(values)[{0, 1}, ()] == 1.0
+
+
+@pytest.mark.parametrize("make", [lambda: BiCapacity.random(3, random_state=1), lambda: Capacity.random(3, 1)])
+def test_value_object(make):
+    g, same = make(), make()
+    assert g == same
+    assert hash(g) == hash(same)
+    assert g != "g"
+    with pytest.raises(ValueError, match="read-only"):
+        g.values[0] = 1
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        g.values = None
+    for twin in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
+        assert twin == g
+        assert not twin.values.flags.writeable
+    assert type(g)(g.values, source_names=NAMES) != g
+
+
+def test_zero_bound_is_part_of_equality():
+    values = BiCapacity.additive([0.5, 0.5]).values
+    assert BiCapacity(values) != BiCapacity(values, zero_bound=False)
+
+
+def test_without_the_zero_bound_the_empty_pair_means_nothing():
+    values = BiCapacity.additive([0.5, 0.5]).values.copy()
+    values[0] = 0.9
+    assert BiCapacity(values, zero_bound=False)[(), ()] == 0
+
+
+def test_elements_by_index_name_and_single():
+    g = BiCapacity.additive([0.5, 0.3, 0.2], NAMES)
+    assert g[{0}, {1, 2}] == pytest.approx(0.0)
+    assert g[["thermal"], []] == g["thermal", ()] == g[0, ()] == 0.5
+    assert g[np.array([0, 2]), "rgb"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (({0}, {0}), "disjoint.*'thermal'"),
+        ((["thermal"], ["sonar"]), "Unknown source 'sonar'; the sources are 'thermal', 'rgb', 'lidar'"),
+        (({3}, ()), r"index 3 is outside 0\.\.2"),
+        (({-1}, ()), "index -1"),
+        (({True}, ()), "index or its name, got True"),
+        (({0.5}, ()), "index or its name, got 0.5"),
+        ((None, ()), "iterable, got None"),
+        (0, "pair of sets"),
+        (((), (), ()), "pair of sets"),
+    ],
+)
+def test_bad_elements(pair, message):
+    g = BiCapacity.additive([0.5, 0.3, 0.2], NAMES)
+    with pytest.raises(InvalidInputError, match=message):
+        g[pair]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a", "b"], "2 names for 3 sources"),
+        (["a", "a", "b"], "'a' occurs more than once"),
+        ("abc", "single string"),
+        (["a", "", "b"], "non-empty"),
+        (["a", 1, "b"], "non-empty strings, got 1"),
+        (7, "list of names"),
+    ],
+)
+def test_bad_names(names, message):
+    with pytest.raises(InvalidInputError, match=message):
+        BiCapacity.additive([0.5, 0.3, 0.2], names)
+
+
+def test_matrix_with_a_number_where_the_sets_meet():
+    rows = paper_tables.matrix(paper_tables.UM_2)
+    rows[1][1] = 0.0
+    with pytest.raises(InvalidInputError, match=r"matrix\[1, 1\] = 0, but A and B share"):
+        BiCapacity.from_matrix(rows)
+    with pytest.raises(InvalidInputError, match="square"):
+        BiCapacity.from_matrix(np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("completion", ["middle", "lowest", "highest", "nearest-zero"])
+@pytest.mark.parametrize("zero_bound", [True, False])
+def test_from_elements_keeps_what_is_given_and_completes_the_rest(completion, zero_bound, rng):
+    for _ in range(20):
+        full = BiCapacity.random(3, zero_bound, rng)
+        chosen = rng.choice(np.arange(1, 27), 6, replace=False)
+        elements = {full.lattice.sets(int(c)): full.values[c] for c in chosen}
+        g = BiCapacity.from_elements(elements, 3, zero_bound, completion)
+        assert g.is_monotone()
+        for pair, value in elements.items():
+            assert g[pair] == value
+
+
+def test_completions_differ_as_named():
+    made = {
+        rule: BiCapacity.from_elements({((0,), (1,)): 0.4}, 2, completion=rule)
+        for rule in ("middle", "lowest", "highest", "nearest-zero")
+    }
+    assert {rule: g[{0}, ()] for rule, g in made.items()} == {
+        "middle": 0.7,
+        "lowest": 0.4,
+        "highest": 1.0,
+        "nearest-zero": 0.4,
+    }
+    assert made["lowest"][{1}, {0}] == -1
+    assert made["nearest-zero"][{1}, {0}] == 0
+
+
+@pytest.mark.parametrize(
+    ("elements", "message"),
+    [
+        ({((0,), (1,)): 0.5, ((0,), ()): 0.2}, r"g_\{1,∅\} = 0\.20 < g_\{1,2\} = 0\.50"),
+        ({((0,), ()): -0.5}, r"g_\{1,∅\} = -0\.50 < g_\{∅,∅\} = 0\.00"),
+        ({((0, 1), ()): 0.5}, "has 1 there"),
+        ({((0,), ()): np.nan}, "must be a number, got nan"),
+        ({((0,), ()): "high"}, "must be a number, got 'high'"),
+        ({((0,), ()): 3.0}, r"g_\{12,∅\} = 1\.00 < g_\{1,∅\} = 3\.00"),
+    ],
+)
+def test_contradictory_elements(elements, message):
+    with pytest.raises(InvalidInputError, match=message):
+        BiCapacity.from_elements(elements, 2)
+
+
+def test_unknown_completion():
+    with pytest.raises(InvalidInputError, match="completion must be one of middle"):
+        BiCapacity.from_elements({}, 2, completion="best")
+
+
+def test_cumulative_prospect_form(rng):
+    up, down = Capacity.random(3, rng, NAMES), Capacity.random(3, rng, NAMES)
+    g = BiCapacity.from_capacities(up, down)
+    for a, b in naive.pairs(3):
+        assert g[a, b] == pytest.approx(up[a] - down[b])
+    with pytest.raises(InvalidInputError, match="different sources"):
+        BiCapacity.from_capacities(up, Capacity.random(2))
+    with pytest.raises(InvalidInputError, match="Capacity objects"):
+        BiCapacity.from_capacities([0, 1], up)
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.6], [1.5, -0.5], [], [np.nan, 1]])
+def test_bad_weights(weights):
+    with pytest.raises(InvalidInputError, match="weights"):
+        BiCapacity.additive(weights)
+
+
+@pytest.mark.parametrize("method", ["ranks", "breadth-first"])
+@pytest.mark.parametrize("zero_bound", [True, False])
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+def test_random_is_monotone_and_seeded(m, zero_bound, method):
+    for seed in range(10):
+        g = BiCapacity.random(m, zero_bound, seed, method)
+        assert naive.is_monotone({p: g[p] for p in naive.pairs(m)}, zero_bound)
+        assert g == BiCapacity.random(m, zero_bound, seed, method)
+    if m > 1:
+        assert g != BiCapacity.random(m, zero_bound, 10, method)
+
+
+@pytest.mark.parametrize("method", ["ranks", "breadth-first"])
+@pytest.mark.parametrize("zero_bound", [True, False])
+def test_random_favours_no_source_and_no_side(zero_bound, method):
+    """Elements that differ only in source numbers, or by turning all signs, have one distribution."""
+    rng = np.random.default_rng(5)
+    draws = np.stack([BiCapacity.random(3, zero_bound, rng, method).values for _ in range(1500)])
+    code = BiCapacity.random(3).code
+    groups = [
+        [code(({k}, ())) for k in range(3)],
+        [code(({k}, {j})) for k in range(3) for j in range(3) if j != k],
+        [code(({i, j}, {k})) for i, j, k in [(0, 1, 2), (0, 2, 1), (1, 2, 0)]],
+    ]
+    for group in groups:
+        samples = draws[:, group]
+        for moment in (samples, samples**2):
+            error = moment.std(axis=0).max() / np.sqrt(len(moment))
+            assert np.ptp(moment.mean(axis=0)) < 5 * error
+    flipped = -draws[:, [code((b, a)) for a, b in (BiCapacity.random(3).lattice.sets(c) for c in range(27))]]
+    errors = np.maximum(draws.std(axis=0), 1e-12) / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(axis=0) - flipped.mean(axis=0)) < 6 * errors + 1e-12).all()
+
+
+def test_bad_sampling_arguments():
+    with pytest.raises(InvalidInputError, match="method must be one of ranks, breadth-first"):
+        BiCapacity.random(3, method="depth-first")
+    with pytest.raises(InvalidInputError, match="random_state"):
+        BiCapacity.random(3, random_state="seed")
+    with pytest.raises(InvalidInputError, match="zero_bound"):
+        BiCapacity.random(3, zero_bound="no")
+
+
+def test_large_random_is_monotone():
+    assert BiCapacity.random(9, random_state=0).is_monotone()
+
+
+def test_tables():
+    g = BiCapacity.from_matrix(paper_tables.matrix(paper_tables.UM_1), zero_bound=False)
+    table = g.to_markdown(bold=[({0, 1}, {2}), ({1, 2}, {0})]).split("\n")
+    assert table[0] == "| A \\\\ B | ∅ | 1 | 2 | 12 | 3 | 13 | 23 | 123 |"
+    assert table[5] == "| 12 | 1.00 |  |  |  | **0.97** |  |  |  |"
+    assert table[2].startswith("| ∅ | – | -0.96 |")
+    mask = np.zeros(27, dtype=bool)
+    mask[[g.code(({0, 1}, {2})), g.code(({1, 2}, {0}))]] = True
+    assert g.to_markdown(bold=mask).split("\n") == table
+    assert "<td><b>0.97</b></td>" in g.to_html(bold=mask)
+    assert "12" in repr(g)
+    assert "0.97" in repr(g)
+    assert "zero_bound=False" in repr(g)
+    assert "<table>" in g._repr_html_()
+    with pytest.raises(InvalidInputError, match="boolean array"):
+        g.to_markdown(bold=np.zeros(3))
+
+
+def test_negative_zero_is_not_shown():
+    g = BiCapacity.from_elements({((0,), (1,)): -0.001}, 2)
+    assert "-0.00" not in g.to_markdown()
+
+
+def test_names_cannot_escape_into_html_or_markdown():
+    names = ["<script>alert(1)</script>", "a|b", "*c*"]
+    g = BiCapacity.additive([0.5, 0.3, 0.2], names)
+    for text in (g._repr_html_(), Capacity.additive([0.5, 0.3, 0.2], names)._repr_html_(), g.to_markdown()):
+        assert "<script>" not in text
+    columns = {line.replace("\\|", "").count("|") for line in g.to_markdown().split("\n")}
+    assert columns == {10}
+    assert "<script>" not in BiCapacity.random(6, random_state=0, source_names=[*names, "d", "e", "f"])._repr_html_()
+
+
+def test_tables_of_many_sources_are_refused_but_repr_is_not():
+    g = BiCapacity.random(6, random_state=0)
+    with pytest.raises(InvalidInputError, match="up to 5 sources"):
+        g.to_markdown()
+    assert "729 elements" in repr(g)
+    assert "729 elements" in g._repr_html_()
+    with pytest.raises(InvalidInputError, match="up to 12 sources"):
+        BiCapacity.random(13, random_state=0).to_matrix()
+    c = Capacity.random(8, 0)
+    assert "256 elements" in repr(c)
+    assert "256 elements" in c._repr_html_()
+    with pytest.raises(InvalidInputError, match="up to 6 sources"):
+        c.to_markdown()
+
+
+class TestCapacity:
+    def test_bitmask_order_and_listing(self):
+        g = Capacity([0, 0.1, 0.2, 0.5, 0.3, 0.6, 0.7, 1], NAMES)
+        assert g[{0, 1}] == 0.5
+        assert g[["thermal", "lidar"]] == 0.6
+        assert g["rgb"] == 0.2
+        assert [s for s, _ in g.listing()] == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+        assert [v for _, v in g.listing()] == [0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 1.0]
+        assert "| thermal+rgb | **0.50** |" in g.to_markdown(bold=[{0, 1}])
+
+    def test_errors_name_the_element(self):
+        with pytest.raises(InvalidInputError, match=r"Capacity must be monotone, but g_\{12\} = 0\.20 < g_\{1\} = 0\.50"):
+            Capacity([0, 0.5, 0.1, 0.2, 0, 1, 1, 1])
+        with pytest.raises(InvalidInputError, match=r"g_\{1\} = -0\.1; .* \[0, 1\]"):
+            Capacity([0, -0.1, 0, 1])
+        with pytest.raises(InvalidInputError, match=r"g_\{∅\} = 0\.1; a Capacity has 0 there\."):
+            Capacity([0.1, 0.5, 0.5, 1])
+        with pytest.raises(InvalidInputError, match="length 3"):
+            Capacity([0, 0.5, 1])
+        with pytest.raises(InvalidInputError, match="1-D"):
+            Capacity([[0, 1]])
+
+    def test_from_elements(self):
+        g = Capacity.from_elements({(0,): 0.4, ("1", "2"): 0.5}, 3)
+        assert g[{0}] == 0.4
+        assert g[{0, 1}] == 0.5
+        assert g[{1}] == 0.25
+        assert g.is_monotone()
+        with pytest.raises(InvalidInputError, match=r"g_\{12\} = 0\.30 < g_\{1\} = 0\.40"):
+            Capacity.from_elements({(0,): 0.4, (0, 1): 0.3}, 3)
+
+    def test_random_is_symmetric(self):
+        rng = np.random.default_rng(3)
+        draws = np.stack([Capacity.random(3, rng).values for _ in range(4000)])
+        error = draws.std(axis=0).max() / np.sqrt(4000)
+        assert np.ptp(draws[:, [1, 2, 4]].mean(axis=0)) < 5 * error
+        assert np.ptp(draws[:, [3, 5, 6]].mean(axis=0)) < 5 * error
+        assert abs(draws[:, 1].mean() + draws[:, 6].mean() - 1) < 6 * error
+
+    def test_binary(self):
+        g = Capacity.binary([{0, 1}, {2}], 3)
+        assert g.is_binary
+        assert [v for _, v in g.listing()] == [0, 0, 1, 1, 1, 1, 1]
+        assert not Capacity.additive([0.5, 0.5]).is_binary
+
+    @pytest.mark.parametrize(("m", "count"), [(1, 1), (2, 4), (3, 18), (4, 166), (5, 7579)])
+    def test_all_binary_are_counted(self, m, count):
+        values = binary_values(m)
+        assert len(values) == len(np.unique(values, axis=0)) == count
+        if m < 5:
+            assert count == naive.binary_measures(m)
+            assert all(g.is_binary for g in Capacity.all_binary(m))
+
+    def test_six_sources_have_too_many_binary_measures(self):
+        with pytest.raises(InvalidInputError, match="7,828,352"):
+            next(Capacity.all_binary(6))
