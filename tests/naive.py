@@ -17,7 +17,7 @@ def pairs(n_sources: int) -> list[Pair]:
 
 def code(pair: Pair) -> int:
     """Ternary code: 3^k for k in the first set, 2 * 3^k for k in the second."""
-    return sum(3**k for k in pair[0]) + sum(2 * 3**k for k in pair[1])
+    return sum(int(3**k) for k in pair[0]) + sum(2 * int(3**k) for k in pair[1])
 
 
 def less_equal(lower: Pair, upper: Pair) -> bool:

@@ -62,7 +62,7 @@ def test_bad_values_are_named(value, message):
 @pytest.mark.parametrize("pair", [({0, 1, 2}, ()), ((), {0, 1, 2}), ((), ())])
 def test_boundary_must_hold(pair):
     g = BiCapacity.additive([0.5, 0.3, 0.2])
-    with pytest.raises(InvalidInputError, match="has (1|-1|0) there"):
+    with pytest.raises(InvalidInputError, match=r"has (1|-1|0) there"):
         BiCapacity(with_element(g, pair, 0.5))
 
 
@@ -342,7 +342,9 @@ class TestCapacity:
         assert "| thermal+rgb | **0.50** |" in g.to_markdown(bold=[{0, 1}])
 
     def test_errors_name_the_element(self):
-        with pytest.raises(InvalidInputError, match=r"Capacity must be monotone, but g_\{12\} = 0\.20 < g_\{1\} = 0\.50"):
+        with pytest.raises(
+            InvalidInputError, match=r"Capacity must be monotone, but g_\{12\} = 0\.20 < g_\{1\} = 0\.50"
+        ):
             Capacity([0, 0.5, 0.1, 0.2, 0, 1, 1, 1])
         with pytest.raises(InvalidInputError, match=r"g_\{1\} = -0\.1; .* \[0, 1\]"):
             Capacity([0, -0.1, 0, 1])

@@ -47,7 +47,7 @@ class BiCapacity(Measure):
     >>> g = BiCapacity.additive([0.5, 0.3, 0.2], source_names=["thermal", "rgb", "lidar"])
     >>> g[["thermal"], ["rgb"]]
     0.2
-    >>> g[{0, 1}, {2}]
+    >>> round(g[{0, 1}, {2}], 3)
     0.6
     """
 
@@ -247,7 +247,7 @@ class BiCapacity(Measure):
         if isinstance(bold, np.ndarray):
             if bold.dtype != bool or bold.shape != self.values.shape:
                 raise InvalidInputError(
-                    f"bold must be a boolean array of shape {self.values.shape}, got {bold.dtype} of shape {bold.shape}."
+                    f"bold must be a boolean array of shape {self.values.shape}, got {bold.dtype} of {bold.shape}."
                 )
             return bold
         marked = np.zeros(self.lattice.size, dtype=bool)

@@ -17,16 +17,17 @@ from bimichi.bicapacity import BiCapacity
 from bimichi.capacity import Capacity
 from bimichi.errors import InvalidInputError
 from bimichi.lattice import Lattice, pair_lattice, subset_lattice
+from bimichi.measure import Measure
 from bimichi.planes import Planes, check_n_jobs, run_chunks
 
 __all__ = ["choquet", "linear_form", "usage_counts"]
 
-Task = Callable[[slice], tuple[float, float]]
+Task = Callable[[slice], float]
 
 # "contract" lets a multiplication and an addition be one instruction. No flag here changes what NaN does.
 _jit = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
 
-LANES = 128
+LANES = 256
 """Instances that the general kernel sorts side by side, one vector register after another."""
 
 BLOCK = 2048
@@ -77,39 +78,35 @@ def choquet(
         raise InvalidInputError(f"nan must be 'propagate' or 'raise', got {nan!r}.")
     jobs = check_n_jobs(n_jobs)
     planes = Planes(X, g.n_sources, g.source_names, out)
-    if isinstance(g, BiCapacity):
-        low, run = -1.0, _small_task(planes, g) if g.n_sources in _SMALL else _general_task(planes, g)
-    else:
-        low, run = 0.0, _general_task(planes, g)
-    extremes = run_chunks(run, planes.chunks(), jobs)
-    if check_range and any(least < low or most > 1 for least, most in extremes):
-        planes.check_range(low)
+    small = isinstance(g, BiCapacity) and g.n_sources in _SMALL
+    run = _small_task(planes, g) if small else _general_task(planes, g)
+    peaks = run_chunks(run, planes.chunks(), jobs)
+    if check_range and max(peaks, default=0.0) > 1:
+        planes.check_range(-1.0 if isinstance(g, BiCapacity) else 0.0)
     if nan == "raise" and np.isnan(planes.out).any():
         planes.check_nan()
     return planes.out if planes.out.ndim else planes.out[()]
 
 
-def _small_task(planes: Planes, g: BiCapacity) -> Task:
+def _small_task(planes: Planes, g: Measure) -> Task:
     kernel = _SMALL[g.n_sources]
     terms = tuple(_sign_terms(g).astype(planes.dtype))
 
-    def run(chunk: slice) -> tuple[float, float]:
+    def run(chunk: slice) -> float:
         with planes.writing(chunk) as result:
-            peak = kernel(*planes.contiguous(chunk), terms, result)
-        return -float(peak), float(peak)
+            return float(kernel(*planes.contiguous(chunk), terms, result))
 
     return run
 
 
-def _general_task(planes: Planes, g: BiCapacity | Capacity) -> Task:
+def _general_task(planes: Planes, g: Measure) -> Task:
     values = g.values.astype(planes.dtype)
     steps = _steps(g.lattice)
     network = _sorting_network(g.n_sources)
 
-    def run(chunk: slice) -> tuple[float, float]:
+    def run(chunk: slice) -> float:
         with planes.writing(chunk) as result:
-            low, high = _general(planes.stacked(chunk), values, steps, network, result)
-        return float(low), float(high)
+            return float(_general(planes.stacked(chunk), values, steps, network, result))
 
     return run
 
@@ -138,18 +135,17 @@ def _sorting_network(n: int) -> NDArray[np.int64]:
 
 @_jit
 def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-def]
-    """Integrate sources of shape (m, n) into out; the smallest and largest source value are returned."""
+    """Integrate sources of shape (m, n) into out; the largest |x| is returned, infinity if out of range below."""
     m, n = sources.shape
     key = np.zeros((m, LANES), sources.dtype)
     step = np.zeros((m, LANES), np.int32)
-    low = np.zeros(LANES, sources.dtype)
-    high = np.zeros(LANES, sources.dtype)
+    peak = np.zeros(LANES, sources.dtype)
     signed = steps[0, 0] != steps[1, 0]
     zero = sources.dtype.type(0)
     for start in range(0, n, LANES):
         stop = min(start + LANES, n)
         for k in range(m):
-            _load(sources[k, start:stop], key[k], step[k], steps[0, k], steps[1, k], signed, low, high)
+            _load(sources[k, start:stop], key[k], step[k], steps[0, k], steps[1, k], signed, peak)
         for e in range(network.shape[0]):
             i, j = network[e, 0], network[e, 1]
             _order(key[i], key[j], step[i], step[j])
@@ -163,18 +159,20 @@ def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-d
                 code += step[k, lane]
                 upper = lower
             out[start + lane] = total + upper * values[np.uint32(code)]
-    return low.min(), high.max()
+    return peak.max()
 
 
 @_jit
-def _load(x, key, step, positive, negative, signed, low, high):  # type: ignore[no-untyped-def]
-    zero = x.dtype.type(0)
+def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-untyped-def]
+    """Fill one source's lanes; for a capacity (not signed), what is below zero counts as beyond the peak."""
+    zero, beyond = x.dtype.type(0), x.dtype.type(np.inf)
     for lane in range(x.size):
         v = x[lane]
-        key[lane] = abs(v) if signed else v
+        size = abs(v)
+        key[lane] = size if signed else v
         step[lane] = negative if v < zero else positive
-        low[lane] = v if v < low[lane] else low[lane]
-        high[lane] = v if v > high[lane] else high[lane]
+        reach = size if signed or v >= zero else beyond
+        peak[lane] = reach if reach > peak[lane] else peak[lane]
 
 
 @_jit
@@ -190,7 +188,7 @@ def _order(key_i, key_j, step_i, step_j):  # type: ignore[no-untyped-def]
         step_j[lane] = p if swap else q
 
 
-def _sign_terms(g: BiCapacity) -> NDArray[np.float64]:
+def _sign_terms(g: Measure) -> NDArray[np.float64]:
     """Coefficients c with C(x) = sum over codes of c[code] * min(|x_k|: digit k > 0) * prod(sign x_k: digit k = 2).
 
     Per source, the three values (absent, positive, negative) become (absent, mean rise, half difference):
@@ -324,7 +322,7 @@ def _four(a, b, c, d, terms, out):  # type: ignore[no-untyped-def]
     return peak.max()
 
 
-_SMALL = {2: _two, 3: _three, 4: _four}
+_SMALL: dict[int, Any] = {2: _two, 3: _three, 4: _four}
 
 
 def linear_form(

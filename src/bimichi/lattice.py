@@ -13,6 +13,7 @@ axes: O(m base^m), never the (base^m)^2 pairs.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -182,7 +183,7 @@ class Lattice:
         lower, upper = np.meshgrid(2 * steps, steps, indexing="ij")
         return lower.ravel(), upper.ravel()
 
-    def _axes(self, values: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
+    def _axes(self, values: NDArray[Any]) -> Iterator[NDArray[Any]]:
         """Yield views of `values` whose middle axis is the digit of source 0, 1, ..."""
         for k in range(self.n_sources):
             yield values.reshape(-1, self.base, self.base**k)

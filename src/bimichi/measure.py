@@ -1,5 +1,6 @@
 """What a bi-capacity and a capacity share: values on a lattice, checked once and never changed."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
@@ -236,7 +237,7 @@ def count_and_names(source_names: Sequence[str] | int) -> tuple[int, Sequence[st
 
 def sources_from_length(length: int, base: int) -> int:
     """Return the m for which ``base**m == length``."""
-    n_sources = max(1, round(np.log(max(length, 1)) / np.log(base)))
+    n_sources = max(1, round(math.log(max(length, 1), base)))
     if base**n_sources != length:
         raise InvalidInputError(
             f"values has length {length}; it must be {base}^m for m sources ({base}, {base**2}, {base**3}, ...)."

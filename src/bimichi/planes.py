@@ -153,7 +153,8 @@ def _split(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDA
         for k, plane in enumerate(planes):
             if plane.shape != planes[0].shape:
                 raise InvalidInputError(
-                    f"All planes of X must have one shape, but plane 0 has {planes[0].shape} and plane {k} has {plane.shape}."
+                    "All planes of X must have one shape, but "
+                    f"plane 0 has {planes[0].shape} and plane {k} has {plane.shape}."
                 )
         return None, planes
     rows = _numbers(X, "X")

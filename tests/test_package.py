@@ -1,0 +1,103 @@
+"""The package as users meet it: imports, the bare install, the examples, the README."""
+
+import doctest
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bimichi
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*command, python=sys.executable, **environment):
+    return subprocess.run([python, *command], capture_output=True, text=True, cwd=ROOT, env=os.environ | environment)
+
+
+def test_import_is_lazy():
+    script = (
+        "import sys, bimichi; print(any(m in sys.modules for m in ('numba', 'numpy', 'scipy', 'sklearn')));"
+        "bimichi.BiCapacity.additive([0.5, 0.5]); print('numba' in sys.modules);"
+        "bimichi.choquet; print('numba' in sys.modules)"
+    )
+    assert run("-c", script).stdout.split() == ["False", "False", "True"]
+
+
+def test_public_names_exist_and_others_do_not():
+    assert set(bimichi.__all__) == set(bimichi._HOME) <= set(dir(bimichi))
+    for name in bimichi.__all__:
+        assert getattr(bimichi, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = bimichi.nothing
+
+
+def modules():
+    source = ROOT / "src"
+    paths = sorted((source / "bimichi").rglob("*.py"))
+    return [".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples_run_and_names_are_listed(name):
+    module = importlib.import_module(name)
+    assert module.__all__
+    assert doctest.testmod(module).failed == 0
+
+
+def test_bare_install(tmp_path):
+    """In an environment with no extra, which `make test` sets up."""
+    python = ROOT / ".venv-bare" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("no .venv-bare here: `make test` creates it")
+    script = """
+import importlib.util
+import sys
+from bimichi import BiCapacity, choquet
+g = BiCapacity.additive([0.5, 0.3, 0.2])
+g.save(sys.argv[1])
+assert BiCapacity.load(sys.argv[1]) == g
+print(round(float(choquet([0.2, -0.4, 0.5], g)), 3))
+print([m for m in ("matplotlib", "pytest", "hypothesis") if importlib.util.find_spec(m)])
+"""
+    done = run("-c", script, str(tmp_path / "g.json"), python=str(python))
+    assert done.stdout.splitlines() == ["0.08", "[]"], done.stderr
+
+
+def test_bare_install_says_what_the_example_needs(tmp_path):
+    python = ROOT / ".venv-bare" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("no .venv-bare here: `make test` creates it")
+    done = run("examples/three_sensors.py", str(tmp_path), python=str(python))
+    assert done.returncode != 0
+    assert "pip install 'bimichi[plot]'" in done.stderr
+
+
+def test_demo_writes_a_picture(tmp_path):
+    done = run("examples/three_sensors.py", str(tmp_path), MPLBACKEND="agg")
+    assert done.returncode == 0, done.stderr
+    picture = (tmp_path / "three_sensors.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert "three_sensors.png" in done.stdout
+
+
+def test_readme_code_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        done = run("-c", block)
+        assert done.returncode == 0, done.stderr
+        for printed in re.findall(r"print\(.*\)  # (.*)", block):
+            assert printed in done.stdout
+
+
+def test_no_pin_names_a_host_and_all_dependencies_are_pinned():
+    pins = (ROOT / "constraints.txt").read_text()
+    assert "://" not in pins
+    pinned = {line.split("==")[0].lower() for line in pins.splitlines() if "==" in line}
+    wanted = re.findall(r'^  "([a-z-]+)>=', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert set(wanted) <= pinned
