@@ -1,0 +1,220 @@
+"""`Problem` and `Solution`: what the parts of learning say to each other. Read this first.
+
+A solver sees a `Problem`, never X, images or files. A problem answers few questions; `InMemory` answers them from
+arrays, and chunks on disk or a cluster can answer the same ones.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numba
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from bimichi.bags import Bags
+from bimichi.integral import linear_form
+from bimichi.lattice import Lattice, pair_lattice
+from bimichi.objectives import Objective, bag_term
+
+__all__ = ["Extremes", "Gram", "InMemory", "Problem", "Rows", "Solution"]
+
+Floats = NDArray[np.float64]
+GRAM_CHUNK = 1 << 20
+
+
+class Extremes(NamedTuple):
+    """For each bag, its smallest and its largest integral, and the rows that have them."""
+
+    low: Floats
+    high: Floats
+    low_row: NDArray[np.int64]
+    high_row: NDArray[np.int64]
+
+
+class Gram(NamedTuple):
+    """A weighted sum of squared distances to targets, as ``v @ matrix @ v - 2 * linear @ v + constant``."""
+
+    matrix: scipy.sparse.csc_array
+    linear: Floats
+    constant: float
+
+
+class Problem(Protocol):
+    """What a solver may ask."""
+
+    lattice: Lattice
+    objective: Objective
+    labels: NDArray[np.bool_]
+    weights: Floats
+
+    def value(self, values: Floats) -> float:
+        """J at these values of the measure."""
+        ...
+
+    def extremes(self, values: Floats) -> Extremes:
+        """For each bag, the rows that can decide it now."""
+        ...
+
+    def rows(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int32], Floats]:
+        """Codes and weights of some rows, each of shape (len(which), m)."""
+        ...
+
+    def gram(self) -> Gram:
+        """The `mean` objective as a quadratic form in the values."""
+        ...
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver found.
+
+    Attributes
+    ----------
+    values : ndarray
+        The measure, monotone and within bounds, in code order.
+    objective_value : float
+        J at `values`.
+    status : str
+        "converged", or why it ended otherwise.
+    n_iter : int
+        Rounds of witnesses, or generations.
+    history : ndarray
+        J after each of them, never rising.
+    witnesses : ndarray of int64, shape (n_positive_bags,), optional
+        For each positive bag, the instance that speaks for it, as numbered by the user.
+    lower_bound : float, optional
+        No measure has a smaller J with these witnesses.
+    """
+
+    values: Floats
+    objective_value: float
+    status: str
+    n_iter: int
+    history: Floats
+    witnesses: NDArray[np.int64] | None = None
+    lower_bound: float | None = None
+    starts: Floats = field(default_factory=lambda: np.empty(0))
+
+
+class Rows(NamedTuple):
+    """The linear form of all instances, bag by bag, as kernels take it."""
+
+    codes: NDArray[np.int32]
+    weights: Floats
+    counts: Floats
+    offsets: NDArray[np.int64]
+    positive: NDArray[np.bool_]
+    bag_weights: Floats
+
+
+class InMemory:
+    """A problem whose rows are arrays.
+
+    Parameters
+    ----------
+    bags : Bags
+        Instances in [-1, 1]. Those that cannot decide their bag are dropped first; see `Bags.reduced`.
+    objective : Objective
+        What is minimised.
+    n_jobs : int, optional
+        Threads for the linear form.
+    """
+
+    def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None) -> None:
+        kept = bags.reduced(objective.keeps, objective.zero_bound)
+        self.lattice = pair_lattice(bags.n_sources, objective.zero_bound)
+        self.objective = objective
+        self.labels = kept.labels
+        self.weights = kept.weights
+        self.instance = kept.instance
+        codes, weights = linear_form(kept.X, check_range=False, n_jobs=n_jobs)
+        self.data = Rows(
+            codes,
+            weights.astype(np.float64, copy=False),
+            kept.counts,
+            kept.offsets,
+            kept.labels,
+            kept.weights,
+        )
+
+    def value(self, values: Floats) -> float:
+        """J at these values of the measure; O(n m)."""
+        return float(_value(self.objective.code, self.data, values))
+
+    def extremes(self, values: Floats) -> Extremes:
+        """For each bag, the rows that can decide it now; O(n m)."""
+        return Extremes(*_extremes(self.data, values))
+
+    def rows(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int32], Floats]:
+        """Codes and weights of some rows."""
+        return self.data.codes[which], self.data.weights[which]
+
+    def gram(self) -> Gram:
+        """The `mean` objective as a quadratic form; O(n m^2), in chunks."""
+        size, m = self.lattice.size, self.lattice.n_sources
+        number = np.add.reduceat(self.data.counts, self.data.offsets[:-1])
+        share = np.repeat(self.weights / number, np.diff(self.data.offsets)) * self.data.counts
+        target = np.repeat(np.where(self.labels, 1.0, -1.0), np.diff(self.data.offsets))
+        matrix = scipy.sparse.csc_array((size, size))
+        for start in range(0, len(share), GRAM_CHUNK):
+            part = slice(start, start + GRAM_CHUNK)
+            codes, weights = self.data.codes[part], self.data.weights[part]
+            pointers = np.arange(0, codes.size + 1, m)
+            rows = scipy.sparse.csr_array((weights.ravel(), codes.ravel(), pointers), shape=(len(codes), size))
+            matrix = matrix + rows.T @ (scipy.sparse.diags_array(share[part]) @ rows)
+        pull = (self.data.weights * (share * target)[:, None]).ravel()
+        linear = np.bincount(self.data.codes.ravel(), pull, minlength=size)
+        return Gram(scipy.sparse.csc_array(matrix), linear, float((share * target**2).sum()))
+
+
+@numba.njit(cache=True, nogil=True)
+def fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
+    """Integrals of the instances of bag b, written to the start of `fused`, which is returned cut to length."""
+    start, stop = rows.offsets[b], rows.offsets[b + 1]
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(rows.codes.shape[1]):
+            total += rows.weights[i, k] * values[np.uint32(rows.codes[i, k])]
+        fused[i - start] = total
+    return fused[: stop - start]
+
+
+@numba.njit(cache=True, nogil=True)
+def longest_bag(rows):  # type: ignore[no-untyped-def]
+    """The size of the largest bag."""
+    return np.diff(rows.offsets).max()
+
+
+@numba.njit(cache=True, nogil=True)
+def _value(objective, rows, values):  # type: ignore[no-untyped-def]
+    scratch = np.empty(longest_bag(rows))
+    total = 0.0
+    for b in range(rows.positive.size):
+        fused = fuse_bag(rows, values, b, scratch)
+        counts = rows.counts[rows.offsets[b] : rows.offsets[b + 1]]
+        total += rows.bag_weights[b] * bag_term(objective, fused, counts, rows.positive[b])
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _extremes(rows, values):  # type: ignore[no-untyped-def]
+    n = rows.positive.size
+    low, high = np.empty(n), np.empty(n)
+    low_row, high_row = np.empty(n, np.int64), np.empty(n, np.int64)
+    scratch = np.empty(longest_bag(rows))
+    for b in range(n):
+        fused = fuse_bag(rows, values, b, scratch)
+        least, most = fused.argmin(), fused.argmax()
+        low[b], high[b] = fused[least], fused[most]
+        low_row[b], high_row[b] = rows.offsets[b] + least, rows.offsets[b] + most
+    return low, high, low_row, high_row
+
+
+def use_counts(problem: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many rows touch each element, and how many give it weight."""
+    codes, weights, counts = problem.data.codes, problem.data.weights, problem.data.counts
+    spread = np.repeat(counts, codes.shape[1])
+    touched = np.bincount(codes.ravel(), spread, minlength=problem.lattice.size)
+    weighted = np.bincount(codes.ravel(), spread * (weights.ravel() > 0), minlength=problem.lattice.size)
+    return touched.astype(np.int64), weighted.astype(np.int64)

@@ -1,0 +1,19 @@
+"""How an objective is minimised. One file each; a new one adds a line to `SOLVERS`."""
+
+from typing import Any
+
+from bimichi.errors import InvalidInputError
+from bimichi.solvers.convex import ConvexSolver
+
+__all__ = ["SOLVERS", "ConvexSolver", "get_solver"]
+
+SOLVERS: dict[str, Any] = {"convex": ConvexSolver}
+
+
+def get_solver(solver: Any) -> Any:
+    """Return the solver of this name with its defaults, or the solver object itself."""
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]()
+    if isinstance(solver, tuple(SOLVERS.values())):
+        return solver
+    raise InvalidInputError(f"solver must be one of {', '.join(SOLVERS)} or a solver object, got {solver!r}.")

@@ -1,0 +1,328 @@
+"""The convex search: fix a witness for each positive bag, solve a QP, move the witnesses, repeat.
+
+Not in the paper. With one instance chosen to speak for each positive bag, the objective is convex in the measure,
+and its minimum is found exactly. From one such round to the next J never rises, so a few rounds end in a point
+that no choice of other best instances improves; several starts look for the best such point.
+"""
+
+import logging
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.lattice import Lattice
+from bimichi.objectives import ConvexForm
+from bimichi.planes import check_n_jobs
+from bimichi.problem import Extremes, Problem, Solution
+from bimichi.sampling import sample
+
+__all__ = ["ConvexSolver"]
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ConvexSolver:
+    """Minimise by witnesses and quadratic programs (Clarabel).
+
+    Parameters
+    ----------
+    n_starts : int, default=8
+        How many bi-capacities to start from. The first is the one nearest the middle of its bounds, the others
+        are drawn at random. `mean` needs no start: it is one QP.
+    max_rounds : int, default=100
+        How often witnesses may move.
+    tolerance : float, default=1e-7
+        By how much a row outside the QP may exceed its bag's slack.
+
+    Notes
+    -----
+    Only elements that deciding rows use are variables, and only deciding rows are constraints; what the rest of
+    the data would add is added when it is violated. This is exact for the given witnesses.
+    """
+
+    n_starts: int = 8
+    max_rounds: int = 100
+    tolerance: float = 1e-7
+
+    def __post_init__(self) -> None:
+        for name in ("n_starts", "max_rounds"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
+        if not isinstance(self.tolerance, float | int) or not 0 < self.tolerance < 1:
+            raise InvalidInputError(f"tolerance must lie between 0 and 1, got {self.tolerance!r}.")
+
+    def solve(
+        self, problem: Problem, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
+    ) -> Solution:
+        """Return the best solution over all starts."""
+        form = problem.objective.convex
+        if form is None:
+            raise InvalidInputError(
+                f"The convex solver cannot minimise {problem.objective.name!r}: it has no convex form. "
+                "Use solver='evolutionary'."
+            )
+        if form == "mean":
+            return _solve_mean(problem)
+        seeds = rng.spawn(self.n_starts)
+
+        def run(k: int) -> Solution:
+            found = _descend(problem, form, _start(problem.lattice, k, seeds[k]), self)
+            if verbose:
+                log.info("start %d: J = %.6g, %d rounds, %s", k, found.objective_value, found.n_iter, found.status)
+            return found
+
+        jobs = min(check_n_jobs(n_jobs), self.n_starts)
+        if jobs == 1:
+            found = [run(k) for k in range(self.n_starts)]
+        else:
+            with ThreadPoolExecutor(jobs) as pool:
+                found = list(pool.map(run, range(self.n_starts)))
+        values = np.array([solution.objective_value for solution in found])
+        best = found[int(np.argmin(values))]
+        if best.status.startswith("the QP"):
+            warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
+        return Solution(**{**vars(best), "starts": values})
+
+
+def _start(lattice: Lattice, k: int, rng: np.random.Generator) -> Floats:
+    if k == 0:
+        lower, upper = lattice.bounds(np.full(lattice.size, np.nan))
+        return (lower + upper) / 2
+    return sample(lattice, rng)
+
+
+def _descend(problem: Problem, form: ConvexForm, values: Floats, options: ConvexSolver) -> Solution:
+    """From `values`, solve for the witnesses of the moment and move them, until nothing moves."""
+    best, best_value = values, problem.value(values)
+    seen = problem.extremes(values)
+    working = _Working(problem, form)
+    working.add(seen, np.full(len(problem.labels), -np.inf), 0.0)
+    history: list[float] = []
+    bound, status = -np.inf, "reached max_rounds"
+    witnesses = _witnesses(problem, form, seen)
+    rounds = 0
+    for _ in range(options.max_rounds):
+        rounds += 1
+        result = _solve_fixed(problem, working, witnesses, options.tolerance)
+        if result is None or result[1] > best_value + 1e-6 * (1 + best_value):
+            status = f"the QP of round {rounds} could not be solved precisely"
+            break
+        values, value, seen, lower = result
+        moved = _witnesses(problem, form, seen)
+        gain = best_value - value
+        if value <= best_value:
+            best, best_value = values, value
+        bound = lower
+        history.append(best_value)
+        if np.array_equal(moved[0], witnesses[0]) and np.array_equal(moved[1], witnesses[1]):
+            status = "converged"
+            break
+        if len(history) > 1 and gain <= 1e-9 * (1 + best_value):
+            status = "converged"
+            break
+        witnesses = moved
+    instance = getattr(problem, "instance", None)
+    spoken = witnesses[0] if instance is None else instance[witnesses[0]]
+    return Solution(best, best_value, status, rounds, np.array(history), spoken, min(bound, best_value))
+
+
+def _witnesses(problem: Problem, form: ConvexForm, seen: Extremes) -> tuple[Rows, NDArray[np.int64]]:
+    """For each positive bag, its best row and the sign with which it speaks."""
+    high, low = seen.high[problem.labels], seen.low[problem.labels]
+    up = np.ones(len(high), dtype=bool) if form.positive == (1,) else high >= -low
+    rows = np.where(up, seen.high_row[problem.labels], seen.low_row[problem.labels])
+    return rows, np.where(up, 1, -1)
+
+
+class _Working:
+    """The rows of negative bags that bound their slacks so far: (bag, side, row), side an index of form.negative."""
+
+    def __init__(self, problem: Problem, form: ConvexForm) -> None:
+        self.problem, self.form = problem, form
+        self.negative = np.flatnonzero(~problem.labels)
+        self.known: set[tuple[int, int, int]] = set()
+        self.bag: list[int] = []
+        self.side: list[int] = []
+        self.row: list[int] = []
+
+    def cost(self, seen: Extremes) -> Floats:
+        """What each bag's slack has to be, per side: shape (n_sides, n_bags)."""
+        return np.stack([s * (seen.high if s > 0 else seen.low) + offset for s, offset in self.form.negative])
+
+    def add(self, seen: Extremes, slack: Floats, tolerance: float) -> bool:
+        """Add the worst rows of bags whose slack is too small; whether there were any."""
+        grew = False
+        for side, cost in enumerate(self.cost(seen)):
+            rows = seen.high_row if self.form.negative[side][0] > 0 else seen.low_row
+            for b in self.negative[cost[self.negative] > slack[self.negative] + tolerance]:
+                entry = (int(b), side, int(rows[b]))
+                if entry not in self.known:
+                    self.known.add(entry)
+                    for target, item in zip((self.bag, self.side, self.row), entry, strict=True):
+                        target.append(item)
+                    grew = True
+        return grew
+
+
+def _solve_fixed(
+    problem: Problem, working: _Working, witnesses: tuple[Rows, NDArray[np.int64]], tolerance: float
+) -> tuple[Floats, float, Extremes, float] | None:
+    """Exact minimum for these witnesses: values, J, extremes there, lower bound; None if the QP fails."""
+    while True:
+        answer = _qp(problem, working, witnesses)
+        if answer is None:
+            return None
+        partial, slack, lower = answer
+        values = completed(problem.lattice, partial, working.form.completion)
+        seen = problem.extremes(values)
+        if not working.add(seen, slack, tolerance):
+            return values, problem.value(values), seen, lower
+
+
+def completed(lattice: Lattice, partial: Floats, completion: str) -> Floats:
+    """Fill NaN by the rule, and undo what rounding did to the order: the result is monotone and within bounds."""
+    lower, _ = lattice.bounds(np.clip(partial, -1, 1))
+    if completion == "lowest":
+        return lattice.with_boundary(np.minimum(lower, 1.0))
+    known = np.where(np.isnan(partial), np.nan, np.minimum(lower, 1.0))
+    lower, upper = lattice.bounds(known)
+    return lattice.with_boundary(np.clip(0.0, lower, np.maximum(lower, upper)))
+
+
+def _qp(
+    problem: Problem, working: _Working, witnesses: tuple[Rows, NDArray[np.int64]]
+) -> tuple[Floats, Floats, float] | None:
+    """Minimise sum w t^2 + sum w r^2 over element values v, slacks t of negative and residuals r of positive bags.
+
+    Subject to ``sign * C + offset <= t`` for the working rows, ``r = 1 - sign * C`` for the witnesses, the order
+    among the elements that these rows use, and their bounds.
+    """
+    lattice = problem.lattice
+    form = working.form
+    witness_rows, signs = witnesses
+    bag_rows = np.array(working.row, dtype=np.int64)
+    codes, weights = problem.rows(np.concatenate([bag_rows, witness_rows]))
+    fixed = np.array(sorted(lattice.fixed))
+    elements = np.setdiff1d(np.unique(codes[weights > 0]), fixed)
+    n_v, n_t, n_r = len(elements), len(working.negative), len(witness_rows)
+
+    # Rows as sparse combinations of the variable elements, plus a constant from the fixed ones.
+    boundary = lattice.with_boundary(np.zeros(lattice.size))
+    constant = (weights * boundary[codes]).sum(axis=1)
+    place = np.full(lattice.size, -1)
+    place[elements] = np.arange(n_v)
+    used = (weights > 0) & (place[codes] >= 0)
+    index = np.nonzero(used)[0]
+    rows = sp.csr_array((weights[used], (index, place[codes[used]])), shape=(len(codes), n_v))
+
+    n_w = len(bag_rows)
+    side_sign = np.array([form.negative[s][0] for s in working.side], dtype=float)
+    side_offset = np.array([form.negative[s][1] for s in working.side])
+    slack_of = np.searchsorted(working.negative, working.bag)
+    to_slack = sp.csr_array((-np.ones(n_w), (np.arange(n_w), slack_of)), shape=(n_w, n_t))
+    lower, upper = restricted_covers(lattice, elements)
+    n_o = len(lower)
+    order = sp.csr_array(
+        (np.repeat([1.0, -1.0], n_o), (np.tile(np.arange(n_o), 2), np.concatenate([lower, upper]))), shape=(n_o, n_v)
+    )
+    low, high = (bound[elements] for bound in lattice.bounds(np.full(lattice.size, np.nan)))
+    eye = sp.eye_array(n_v, format="csr")
+    A = sp.block_array(
+        [
+            [sp.diags_array(signs.astype(float)) @ rows[n_w:], sp.csr_array((n_r, n_t)), sp.eye_array(n_r)],
+            [sp.diags_array(side_sign) @ rows[:n_w], to_slack, sp.csr_array((n_w, n_r))],
+            [order, sp.csr_array((n_o, n_t)), sp.csr_array((n_o, n_r))],
+            [eye, sp.csr_array((n_v, n_t)), sp.csr_array((n_v, n_r))],
+            [-eye, sp.csr_array((n_v, n_t)), sp.csr_array((n_v, n_r))],
+        ],
+        format="csc",
+    )
+    b = np.concatenate(
+        [1 - signs * constant[n_w:], -side_offset - side_sign * constant[:n_w], np.zeros(n_o), high, -low]
+    )
+    bag_weight = np.concatenate([problem.weights[working.negative], problem.weights[problem.labels]])
+    P = sp.diags_array(np.concatenate([np.zeros(n_v), 2 * bag_weight]), format="csc")
+    solved = quadratic_program(P, np.zeros(n_v + n_t + n_r), A, b, n_equal=n_r)
+    if solved is None:
+        return None
+    x, lower_bound = solved
+    partial = np.full(lattice.size, np.nan)
+    partial[elements] = x[:n_v]
+    slack = np.full(len(problem.labels), np.inf)
+    slack[working.negative] = x[n_v : n_v + n_t]
+    return partial, slack, lower_bound
+
+
+def restricted_covers(lattice: Lattice, elements: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Neighbours in the order of the lattice restricted to `elements`, as positions (lower, upper) in it."""
+    if len(elements) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    below = lattice.less_equal(elements[:, None], elements)
+    np.fill_diagonal(below, False)
+    between = below.astype(np.float32)
+    covers = below & (between @ between < 0.5)
+    return np.nonzero(covers)
+
+
+def quadratic_program(
+    P: sp.csc_array, q: Floats, A: sp.csc_array, b: Floats, n_equal: int
+) -> tuple[Floats, float] | None:
+    """Minimise x'Px/2 + q'x subject to A x = b in the first rows and A x <= b in the others.
+
+    Returns the point and the dual value, a lower bound; None when Clarabel reports trouble.
+    """
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(len(b) - n_equal)]
+    solver = clarabel.DefaultSolver(sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(A), b, cones, settings)
+    answer = solver.solve()
+    if str(answer.status) not in ("Solved", "AlmostSolved"):
+        log.warning("Clarabel: %s", answer.status)
+        return None
+    return np.array(answer.x), float(answer.obj_val_dual)
+
+
+def _solve_mean(problem: Problem) -> Solution:
+    """The `mean` objective: one QP over the elements that have weight."""
+    lattice = problem.lattice
+    gram = problem.gram()
+    boundary = lattice.with_boundary(np.zeros(lattice.size))
+    fixed = np.array(sorted(lattice.fixed))
+    elements = np.setdiff1d(np.flatnonzero(gram.matrix.diagonal() > 0), fixed)
+    n_v = len(elements)
+    P = 2 * gram.matrix[elements][:, elements]
+    q = 2 * (gram.matrix @ boundary - gram.linear)[elements]
+    constant = gram.constant + boundary @ (gram.matrix @ boundary) - 2 * gram.linear @ boundary
+    lower, upper = restricted_covers(lattice, elements)
+    n_o = len(lower)
+    order = sp.csr_array(
+        (np.repeat([1.0, -1.0], n_o), (np.tile(np.arange(n_o), 2), np.concatenate([lower, upper]))), shape=(n_o, n_v)
+    )
+    low, high = (bound[elements] for bound in lattice.bounds(np.full(lattice.size, np.nan)))
+    eye = sp.eye_array(n_v, format="csr")
+    A = sp.vstack([order, eye, -eye], format="csc")
+    b = np.concatenate([np.zeros(n_o), high, -low])
+    solved = quadratic_program(sp.csc_array(P), q, A, b, n_equal=0) if n_v else (np.empty(0), 0.0)
+    if solved is None:
+        values = (low_high := lattice.bounds(np.full(lattice.size, np.nan)))[0] / 2 + low_high[1] / 2
+        warnings.warn("The QP could not be solved; a neutral measure is returned.", stacklevel=3)
+        value = problem.value(values)
+        return Solution(values, value, "the QP could not be solved", 1, np.array([value]))
+    partial = np.full(lattice.size, np.nan)
+    partial[elements] = solved[0]
+    values = completed(lattice, partial, "lowest")
+    value = problem.value(values)
+    return Solution(values, value, "converged", 1, np.array([value]), lower_bound=min(solved[1] + constant, value))
