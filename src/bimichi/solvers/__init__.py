@@ -4,10 +4,11 @@ from typing import Any
 
 from bimichi.errors import InvalidInputError
 from bimichi.solvers.convex import ConvexSolver
+from bimichi.solvers.evolutionary import EvolutionarySolver
 
-__all__ = ["SOLVERS", "ConvexSolver", "get_solver"]
+__all__ = ["SOLVERS", "ConvexSolver", "EvolutionarySolver", "get_solver"]
 
-SOLVERS: dict[str, Any] = {"convex": ConvexSolver}
+SOLVERS: dict[str, Any] = {"convex": ConvexSolver, "evolutionary": EvolutionarySolver}
 
 
 def get_solver(solver: Any) -> Any:

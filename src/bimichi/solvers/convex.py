@@ -21,6 +21,7 @@ from bimichi.objectives import ConvexForm
 from bimichi.planes import check_n_jobs
 from bimichi.problem import Extremes, Problem, Solution
 from bimichi.sampling import sample
+from bimichi.solvers.completion import completed
 
 __all__ = ["ConvexSolver"]
 
@@ -188,16 +189,6 @@ def _solve_fixed(
         seen = problem.extremes(values)
         if not working.add(seen, slack, tolerance):
             return values, problem.value(values), seen, lower
-
-
-def completed(lattice: Lattice, partial: Floats, completion: str) -> Floats:
-    """Fill NaN by the rule, and undo what rounding did to the order: the result is monotone and within bounds."""
-    lower, _ = lattice.bounds(np.clip(partial, -1, 1))
-    if completion == "lowest":
-        return lattice.with_boundary(np.minimum(lower, 1.0))
-    known = np.where(np.isnan(partial), np.nan, np.minimum(lower, 1.0))
-    lower, upper = lattice.bounds(known)
-    return lattice.with_boundary(np.clip(0.0, lower, np.maximum(lower, upper)))
 
 
 def _qp(

@@ -1,0 +1,31 @@
+"""A progress bar where work is long, someone watches, and rich is installed."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["progress_bar"]
+
+
+@contextmanager
+def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
+    """Lend ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
+    if not verbose or not sys.stderr.isatty():
+        yield lambda steps, value: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        yield lambda steps, value: None
+        return
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[J]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total, J="")
+        yield lambda steps, value: bar.update(task, advance=steps, J="" if value is None else f"J = {value:.5g}")

@@ -1,0 +1,469 @@
+"""Algorithm 1 of the paper: a population of bi-capacities under small and large mutations.
+
+Departures from the printed algorithm, all listed in docs/design.md: a child replaces its parent only if it is better;
+the best is kept; the search stops when the best has hardly improved over `patience` generations, not at the first
+generation that does not improve.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError, ModelFileError
+from bimichi.io import atomic_write
+from bimichi.lattice import Lattice
+from bimichi.objectives import bag_term
+from bimichi.planes import check_n_jobs
+from bimichi.problem import InMemory, Solution, fuse_bag, longest_bag, use_counts
+from bimichi.progress import progress_bar
+from bimichi.solvers.completion import completed
+
+__all__ = ["EvolutionarySolver"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BREADTH_FIRST_LIMIT = 6
+BLOCK_WORK = 2_000_000_000
+"""Row visits between two looks at the population: progress, callbacks, checkpoints and the stopping rule."""
+
+Callback = Callable[[int, float, Floats], object]
+
+
+@dataclass(frozen=True)
+class EvolutionarySolver:
+    """Minimise by mutation and selection, as in Algorithm 1 of [1]_.
+
+    Parameters
+    ----------
+    population_size : int, default=36
+        P, the number of bi-capacities.
+    max_iter : int, default=5000
+        I, the number of generations at most.
+    small_mutation_probability : float, default=0.8
+        eta: with this probability one element is redrawn between its bounds, otherwise the whole measure.
+    tolerance : float, default=0.001
+        J_T: an improvement of no more than this counts as none.
+    patience : int or None, default=500
+        Stop when the best J has improved by no more than `tolerance` over so many generations. None never stops.
+    element_choice : {"weighted", "touched"}
+        Small mutations pick an element in proportion to the number of instances that give it weight, or, as in
+        the paper, that touch it at all, if only with weight 0.
+    sampling : {"breadth-first", "ranks"}, optional
+        How a new measure is drawn; see `BiCapacity.random`. By default breadth-first, as in the paper, up to six
+        sources, and by ranks above.
+    callback : callable, optional
+        Called as ``callback(generation, best_J, best_values)`` now and then; the search ends if it returns True.
+    checkpoint : path, optional
+        A file that holds the state of the search. If it exists the search goes on from there, and ends as if it
+        had never been interrupted.
+
+    Notes
+    -----
+    Members of the population never meet, so each runs alone for a block of generations, with a random stream of
+    its own: the result depends on the seed, not on `n_jobs`. A small mutation updates only rows and bags that
+    use the element. Memory is O(P n).
+
+    References
+    ----------
+    .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
+       FUZZ-IEEE 2024.
+    """
+
+    population_size: int = 36
+    max_iter: int = 5000
+    small_mutation_probability: float = 0.8
+    tolerance: float = 0.001
+    patience: int | None = 500
+    element_choice: Literal["weighted", "touched"] = "weighted"
+    sampling: Literal["breadth-first", "ranks"] | None = None
+    callback: Callback | None = None
+    checkpoint: str | PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("population_size", "max_iter") + (("patience",) if self.patience is not None else ()):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
+        if not 0 <= self.small_mutation_probability <= 1:
+            raise InvalidInputError(
+                f"small_mutation_probability must lie in [0, 1], got {self.small_mutation_probability!r}."
+            )
+        if not self.tolerance >= 0:
+            raise InvalidInputError(f"tolerance must not be negative, got {self.tolerance!r}.")
+        if self.element_choice not in ("weighted", "touched"):
+            raise InvalidInputError(f"element_choice must be 'weighted' or 'touched', got {self.element_choice!r}.")
+        if self.sampling not in (None, "breadth-first", "ranks"):
+            raise InvalidInputError(f"sampling must be 'breadth-first' or 'ranks', got {self.sampling!r}.")
+
+    def solve(
+        self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
+    ) -> Solution:
+        """Return the best measure found."""
+        if not isinstance(problem, InMemory):
+            raise InvalidInputError("The evolutionary solver needs its data in memory. Use solver='convex'.")
+        order = _order(problem.lattice, self.sampling)
+        setting = _Setting(
+            problem.objective.code, self.small_mutation_probability, _choice(problem, self.element_choice)
+        )
+        index = _index(problem)
+        population = _Population.start(problem, self.population_size, rng)
+        fingerprint = _fingerprint(problem, self)
+        if self.checkpoint is not None and Path(self.checkpoint).exists():
+            population = _Population.load(self.checkpoint, fingerprint)
+        block = int(np.clip(BLOCK_WORK // (len(index.row) * self.population_size + 1), 1, 100))
+        jobs = check_n_jobs(n_jobs)
+        status = "reached max_iter"
+        with ThreadPoolExecutor(jobs) as pool, progress_bar("evolving", self.max_iter, verbose) as advance:
+            advance(population.generation, None)
+            while population.generation < self.max_iter:
+                generations = min(block, self.max_iter - population.generation)
+
+                def run(p: int, generations: int = generations) -> Floats:
+                    track = np.empty(generations)
+                    member = (population.values[p], population.state[p : p + 1])
+                    _evolve(problem.data, index, order, setting, member, track, population.generation == 0)
+                    return track
+
+                tracks = list(pool.map(run, range(self.population_size)))
+                population.close_block(np.array(tracks))
+                advance(generations, population.best_value)
+                if self.checkpoint is not None:
+                    population.save(self.checkpoint, fingerprint)
+                if self.callback is not None and self.callback(
+                    population.generation, population.best_value, population.best.copy()
+                ):
+                    status = "stopped by the callback"
+                    break
+                if self._stalled(population.history):
+                    status = "converged"
+                    break
+        best = completed(problem.lattice, population.best, "lowest")
+        return Solution(
+            best, problem.value(best), status, population.generation, np.array(population.history), starts=population.J
+        )
+
+    def _stalled(self, history: list[float]) -> bool:
+        if self.patience is None or len(history) <= self.patience:
+            return False
+        return history[-1 - self.patience] - history[-1] <= self.tolerance
+
+
+class _Setting(NamedTuple):
+    objective: int
+    eta: float
+    choice: Floats  # cumulative shares of the elements in small mutations
+
+
+class _Index(NamedTuple):
+    """Which rows give weight to an element: entries start[e]..start[e+1], by row, so by bag."""
+
+    start: Ints
+    row: NDArray[np.int32]
+    weight: Floats
+    bag: NDArray[np.int32]  # of every row
+
+
+class _Order(NamedTuple):
+    """The order of the lattice as lists of neighbours: those of e are start[e]..start[e+1]."""
+
+    cover_start: Ints
+    cover: Ints
+    cover_above: NDArray[np.bool_]
+    start: Ints  # all that bounds an element while a measure is drawn
+    other: Ints
+    above: NDArray[np.bool_]
+    by_rank: Ints  # codes, rank 0, then +1, -1, +2, ...; empty when breadth-first
+    rank_start: Ints
+    fixed: Ints
+    fixed_values: Floats
+    in_order: NDArray[np.bool_]
+
+
+@dataclass
+class _Population:
+    """The state of a search between two blocks; all that a checkpoint holds."""
+
+    values: Floats
+    state: NDArray[np.uint64]
+    J: Floats
+    best: Floats
+    best_value: float
+    history: list[float]
+    generation: int
+
+    @classmethod
+    def start(cls, problem: InMemory, size: int, rng: np.random.Generator) -> "_Population":
+        empty = np.zeros((size, problem.lattice.size))
+        state = rng.integers(0, 2**64, size, dtype=np.uint64)
+        return cls(empty, state, np.full(size, np.inf), empty[0].copy(), np.inf, [], 0)
+
+    def close_block(self, tracks: Floats) -> None:
+        """Take note of each member's J, generation by generation."""
+        self.J = tracks[:, -1]
+        self.history.extend(np.minimum.accumulate(tracks.min(axis=0)).tolist())
+        self.generation += tracks.shape[1]
+        leader = int(np.argmin(self.J))  # members only improve, so the best so far is alive
+        self.best, self.best_value = self.values[leader].copy(), float(self.J[leader])
+
+    def save(self, path: str | PathLike[str], fingerprint: str) -> None:
+        buffer = BytesIO()
+        np.savez(
+            buffer,
+            fingerprint=np.array(fingerprint),
+            values=self.values,
+            state=self.state,
+            J=self.J,
+            history=np.array(self.history),
+            generation=np.array(self.generation),
+        )
+        atomic_write(path, lambda file: file.write(buffer.getvalue()))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], fingerprint: str) -> "_Population":
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                parts = {name: file[name] for name in ("fingerprint", "values", "state", "J", "history", "generation")}
+        except Exception as error:  # whatever NumPy makes of a damaged file
+            raise ModelFileError(f"Cannot read the checkpoint {path}: {error}.") from error
+        if str(parts["fingerprint"]) != fingerprint:
+            raise ModelFileError(
+                f"The checkpoint {path} is of other data, another objective or other solver parameters. "
+                "Delete it to start anew, or name another file."
+            )
+        leader = int(np.argmin(parts["J"]))
+        return cls(
+            parts["values"],
+            parts["state"],
+            parts["J"],
+            parts["values"][leader].copy(),
+            float(parts["J"][leader]),
+            parts["history"].tolist(),
+            int(parts["generation"]),
+        )
+
+
+def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
+    """What a checkpoint must agree on to be gone on with."""
+    free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
+    options = {key: value for key, value in vars(solver).items() if key not in free}
+    digest = hashlib.sha256(json.dumps([problem.objective.name, asdict(problem.lattice), options]).encode())
+    for array in problem.data:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _choice(problem: InMemory, element_choice: str) -> Floats:
+    touched, weighted = use_counts(problem)
+    counts = (weighted if element_choice == "weighted" else touched).astype(np.float64)
+    counts[list(problem.lattice.fixed)] = 0
+    if not counts.any():  # no instance depends on a free element; any choice is as good
+        counts[:] = 1
+        counts[list(problem.lattice.fixed)] = 0
+    return np.cumsum(counts) / max(counts.sum(), 1.0)
+
+
+def _index(problem: InMemory) -> _Index:
+    codes, weights = problem.data.codes, problem.data.weights
+    row, step = np.nonzero(weights > 0)
+    element = codes[row, step]
+    order = np.argsort(element, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(element, minlength=problem.lattice.size))])
+    sizes = np.diff(problem.data.offsets)
+    bag = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    return _Index(start, row[order].astype(np.int32), weights[row, step][order], bag)
+
+
+def _order(lattice: Lattice, sampling: str | None) -> _Order:
+    if sampling is None:
+        sampling = "breadth-first" if lattice.n_sources <= BREADTH_FIRST_LIMIT else "ranks"
+    covers = lattice.covers()
+    if sampling == "ranks":
+        bounding = covers
+        ranks = lattice.ranks().astype(np.int64)
+        by_rank = np.lexsort((ranks < 0, np.abs(ranks)))
+        key = 2 * np.abs(ranks[by_rank]) + (ranks[by_rank] < 0)
+        rank_start = np.searchsorted(key, [0, *range(2, 2 * lattice.n_sources + 3)])
+    else:
+        if lattice.n_sources > BREADTH_FIRST_LIMIT:
+            raise InvalidInputError(
+                f"sampling='breadth-first' looks at all 6^{lattice.n_sources} ordered pairs; it is offered up to "
+                f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
+            )
+        codes = np.arange(lattice.size)
+        bounding = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
+        by_rank = rank_start = np.empty(0, np.int64)
+    fixed = np.array(sorted(lattice.fixed))
+    in_order = np.ones(lattice.size, dtype=bool)
+    in_order[0] = lattice.zero_bound
+    # The breadth-first walk starts at code 0 even where that is not part of the order.
+    walk = covers if lattice.zero_bound else Lattice(lattice.n_sources, lattice.chain).covers()
+    return _Order(
+        *_neighbours(lattice.size, *(walk if sampling == "breadth-first" else covers)),
+        *_neighbours(lattice.size, *bounding),
+        by_rank.astype(np.int64),
+        np.asarray(rank_start, dtype=np.int64),
+        fixed,
+        np.array([lattice.fixed[code] for code in fixed.tolist()]),
+        in_order,
+    )
+
+
+def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    own = np.concatenate([lower, upper]).astype(np.int64)
+    other = np.concatenate([upper, lower]).astype(np.int64)
+    above = np.repeat([True, False], len(lower))
+    order = np.argsort(own, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=size))])
+    return start, other[order], above[order]
+
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+@_jit
+def _uniform(state):  # type: ignore[no-untyped-def]
+    """A number in [0, 1) from a splitmix64 stream, which is one word of state."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@_jit
+def _bounds(order, values, drawn, code):  # type: ignore[no-untyped-def]
+    """Bounds of an element by its drawn neighbours; the boundary is always drawn."""
+    low, high = -1.0, 1.0
+    for n in range(order.start[code], order.start[code + 1]):
+        other = order.other[n]
+        if drawn[other] and order.in_order[other]:
+            if order.above[n]:
+                high = min(high, values[other])
+            else:
+                low = max(low, values[other])
+    return low, high
+
+
+@_jit
+def _visits(order, state, queue):  # type: ignore[no-untyped-def]
+    """The order in which a new measure's elements are drawn."""
+    if order.by_rank.size:
+        queue[:] = order.by_rank
+        for r in range(1, order.rank_start.size // 2):  # which of ranks +r and -r comes first is a coin's choice
+            start, middle, stop = order.rank_start[2 * r - 1], order.rank_start[2 * r], order.rank_start[2 * r + 1]
+            if _uniform(state) < 0.5:
+                queue[start:middle] = order.by_rank[middle:stop]
+                queue[middle:stop] = order.by_rank[start:middle]
+        return
+    seen = np.zeros(queue.size, np.bool_)
+    queue[0], seen[0] = 0, True
+    filled = 1
+    for position in range(queue.size):
+        code = queue[position]
+        first = filled
+        for n in range(order.cover_start[code], order.cover_start[code + 1]):
+            if not seen[order.cover[n]]:
+                seen[order.cover[n]] = True
+                queue[filled] = order.cover[n]
+                filled += 1
+        for i in range(filled - 1, first, -1):
+            j = first + int(_uniform(state) * (i - first + 1))
+            queue[i], queue[j] = queue[j], queue[i]
+
+
+@_jit
+def _draw(order, state, values, queue, drawn):  # type: ignore[no-untyped-def]
+    """Draw a new measure into `values`."""
+    drawn[:] = False
+    for i in range(order.fixed.size):
+        values[order.fixed[i]] = order.fixed_values[i]
+        drawn[order.fixed[i]] = True
+    _visits(order, state, queue)
+    for code in queue:
+        if not drawn[code]:
+            low, high = _bounds(order, values, drawn, code)
+            values[code] = low + (high - low) * _uniform(state)
+            drawn[code] = True
+
+
+@_jit
+def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-untyped-def]
+    """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
+    total = 0.0
+    for b in range(terms.size):
+        start, stop = rows.offsets[b], rows.offsets[b + 1]
+        part = fuse_bag(rows, values, b, fused[start:stop])
+        terms[b] = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.positive[b])
+        total += terms[b]
+        if total >= limit:
+            return np.inf
+    return total
+
+
+@_jit
+def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):  # type: ignore[no-untyped-def]
+    """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`."""
+    total = J
+    entry, last = index.start[code], index.start[code + 1]
+    while entry < last:
+        b = index.bag[index.row[entry]]
+        start, stop = rows.offsets[b], rows.offsets[b + 1]
+        part = fused[start:stop] if accept else scratch[: stop - start]
+        if not accept:
+            part[:] = fused[start:stop]
+        while entry < last and index.row[entry] < stop:
+            part[index.row[entry] - start] += delta * index.weight[entry]
+            entry += 1
+        term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.positive[b])
+        total += term - terms[b]
+        if accept:
+            terms[b] = term
+    return total
+
+
+@_jit
+def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[no-untyped-def]
+    """Run one member for as many generations as `track` has room; its J after each is noted there."""
+    values, state = member
+    queue = np.empty(values.size, np.int64)
+    drawn = np.ones(values.size, np.bool_)
+    child = np.empty_like(values)
+    fused, child_fused = np.empty(rows.codes.shape[0]), np.empty(rows.codes.shape[0])
+    terms, child_terms = np.empty(rows.positive.size), np.empty(rows.positive.size)
+    scratch = np.empty(longest_bag(rows))
+    if fresh:
+        _draw(order, state, values, queue, drawn)
+    # Anew at each block, so that a resumed search has the same rounding as one that was never interrupted.
+    J = _evaluate(rows, setting.objective, values, np.inf, fused, terms)
+    for generation in range(track.size):
+        if _uniform(state) < setting.eta:
+            code = np.searchsorted(setting.choice, _uniform(state), side="right")
+            if code < values.size:
+                low, high = _bounds(order, values, drawn, code)
+                delta = low + (high - low) * _uniform(state) - values[code]
+                new = _shift(rows, index, setting.objective, code, delta, J, fused, terms, scratch, False)
+                if new < J:
+                    _shift(rows, index, setting.objective, code, delta, J, fused, terms, scratch, True)
+                    values[code] += delta
+                    J = terms.sum()
+        else:
+            _draw(order, state, child, queue, drawn)
+            new = _evaluate(rows, setting.objective, child, J, child_fused, child_terms)
+            if new < J:
+                values[:] = child
+                fused, child_fused = child_fused, fused
+                terms, child_terms = child_terms, terms
+                J = new
+        track[generation] = J
