@@ -31,9 +31,9 @@ clean:
 	.venv/bin/python $(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
 	touch $@
 
-# The bare package, no extras, as `pip install bimichi` gives it: tests/test_bare_install.py runs in it.
+# The bare package, no extras, installed as `pip install bimichi` does; tests/test_package.py uses it.
 .venv-bare/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-bare
 	.venv-bare/bin/python $(PIP) install -c constraints.txt $(BUILD)
-	.venv-bare/bin/python $(PIP) install -c constraints.txt --no-build-isolation -e .
+	.venv-bare/bin/python $(PIP) install -c constraints.txt --no-build-isolation .
 	touch $@

@@ -5,6 +5,7 @@ import json
 import platform
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from bench import integral
 from bench.marks import Mark
@@ -21,6 +22,11 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"which to run: {', '.join(b.__name__ for b in BENCHES)}")
     parser.add_argument("--save", help="where to write the marks as JSON")
     options = parser.parse_args()
+    unknown = set(options.names) - {bench.__name__ for bench in BENCHES}
+    if unknown:
+        parser.error(f"no such bench: {', '.join(sorted(unknown))}")
+    if options.save:
+        Path(options.save).parent.mkdir(parents=True, exist_ok=True)
     marks: list[Mark] = []
     for bench in BENCHES:
         if not options.names or bench.__name__ in options.names:

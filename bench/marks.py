@@ -40,10 +40,9 @@ def at_most(name: str, value: float, limit: float, unit: str, detail: str = "") 
     return Mark(name, value, limit, False, unit, detail)
 
 
-def seconds(work: Callable[[], object], repeat: int = 5, warm_up: bool = True) -> float:
+def seconds(work: Callable[[], object], repeat: int = 5) -> float:
     """The best of several runs, after one that compiles and touches the memory."""
-    if warm_up:
-        work()
+    work()
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()

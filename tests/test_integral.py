@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import naive
@@ -215,7 +216,7 @@ def test_out_of_range_names_source_and_value(m, bad, rng):
     X = rng.uniform(-1, 1, (300, m))
     X[250, 1] = bad
     X[250, 0] = np.nan  # must not hide its neighbour
-    with pytest.raises(InvalidInputError, match=rf"Source 's1' \(index 1\) reaches {bad:.6g}; .* \[-1, 1\]"):
+    with pytest.raises(InvalidInputError, match=rf"Source 's1' \(index 1\) reaches {bad!r}; .* \[-1, 1\]"):
         choquet(X, g)
     with pytest.raises(InvalidInputError, match="index 1"):
         linear_form(X)
@@ -292,6 +293,33 @@ class TestOut:
 def test_bad_input(X, message):
     with pytest.raises(InvalidInputError, match=message):
         choquet(X, BiCapacity.additive([0.5, 0.3, 0.2]))
+
+
+def test_planes_in_one_array_or_among_lists():
+    g = BiCapacity.additive([0.5, 0.3, 0.2])
+    with pytest.raises(InvalidInputError, match=r"If these are planes, pass list\(X\)"):
+        choquet(np.zeros((3, 48, 64)), g)
+    np.testing.assert_allclose(choquet([np.ones(3), [0.0, 0, 0], [-1.0, -1, -1]], g), [0.3] * 3)
+
+
+def test_rounding_does_not_leave_the_range(rng):
+    X = rng.uniform(0, 1, (200_000, 5)).astype(np.float32)
+    X[:, 0] = 1
+    for g in (BiCapacity.from_elements({}, 5, completion="highest"), Capacity.from_elements({}, 5, "highest")):
+        assert choquet(X, g).max() <= 1
+
+
+def test_memory_of_planes_that_have_to_be_copied(rng):
+    """A batch of one, cropped: it is cut along the next axis, and copied piece by piece."""
+    planes_given = [rng.uniform(-1, 1, (1, 1500, 1600))[:, :, :1500] for _ in range(6)]
+    g, out = BiCapacity.random(6, random_state=0), np.empty((1, 1500, 1500))
+    choquet([plane[:, :2] for plane in planes_given], g)
+    tracemalloc.start()
+    try:
+        choquet(planes_given, g, out=out, n_jobs=2)
+        assert tracemalloc.get_traced_memory()[1] < 0.3 * 6 * out.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_one_source_explains_how_to_reshape():

@@ -1,6 +1,7 @@
 import io as stdio
 import json
 import random
+import tracemalloc
 import zipfile
 from collections import Counter
 
@@ -93,6 +94,7 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('{"format": "bimichi-model", "version": 2, "tables": {}}', "format version 2; this bimichi .* reads up to 1"),
         (changed(version=2), "format version 2; this bimichi .* reads up to 1. Upgrade"),
         (changed(version="1"), "no valid format version, but '1'"),
         (changed(version=True), "no valid format version"),
@@ -100,7 +102,7 @@ def changed(**changes):
         (changed(format="other"), "its format is 'other'"),
         (changed(kind="capacity"), "holds a 'capacity', not a 'bicapacity'"),
         (changed(arrays="gone"), "arrays are missing"),
-        (changed(arrays={}), "not a valid bicapacity file: 'values'"),
+        (changed(arrays={}), "not a valid bicapacity file: it lacks 'values'"),
         (changed(arrays={"values": "x"}), "not a list of numbers"),
         (changed(arrays={"values": [True] * 9}), "not a list of numbers"),
         (changed(arrays={"values": [0.0] * 9}), "not a valid bicapacity file.*there"),
@@ -151,7 +153,7 @@ HEADER = changed(arrays="gone")
     ("content", "message"),
     [
         (archive(values_npy=npy(SMALL.values)), "damaged archive"),
-        (archive(header_json=HEADER), "not a valid bicapacity file: 'values'"),
+        (archive(header_json=HEADER), "not a valid bicapacity file: it lacks 'values'"),
         (archive(header_json=HEADER, values_npy=npy(SMALL.values.astype(">f4"))), "type >f4"),
         (archive(header_json=HEADER, values_npy=npy(np.array([print], object))), "damaged archive .*allow_pickle"),
         (archive(header_json=HEADER, values_npy=npy(SMALL.to_matrix())), "shape"),
@@ -167,11 +169,48 @@ def test_wrong_archives(content, message, tmp_path):
         BiCapacity.load(path)
 
 
-def test_a_huge_file_is_not_even_read(tmp_path):
+def test_files_that_are_too_large(tmp_path):
     path = tmp_path / "g.json"
+    path.write_bytes(b" " * (io.DOCUMENT_LIMIT + 1))
+    with pytest.raises(ModelFileError, match="more than 1,048,576 bytes"):
+        BiCapacity.load(path)
     with path.open("wb") as file:
+        file.write(b"PK")
         file.truncate(io.SIZE_LIMIT + 1)
-    with pytest.raises(ModelFileError, match="at most"):
+    with pytest.raises(ModelFileError, match="more than 268,435,456 bytes"):
+        BiCapacity.load(path)
+
+
+def test_an_archive_cannot_lie_about_its_size(tmp_path, monkeypatch):
+    """A member that claims 100 bytes and holds far more is not unpacked beyond the limit."""
+    monkeypatch.setattr(io, "SIZE_LIMIT", 2**20)
+    content = bytearray(archive(header_json=HEADER, values_npy=b"0" * 2**26))
+    at = content.rindex(b"PK\1\2")
+    content[at + 24 : at + 28] = (100).to_bytes(4, "little")
+    path = tmp_path / "g.npz"
+    path.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            BiCapacity.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_other_compressions_are_refused(tmp_path):
+    path = tmp_path / "g.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as file:
+        file.writestr("header.json", HEADER)
+    with pytest.raises(ModelFileError, match="compressed in a way"):
+        BiCapacity.load(path)
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", 123.5])
+def test_paths_that_are_none(path):
+    with pytest.raises(BimichiError, match="Cannot write"):
+        SMALL.save(path)
+    with pytest.raises(ModelFileError, match="Cannot read"):
         BiCapacity.load(path)
 
 

@@ -71,7 +71,7 @@ def test_cover_counts():
     for m in range(1, 7):
         assert pair_lattice(m).covers()[0].size == 2 * m * 3 ** (m - 1)
         assert subset_lattice(m).covers()[0].size == m * 2 ** (m - 1)
-        assert pair_lattice(m, False).covers()[0].size == 2 * m * 3 ** (m - 1) - 2 * m + m * m
+        assert pair_lattice(m, False).covers()[0].size == 2 * m * 3 ** (m - 1) - m
 
 
 @pytest.mark.parametrize("make", [pair_lattice, subset_lattice, lambda m: pair_lattice(m, False)])
@@ -115,7 +115,8 @@ def test_without_zero_bound_the_order_through_it_still_holds():
     values[lattice.code([], [0])] = 0.5
     values[lattice.code([1], [])] = 0.4
     broken = list(zip(*lattice.violations(values), strict=True))
-    assert (lattice.code([], [0]), lattice.code([1], [])) in broken
+    middle = lattice.code([1], [0])
+    assert {(lattice.code([], [0]), middle), (middle, lattice.code([1], []))} & set(broken)
 
 
 def test_fourteen_sources_work_and_fifteen_say_what_they_would_take():
@@ -133,6 +134,25 @@ def test_fourteen_sources_work_and_fifteen_say_what_they_would_take():
 def test_bad_number_of_sources(m):
     with pytest.raises(InvalidInputError, match="n_sources"):
         pair_lattice(m)
+
+
+def test_bad_codes_and_sets():
+    lattice = pair_lattice(3)
+    for up, down in (([0], [0]), ([0, 0], [])):
+        with pytest.raises(InvalidInputError, match="disjoint"):
+            lattice.code(up, down)
+    with pytest.raises(InvalidInputError, match="disjoint"):
+        subset_lattice(3).code([0], [1])
+    with pytest.raises(InvalidInputError, match=r"0\.\.2"):
+        lattice.code([7])
+    for ask in (lattice.sets, lattice.below, lattice.above):
+        with pytest.raises(InvalidInputError, match=r"0\.\.26, got 27"):
+            ask(27)
+    for ask in (lattice.bounds, lattice.violations):
+        with pytest.raises(InvalidInputError, match=r"got shape \(5,\)"):
+            ask(np.zeros(5))
+    with pytest.raises(InvalidInputError, match="axes swapped"):
+        pair_lattice(10_000)
 
 
 def test_bad_masks():

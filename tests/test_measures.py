@@ -67,7 +67,7 @@ def test_boundary_must_hold(pair):
 
 
 @pytest.mark.parametrize(
-    "values", [np.zeros(8), np.zeros((3, 9)), np.zeros(0), ["a", "b", "c"], np.zeros(9, complex), 5.0]
+    "values", [[[0], [1, 2]], np.zeros(8), np.zeros((3, 9)), np.zeros(0), ["a", "b", "c"], np.zeros(9, complex), 5.0]
 )
 def test_bad_arrays(values):
     with pytest.raises(InvalidInputError, match="values"):
@@ -80,7 +80,7 @@ def test_rounding_below_the_tolerance_passes_and_is_listed():
     tilted = BiCapacity(values)
     assert not tilted.is_monotone()
     assert tilted.is_monotone(1e-9)
-    assert [str(v) for v in tilted.violations()] == ["g_{1,∅} = 0.30 < g_{1,2} = 0.30"]
+    assert [str(v) for v in tilted.violations()] == ["g_{1,∅} = 0.3000000000 < g_{1,2} = 0.3000000005"]
     assert g.violations() == []
 
 
@@ -101,6 +101,8 @@ def test_value_object(make):
         g.values[0] = 1
     with pytest.raises(AttributeError, match="cannot be changed"):
         g.values = None
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        g.values.setflags(write=True)
     for twin in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
         assert twin == g
         assert not twin.values.flags.writeable
@@ -152,8 +154,9 @@ def test_bad_elements(pair, message):
         (["a", "a", "b"], "'a' occurs more than once"),
         ("abc", "single string"),
         (["a", "", "b"], "non-empty"),
-        (["a", 1, "b"], "non-empty strings, got 1"),
+        (["a", 1, "b"], "non-empty strings of valid text, got 1"),
         (7, "list of names"),
+        (["a", "\ud800", "b"], "valid text"),
     ],
 )
 def test_bad_names(names, message):
@@ -212,6 +215,42 @@ def test_completions_differ_as_named():
 def test_contradictory_elements(elements, message):
     with pytest.raises(InvalidInputError, match=message):
         BiCapacity.from_elements(elements, 2)
+
+
+def test_an_element_given_twice():
+    assert BiCapacity.from_elements({((0,), ()): 0.2, (("1",), ()): 0.2}, 2)[0, ()] == 0.2
+    with pytest.raises(InvalidInputError, match=r"g_\{1,∅\} is given twice, as 0\.2.* and as 0\.5"):
+        BiCapacity.from_elements({((0,), ()): 0.2, (("1",), ()): 0.5}, 2)
+
+
+def test_number_of_sources_from_the_largest_index():
+    assert BiCapacity.from_elements({((0,), (2,)): 0.2}).n_sources == 3
+    assert Capacity.from_elements({(1,): 0.2}).n_sources == 2
+    for elements in ({}, {(("a",), ()): 0.1}):
+        with pytest.raises(InvalidInputError, match="source_names must be given"):
+            BiCapacity.from_elements(elements)
+    for names in (2.0, True):
+        with pytest.raises(InvalidInputError, match="list of names or a number"):
+            BiCapacity.from_elements({((0,), ()): 0.2}, names)
+    with pytest.raises(InvalidInputError, match="mapping"):
+        BiCapacity.from_elements([1, 2])
+
+
+def test_boundary_elements_may_be_given_with_rounding():
+    assert BiCapacity.from_elements({((0, 1, 2), ()): 0.7 + 0.2 + 0.1}, 3)[{0, 1, 2}, ()] == 1
+
+
+def test_negative_zero_is_zero():
+    values = BiCapacity.from_elements({((0,), (1,)): 0.0}, 2).values.copy()
+    values[5] = -0.0
+    assert hash(BiCapacity(values)) == hash(BiCapacity(values + 0.0))
+
+
+def test_rejecting_many_violations_is_quick_and_counts_them(rng):
+    values = rng.uniform(-1, 1, 3**11)
+    lattice = BiCapacity.random(11, random_state=0).lattice
+    with pytest.raises(InvalidInputError, match=r"\(and [0-9,]{7,} more\)"):
+        BiCapacity(lattice.with_boundary(values))
 
 
 def test_unknown_completion():

@@ -12,17 +12,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bimichi.bags import Bags
     from bimichi.bicapacity import BiCapacity
     from bimichi.capacity import Capacity
     from bimichi.errors import BimichiError, InvalidInputError, ModelFileError
+    from bimichi.estimators import BiMIChI
     from bimichi.integral import choquet, linear_form, usage_counts
+    from bimichi.solvers import ConvexSolver, EvolutionarySolver
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bags",
     "BiCapacity",
+    "BiMIChI",
     "BimichiError",
     "Capacity",
+    "ConvexSolver",
+    "EvolutionarySolver",
     "InvalidInputError",
     "ModelFileError",
     "choquet",
@@ -31,9 +38,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "Bags": "bags",
     "BiCapacity": "bicapacity",
+    "BiMIChI": "estimators",
     "BimichiError": "errors",
     "Capacity": "capacity",
+    "ConvexSolver": "solvers",
+    "EvolutionarySolver": "solvers",
     "InvalidInputError": "errors",
     "ModelFileError": "errors",
     "choquet": "integral",

@@ -95,23 +95,23 @@ class Bags:
         """
         rows = _rows(X)
         n = len(rows)
+        ids: list[Any]
         positive = _check_labels(_one_per(y, n, "y"))
         weight = _check_weights(sample_weight, n)
         if bags is None:
-            order, offsets, ids = np.arange(n), np.arange(n + 1), range(n)
+            order, offsets, ids = np.arange(n), np.arange(n + 1), list(range(n))
         else:
             order, offsets, ids = group(bags, n)
         keep = _finite(rows, nan)[order] & (weight[order] > 0)
         order, offsets = order[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
-        starts = order[np.minimum(offsets[:-1], max(len(order) - 1, 0))] if len(order) else np.empty(0, np.int64)
         filled = np.diff(offsets) > 0
+        starts = order[offsets[:-1][filled]]
         for what, per_instance in (("y", positive), ("sample_weight", weight)):
             if bags is not None:
                 _check_constant(per_instance[order], offsets, ids, what)
-        labels, weights = positive[starts], weight[starts]
         ids = [name for name, some in zip(ids, filled, strict=True) if some]
         offsets = np.concatenate([[0], offsets[1:][filled]])
-        made = cls(rows[order], offsets, labels[filled], weights[filled], np.ones(len(order)), order, ids)
+        made = cls(rows[order], offsets, positive[starts], weight[starts], np.ones(len(order)), order, ids)
         return made._checked()
 
     @classmethod
@@ -213,7 +213,7 @@ class Bags:
             return self
         table = np.column_stack([self.labels, self.X])
         _, first, where = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        weights = np.bincount(where.ravel(), self.weights)
+        weights = np.bincount(where.ravel(), self.weights).astype(np.float64)
         offsets = np.arange(len(first) + 1)
         ids = [self.ids[k] for k in first]
         return Bags(self.X[first], offsets, self.labels[first], weights, np.ones(len(first)), self.instance[first], ids)
@@ -255,7 +255,7 @@ def group(bags: ArrayLike, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
         rank[np.argsort(first)] = np.arange(len(first))
         where, ids = rank[where], list(names[np.argsort(first)].tolist())
     else:
-        listed = list(bags)  # type: ignore[arg-type]
+        listed: list[Any] = list(bags)  # type: ignore[arg-type]
         number: dict[Hashable, int] = {}
         try:
             where = np.array([number.setdefault(name, len(number)) for name in listed], dtype=np.int64)

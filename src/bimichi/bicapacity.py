@@ -97,7 +97,7 @@ class BiCapacity(Measure):
         table = number_array(matrix, "matrix")
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
             raise InvalidInputError(f"matrix must be square, (2^m, 2^m), got shape {table.shape}.")
-        n_sources = sources_from_length(table.shape[0], 2)
+        n_sources = sources_from_length(table.shape[0], 2, "matrix")
         lattice = pair_lattice(n_sources, _flag(zero_bound))
         up, down = lattice.masks(np.arange(lattice.size))
         blank = np.ones_like(table, dtype=bool)
@@ -125,7 +125,7 @@ class BiCapacity(Measure):
     def from_elements(
         cls,
         elements: Mapping[Pair, float],
-        source_names: Sequence[str] | int,
+        source_names: Sequence[str] | int | None = None,
         zero_bound: bool = True,
         completion: str = "middle",
     ) -> Self:
@@ -135,14 +135,14 @@ class BiCapacity(Measure):
         ----------
         elements : mapping of (A, B) to value
             A and B as tuples or frozensets of source indices or names, e.g. ``{((0,), (1, 2)): 0.4}``.
-        source_names : sequence of str, or int
-            The sources, or just their number.
+        source_names : sequence of str, or int, optional
+            The sources, or just their number; by default as many as the largest index tells.
         zero_bound : bool, default=True
             As in the constructor.
         completion : {"middle", "lowest", "highest", "nearest-zero"}
             Where between its bounds an element that is not given lies.
         """
-        n_sources, names = count_and_names(source_names)
+        n_sources, names = count_and_names(source_names, elements)
         lattice = pair_lattice(n_sources, _flag(zero_bound))
         frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names, zero_bound)
         return cls(frame._with_elements(elements, completion), names, zero_bound)
@@ -233,26 +233,15 @@ class BiCapacity(Measure):
         for up, label in zip(subsets, labels, strict=True):
             cells = [Cell(label)]
             for down in subsets:
-                code = self.lattice.code(up, down)
                 if set(up) & set(down):
                     cells.append(Cell(""))
-                elif code == 0 and not self.zero_bound:
+                elif not up and not down and not self.zero_bound:
                     cells.append(Cell("–"))
                 else:
+                    code = self.lattice.code(up, down)
                     cells.append(Cell(number(float(self.values[code])), bool(marked[code])))
             rows.append(cells)
         return Table(["A \\ B", *labels], rows)
-
-    def _marked(self, bold: Iterable[Pair] | NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        if isinstance(bold, np.ndarray):
-            if bold.dtype != bool or bold.shape != self.values.shape:
-                raise InvalidInputError(
-                    f"bold must be a boolean array of shape {self.values.shape}, got {bold.dtype} of {bold.shape}."
-                )
-            return bold
-        marked = np.zeros(self.lattice.size, dtype=bool)
-        marked[[self.code(pair) for pair in bold or ()]] = True
-        return marked
 
     def _header(self) -> dict[str, Any]:
         return super()._header() | {"zero_bound": self.zero_bound}

@@ -60,7 +60,7 @@ class Capacity(Measure):
     def from_elements(
         cls,
         elements: Mapping[Any, float],
-        source_names: Sequence[str] | int,
+        source_names: Sequence[str] | int | None = None,
         completion: str = "middle",
     ) -> Self:
         """Make a capacity from some of its elements; the rest follow.
@@ -69,12 +69,12 @@ class Capacity(Measure):
         ----------
         elements : mapping of subset to value
             Subsets as tuples or frozensets of source indices or names, e.g. ``{(0, 1): 0.4}``.
-        source_names : sequence of str, or int
-            The sources, or just their number.
+        source_names : sequence of str, or int, optional
+            The sources, or just their number; by default as many as the largest index tells.
         completion : {"middle", "lowest", "highest", "nearest-zero"}
             Where between its bounds an element that is not given lies.
         """
-        n_sources, names = count_and_names(source_names)
+        n_sources, names = count_and_names(source_names, elements)
         lattice = subset_lattice(n_sources)
         frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names)
         return cls(frame._with_elements(elements, completion), names)
@@ -107,7 +107,7 @@ class Capacity(Measure):
     @classmethod
     def binary(cls, winning: Iterable[SetOfSources], source_names: Sequence[str] | int) -> Self:
         """Make the measure that is 1 on the `winning` sets and all that contain one of them, 0 elsewhere."""
-        elements = {frozenset([part] if isinstance(part, str | int) else part): 1.0 for part in winning}
+        elements = {frozenset([part] if isinstance(part, str | int | np.integer) else part): 1.0 for part in winning}
         return cls.from_elements(elements, source_names, completion="lowest")
 
     @property
@@ -121,11 +121,11 @@ class Capacity(Measure):
         for values in binary_values(n_sources):
             yield cls(values)
 
-    def to_markdown(self, bold: Iterable[SetOfSources] | None = None) -> str:
-        """Write the elements by size, then lexicographically, as Markdown, to two digits; `bold` marks some."""
+    def to_markdown(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> str:
+        """Write the elements by size, then lexicographically, as Markdown; `bold` as in `BiCapacity`."""
         return self._table(bold).to_markdown()
 
-    def to_html(self, bold: Iterable[SetOfSources] | None = None) -> str:
+    def to_html(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> str:
         """Write the elements by size, then lexicographically, as HTML; names are escaped. See `to_markdown`."""
         return self._table(bold).to_html()
 
@@ -145,15 +145,15 @@ class Capacity(Measure):
         subsets = (s for size in range(1, self.n_sources + 1) for s in combinations(range(self.n_sources), size))
         return [(subset, self[subset]) for subset in subsets]
 
-    def _table(self, bold: Iterable[SetOfSources] | None) -> Table:
+    def _table(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None) -> Table:
         if self.n_sources > LISTING_LIMIT:
             raise InvalidInputError(
                 f"The listing of {self.n_sources} sources has {self.lattice.size:,} entries; listings are offered "
                 f"up to {LISTING_LIMIT} sources. Use listing()."
             )
-        marked = {self.code(subset) for subset in bold or ()}
+        marked = self._marked(bold)
         rows = [
-            [Cell(set_label(subset, self.source_names)), Cell(number(value), self.code(subset) in marked)]
+            [Cell(set_label(subset, self.source_names)), Cell(number(value), bool(marked[self.code(subset)]))]
             for subset, value in self.listing()
         ]
         return Table(["A", "g(A)"], rows)

@@ -48,7 +48,7 @@ def choquet(
     Parameters
     ----------
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The sources, as rows or as planes (no copy is made of planes). They must lie in [-1, 1] for a
+        The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1] for a
         `BiCapacity`, in [0, 1] for a `Capacity`.
     g : BiCapacity or Capacity
         The measure.
@@ -80,7 +80,7 @@ def choquet(
     planes = Planes(X, g.n_sources, g.source_names, out)
     small = isinstance(g, BiCapacity) and g.n_sources in _SMALL
     run = _small_task(planes, g) if small else _general_task(planes, g)
-    peaks = run_chunks(run, planes.chunks(), jobs)
+    peaks = run_chunks(run, planes.chunks(stacked=not small), jobs)
     if check_range and max(peaks, default=0.0) > 1:
         planes.check_range(-1.0 if isinstance(g, BiCapacity) else 0.0)
     if nan == "raise" and np.isnan(planes.out).any():
@@ -151,14 +151,17 @@ def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-d
             _order(key[i], key[j], step[i], step[j])
         for lane in range(stop - start):
             code = step[m - 1, lane]
-            upper = key[m - 1, lane]
+            top = upper = key[m - 1, lane]
+            least = -top if signed else key[0, lane]
             total = zero
             for k in range(m - 2, -1, -1):
                 lower = key[k, lane]
                 total += (upper - lower) * values[np.uint32(code)]
                 code += step[k, lane]
                 upper = lower
-            out[start + lane] = total + upper * values[np.uint32(code)]
+            total += upper * values[np.uint32(code)]
+            total = top if total > top else total  # rounding must not carry it out of range; NaN stays
+            out[start + lane] = least if total < least else total
     return peak.max()
 
 
@@ -171,7 +174,7 @@ def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-un
         size = abs(v)
         key[lane] = size if signed else v
         step[lane] = negative if v < zero else positive
-        reach = size if signed or v >= zero else beyond
+        reach = beyond if v < zero and not signed else size
         peak[lane] = reach if reach > peak[lane] else peak[lane]
 
 
@@ -364,7 +367,7 @@ def linear_form(
         rows = planes.instances(chunk)
         _form(planes.stacked(chunk), steps, codes[rows], weights[rows])
 
-    run_chunks(run, planes.chunks(), check_n_jobs(n_jobs))
+    run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
     return codes, weights
 
 
@@ -406,7 +409,7 @@ def usage_counts(
         with lock:
             np.add(counts, part, out=counts)
 
-    run_chunks(run, planes.chunks(), check_n_jobs(n_jobs))
+    run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
     return counts
 
 

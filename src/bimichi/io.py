@@ -27,6 +27,7 @@ __all__ = ["VERSION", "atomic_write", "read_model", "write_model"]
 FORMAT = "bimichi-model"
 VERSION = 1
 INLINE_LIMIT = 3**7
+DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
 """Bytes a model, or any member of it, may take: a bi-capacity of 14 sources takes 38 million."""
 
@@ -62,39 +63,40 @@ def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Ar
         If the file cannot be read, is not such a model, or is of a newer version.
     """
     try:
-        size = Path(path).stat().st_size
-        if size > SIZE_LIMIT:
-            raise ModelFileError(f"{path} has {size:,} bytes; a model file has at most {SIZE_LIMIT:,}.")
-        content = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            content = file.read(SIZE_LIMIT + 1)
     except OSError as error:
         raise ModelFileError(f"Cannot read the model file {path}: {error.strerror or error}.") from error
-    except ValueError as error:  # a path with a NUL in it
+    except (ValueError, TypeError) as error:  # a path with a NUL in it, or no path at all
         raise ModelFileError(f"Cannot read the model file {path!r}: {error}.") from error
+    archive = content[:2] == b"PK"
+    limit = SIZE_LIMIT if archive else DOCUMENT_LIMIT
     try:
-        header, arrays = _read_archive(content) if content[:2] == b"PK" else _read_document(content)
+        if len(content) > limit:
+            raise ModelFileError(f"it has more than {limit:,} bytes.")
+        return _read_archive(content, kind) if archive else _read_document(content, kind)
     except ModelFileError as error:
-        raise ModelFileError(f"{path} is not a bimichi model file: {error}") from error
-    _check_header(path, header, kind)
-    return header, arrays
+        raise ModelFileError(f"{path} is not a valid bimichi model file: {error}") from error
 
 
-def _check_header(path: str | PathLike[str], header: dict[str, Any], kind: str) -> None:
+def _check_header(header: dict[str, Any], kind: str) -> None:
     if header.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is not a bimichi model file: its format is {header.get('format')!r}.")
+        raise ModelFileError(f"its format is {header.get('format')!r}, not {FORMAT!r}.")
     version = header.get("version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"{path} has no valid format version, but {version!r}.")
+        raise ModelFileError(f"it has no valid format version, but {version!r}.")
     if version > VERSION:
         raise ModelFileError(
-            f"{path} is of format version {version}; this bimichi {bimichi.__version__} reads up to {VERSION}. "
+            f"it is of format version {version}; this bimichi {bimichi.__version__} reads up to {VERSION}. "
             "Upgrade bimichi to read it."
         )
     if header.get("kind") != kind:
-        raise ModelFileError(f"{path} holds a {header.get('kind')!r}, not a {kind!r}.")
+        raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kind!r}.")
 
 
-def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
+def _read_document(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
     header = _parse(content)
+    _check_header(header, kind)
     inline = header.pop("arrays", None)
     if not isinstance(inline, dict):
         raise ModelFileError("its arrays are missing.")
@@ -109,17 +111,15 @@ def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
+def _read_archive(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
     # Whatever zipfile and numpy make of damaged or hostile bytes, it is the file's fault: one error for all.
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
-            members = archive.infolist()
-            if sum(member.file_size for member in members) > SIZE_LIMIT:
-                raise ModelFileError(f"it unpacks to more than {SIZE_LIMIT:,} bytes.")
-            header = _parse(archive.read("header.json"))
+            header = _parse(_unpacked(archive, archive.getinfo("header.json")))
+            _check_header(header, kind)
             arrays = {
-                member.filename.removesuffix(".npy"): _read_array(archive.read(member))
-                for member in members
+                member.filename.removesuffix(".npy"): _read_array(_unpacked(archive, member))
+                for member in archive.infolist()
                 if member.filename != "header.json"
             }
     except ModelFileError:
@@ -127,6 +127,17 @@ def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     except Exception as error:
         raise ModelFileError(f"it is a damaged archive ({error}).") from error
     return header, arrays
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return a member's content, without unpacking more than the limit, whatever size it claims to have."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ModelFileError(f"{member.filename} is compressed in a way that bimichi does not use.")
+    with archive.open(member) as file:
+        content = file.read(SIZE_LIMIT + 1)
+    if len(content) > SIZE_LIMIT:
+        raise ModelFileError(f"it unpacks to more than {SIZE_LIMIT:,} bytes.")
+    return content
 
 
 def _read_array(content: bytes) -> NDArray[np.float64]:
@@ -157,15 +168,20 @@ def _parse(content: bytes) -> dict[str, Any]:
 
 def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
     """Write a file so that `path` holds either all of it or what it held before."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        target = Path(path)
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    except (TypeError, ValueError) as error:
+        raise BimichiError(f"Cannot write {path!r}: {error}.") from error
     try:
         with temporary.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError):  # a NUL in the path
+            raise BimichiError(f"Cannot write {path!r}: {error}.") from error
         temporary.unlink(missing_ok=True)
         raise BimichiError(f"Cannot write {target}: {error.strerror or error}.") from error
     except BaseException:

@@ -53,6 +53,11 @@ class Lattice:
         object.__setattr__(self, "n_sources", int(self.n_sources))
         if self.n_sources < 1:
             raise InvalidInputError(f"n_sources must be at least 1, got {self.n_sources}.")
+        if self.n_sources > 40:
+            raise InvalidInputError(
+                f"{self.n_sources} sources are far too many: at most {MAX_ELEMENTS:,} elements are supported, which "
+                f"{self.base}^{self.n_sources} exceeds. Are the axes swapped? Sources go along the last one."
+            )
         if self.size > MAX_ELEMENTS:
             covers = (self.base - 1) * self.n_sources * self.size // self.base
             raise InvalidInputError(
@@ -111,13 +116,23 @@ class Lattice:
 
     def code(self, up: Sequence[int], down: Sequence[int] = ()) -> int:
         """Code of the element with source indices `up` at digit 1 and `down` at digit 2."""
+        members = [*up, *down]
+        if len(set(members)) < len(members) or (self.base == 2 and down):
+            raise InvalidInputError(f"The sets of an element must be disjoint, got {list(up)} and {list(down)}.")
+        if any(not 0 <= k < self.n_sources for k in members):
+            raise InvalidInputError(f"Source indices must lie in 0..{self.n_sources - 1}, got {members}.")
         return int(sum(self.base**k for k in up) + 2 * sum(self.base**k for k in down))
 
     def sets(self, code: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Source indices at digit 1 and at digit 2; the inverse of `code`."""
+        self._check_code(code)
         up, down = (int(mask) for mask in self.masks(code))
         sources = range(self.n_sources)
         return tuple(k for k in sources if up >> k & 1), tuple(k for k in sources if down >> k & 1)
+
+    def _check_code(self, code: int) -> None:
+        if not 0 <= code < self.size:
+            raise InvalidInputError(f"A code of {self.n_sources} sources must lie in 0..{self.size - 1}, got {code}.")
 
     def label(self, code: int, names: Sequence[str]) -> str:
         """Name an element as the paper does, e.g. ``g_{12,3}``; longer names are joined by ``+``."""
@@ -149,6 +164,7 @@ class Lattice:
         return self._cone(code, self.chain[::-1])
 
     def _cone(self, code: int, chain: tuple[int, ...]) -> Codes:
+        self._check_code(code)
         if not self.zero_bound and code == 0:
             return np.empty(0, dtype=np.int32)
         found = np.zeros(1, dtype=np.int32)
@@ -163,7 +179,7 @@ class Lattice:
         """Pairs (lower, upper) of neighbours in the order: one source moves one step up its chain.
 
         There are 2 m 3^(m-1) for pairs, m 2^(m-1) for subsets. Without the zero bound, the pairs with code 0
-        make way for (empty, {j}) below ({k}, empty).
+        make way for (empty, {k}) below ({k}, empty); the rest of what held through it follows.
         """
         lowers, uppers = [], []
         for table in self._axes(np.arange(self.size, dtype=np.int32)):
@@ -180,8 +196,7 @@ class Lattice:
 
     def _through_zero(self) -> tuple[Codes, Codes]:
         steps = (3 ** np.arange(self.n_sources)).astype(np.int32)
-        lower, upper = np.meshgrid(2 * steps, steps, indexing="ij")
-        return lower.ravel(), upper.ravel()
+        return 2 * steps, steps
 
     def _axes(self, values: NDArray[Any]) -> Iterator[NDArray[Any]]:
         """Yield views of `values` whose middle axis is the digit of source 0, 1, ..."""
@@ -224,14 +239,20 @@ class Lattice:
 
     def with_boundary(self, values: ArrayLike) -> Floats:
         """Return a copy of `values` with the boundary elements set."""
-        filled = np.array(values, dtype=np.float64)
+        filled = self._one_each(values).copy()
         for code, value in self.fixed.items():
             filled[code] = value
         return filled
 
+    def _one_each(self, values: ArrayLike) -> Floats:
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != (self.size,):
+            raise InvalidInputError(f"values must have one entry per element, ({self.size},), got shape {array.shape}.")
+        return array
+
     def violations(self, values: ArrayLike, tolerance: float = 0.0) -> tuple[Codes, Codes]:
         """Neighbours (lower, upper) whose values fall by more than `tolerance`; empty when monotone."""
-        values = np.asarray(values, dtype=np.float64)
+        values = self._one_each(values)
         lowers, uppers = [], []
         for k, table in enumerate(self._axes(values)):
             for a, b in pairwise(self.chain):

@@ -1,7 +1,7 @@
 """What a bi-capacity and a capacity share: values on a lattice, checked once and never changed."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
@@ -37,7 +37,8 @@ class Violation(NamedTuple):
     upper_value: float
 
     def __str__(self) -> str:
-        return f"{self.upper} = {self.upper_value:.2f} < {self.lower} = {self.lower_value:.2f}"
+        digits = next((d for d in range(2, 16) if round(self.upper_value, d) < round(self.lower_value, d)), 17)
+        return f"{self.upper} = {self.upper_value:.{digits}f} < {self.lower} = {self.lower_value:.{digits}f}"
 
 
 class Measure:
@@ -107,7 +108,9 @@ class Measure:
         header, arrays = io.read_model(path, cls.kind)
         try:
             return cls._from_file(header, arrays["values"])
-        except (InvalidInputError, KeyError, TypeError) as error:
+        except KeyError as error:
+            raise ModelFileError(f"{path} is not a valid {cls.kind} file: it lacks {error}.") from error
+        except (InvalidInputError, TypeError) as error:
             raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
 
     def _header(self) -> dict[str, Any]:
@@ -123,11 +126,13 @@ class Measure:
         for element, value in elements.items():
             code = self.code(element)
             label = self._lattice.label(code, self._source_names)
-            if not isinstance(value, int | float | np.number) or not np.isfinite(value):
+            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
                 raise InvalidInputError(f"{label} must be a number, got {value!r}.")
             fixed = self._lattice.fixed.get(code, value)
-            if value != fixed and (code != 0 or self._lattice.zero_bound):
-                raise InvalidInputError(f"{label} = {value:.6g}; a {type(self).__name__} has {fixed:g} there.")
+            if abs(value - fixed) > TOLERANCE and (code != 0 or self._lattice.zero_bound):
+                raise InvalidInputError(f"{label} = {value!r}; a {type(self).__name__} has {fixed:g} there.")
+            if not np.isnan(given[code]) and given[code] != value:
+                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
             given[code] = value
         return complete(self._lattice, given, completion, self._source_names)
 
@@ -146,6 +151,18 @@ class Measure:
 
     def __hash__(self) -> int:
         return hash((self._lattice, self._source_names, self._values.tobytes()))
+
+    def _marked(self, bold: Iterable[Any] | NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Turn a set of elements, or a boolean array, into a boolean array."""
+        if isinstance(bold, np.ndarray):
+            if bold.dtype != bool or bold.shape != self._values.shape:
+                raise InvalidInputError(
+                    f"bold must be a boolean array of shape {self._values.shape}, got {bold.dtype} of {bold.shape}."
+                )
+            return bold
+        marked = np.zeros(self._lattice.size, dtype=bool)
+        marked[[self.code(element) for element in bold or ()]] = True
+        return marked
 
     def _sources(self, members: Source | Iterable[Source]) -> list[int]:
         """Indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
@@ -218,8 +235,8 @@ def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str
     except TypeError as error:
         raise InvalidInputError(f"source_names must be a list of names, got {source_names!r}.") from error
     for name in names:
-        if not isinstance(name, str) or not name:
-            raise InvalidInputError(f"source_names must be non-empty strings, got {name!r}.")
+        if not isinstance(name, str) or not name or any("\ud800" <= sign <= "\udfff" for sign in name):
+            raise InvalidInputError(f"source_names must be non-empty strings of valid text, got {name!r}.")
     if len(names) != n_sources:
         raise InvalidInputError(f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}.")
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -228,19 +245,41 @@ def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str
     return tuple(str(name) for name in names)
 
 
-def count_and_names(source_names: Sequence[str] | int) -> tuple[int, Sequence[str] | None]:
-    """Return the number of sources and, when they were given and not just counted, their names."""
-    if isinstance(source_names, int | np.integer):
+def count_and_names(
+    source_names: Sequence[str] | int | None, elements: Mapping[Any, float]
+) -> tuple[int, Sequence[str] | None]:
+    """Return the number of sources and, when they were given and not just counted, their names.
+
+    None counts them by the largest index in the elements' keys.
+    """
+    if not isinstance(elements, Mapping):
+        raise InvalidInputError(f"elements must be a mapping of element to value, got {type(elements).__name__}.")
+    if source_names is None:
+        members = list(_leaves(list(elements)))
+        if not members or not all(isinstance(member, int | np.integer) for member in members):
+            raise InvalidInputError("source_names must be given unless elements are told by source indices.")
+        return int(max(members)) + 1, None
+    if isinstance(source_names, int | np.integer) and not isinstance(source_names, bool):
         return int(source_names), None
+    if not isinstance(source_names, Sequence | np.ndarray):
+        raise InvalidInputError(f"source_names must be a list of names or a number of sources, got {source_names!r}.")
     return len(source_names), source_names
 
 
-def sources_from_length(length: int, base: int) -> int:
-    """Return the m for which ``base**m == length``."""
+def _leaves(nested: Any) -> Iterator[Any]:
+    if isinstance(nested, str) or not isinstance(nested, Iterable):
+        yield nested
+    else:
+        for part in nested:
+            yield from _leaves(part)
+
+
+def sources_from_length(length: int, base: int, what: str = "values") -> int:
+    """Return the m for which ``base**m == length``, the length of `what`."""
     n_sources = max(1, round(math.log(max(length, 1), base)))
     if base**n_sources != length:
         raise InvalidInputError(
-            f"values has length {length}; it must be {base}^m for m sources ({base}, {base**2}, {base**3}, ...)."
+            f"{what} has length {length}; it must be {base}^m for m sources ({base}, {base**2}, {base**3}, ...)."
         )
     return n_sources
 
@@ -259,40 +298,46 @@ def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequenc
     if outside.size:
         code = int(outside[0])
         raise InvalidInputError(
-            f"{lattice.label(code, names)} = {checked[code]:.6g}; the values of a {what} must lie in [{low:g}, 1]."
+            f"{lattice.label(code, names)} = {float(checked[code])!r}; the values of a {what} must lie in [{low:g}, 1]."
         )
     for code, value in lattice.fixed.items():
         if abs(checked[code] - value) > TOLERANCE:
             hint = " (or pass zero_bound=False)" if code == 0 and lattice.base == 3 else ""
             raise InvalidInputError(
-                f"{lattice.label(code, names)} = {checked[code]:.6g}; a {what} has {value:g} there{hint}."
+                f"{lattice.label(code, names)} = {float(checked[code])!r}; a {what} has {value:g} there{hint}."
             )
-    broken = _violations(lattice, checked, names, TOLERANCE)
-    if broken:
-        more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        raise InvalidInputError(f"The values of a {what} must be monotone, but {broken[0]}{more}.")
-    checked = np.clip(lattice.with_boundary(checked), low, 1.0)
-    checked.flags.writeable = False
-    return checked
+    lower, upper = lattice.violations(checked, TOLERANCE)
+    if lower.size:
+        worst = _violation(lattice, checked, names, int(lower[0]), int(upper[0]))
+        more = f" (and {lower.size - 1:,} more)" if lower.size > 1 else ""
+        raise InvalidInputError(f"The values of a {what} must be monotone, but {worst}{more}.")
+    checked = np.clip(lattice.with_boundary(checked), low, 1.0) + 0.0  # no negative zeros
+    return np.frombuffer(checked.tobytes())  # which nobody can make writeable
 
 
 def _violations(
     lattice: Lattice, values: NDArray[np.float64], names: Sequence[str], tolerance: float
 ) -> list[Violation]:
     return [
-        Violation(lattice.label(a, names), lattice.label(b, names), float(values[a]), float(values[b]))
+        _violation(lattice, values, names, a, b)
         for a, b in zip(*(codes.tolist() for codes in lattice.violations(values, tolerance)), strict=True)
     ]
 
 
+def _violation(
+    lattice: Lattice, values: NDArray[np.float64], names: Sequence[str], lower: int, upper: int
+) -> Violation:
+    return Violation(
+        lattice.label(lower, names), lattice.label(upper, names), float(values[lower]), float(values[upper])
+    )
+
+
 def number_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """`values` as float64, or an error that names the argument."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        try:
-            if array.dtype.kind == "c":
-                raise ValueError("complex numbers have no order")
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"{name} must hold real numbers, got {array.dtype} ({error}).") from error
-    return array.astype(np.float64)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise ValueError("complex numbers have no order")
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must hold real numbers: {error}.") from error

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
 
-__all__ = ["Planes", "check_n_jobs", "run_chunks"]
+__all__ = ["Planes", "check_n_jobs", "run_chunks", "split_planes"]
 
 CHUNK = 1 << 19
 """Instances a task takes when planes are read where they are."""
@@ -28,7 +28,7 @@ class Planes:
     Parameters
     ----------
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        Rows or planes. A list of anything but arrays (numbers, lists) is read as rows.
+        Rows or planes. A list without any array in it (numbers, lists) is read as rows.
     n_sources : int, optional
         What the measure expects.
     names : sequence of str, optional
@@ -51,7 +51,7 @@ class Planes:
         names: Sequence[str] | None = None,
         out: NDArray[Any] | None = None,
     ) -> None:
-        whole, planes = _split(X, n_sources)
+        whole, planes = split_planes(X, n_sources)
         self.n_sources = len(planes)
         self.shape = planes[0].shape
         self.dtype = np.dtype(np.float32 if all(p.dtype in (np.float16, np.float32) for p in planes) else np.float64)
@@ -62,7 +62,8 @@ class Planes:
             arrays = [np.reshape(array, -1, copy=False) for array in arrays]
             self._per_index = 1
         except ValueError:  # some strided array is no 1-D view: its leading axis is cut instead
-            self._per_index = int(np.prod(self.shape[1:]))
+            arrays = [np.squeeze(array) for array in arrays]
+            self._per_index = int(np.prod(arrays[0].shape[1:]))
             whole = None
         *self._planes, self._out = arrays
         self._rows: NDArray[Any] | None = None
@@ -75,10 +76,14 @@ class Planes:
         """The number of instances."""
         return int(np.prod(self.shape))
 
-    def chunks(self) -> list[slice]:
-        """Slices of the leading axis. They depend on the data alone, so results do not depend on `n_jobs`."""
+    def chunks(self, stacked: bool = False) -> list[slice]:
+        """Slices of the leading axis, for `stacked` or for `contiguous`.
+
+        They depend on the data alone, so results do not depend on `n_jobs`.
+        """
         length = len(self._planes[0])
-        step = max(1, (CHUNK if self._in_place else COPY_CHUNK) // max(1, self._per_index))
+        copied = self._rows is None if stacked else not self._in_place
+        step = max(1, (COPY_CHUNK if copied else CHUNK) // max(1, self._per_index))
         return [slice(start, min(start + step, length)) for start in range(0, length, step)]
 
     def instances(self, chunk: slice) -> slice:
@@ -106,16 +111,16 @@ class Planes:
             yield lent
             part[...] = lent.reshape(part.shape)
 
-    def check_range(self, low: float, high: float = 1.0) -> None:
-        """Raise if a source leaves [low, high]; NaN is let through."""
+    def check_range(self, low: float, remedy: str = "Rescale it, or pass check_range=False.") -> None:
+        """Raise if a source leaves [low, 1]; NaN is let through."""
         for k, plane in enumerate(self._planes):
             for chunk in self.chunks():
                 part = plane[chunk]
-                bad = part[(part < low) | (part > high)]
+                bad = part[(part < low) | (part > 1)]
                 if bad.size:
+                    worst = float(bad[np.argmax(np.abs(bad))])
                     raise InvalidInputError(
-                        f"{self._source(k)} reaches {float(bad[0]):.6g}; sources must lie in [{low:g}, {high:g}]. "
-                        "Rescale it, or pass check_range=False."
+                        f"{self._source(k)} reaches {worst!r}; sources must lie in [{low:g}, 1]. {remedy}"
                     )
 
     def check_nan(self) -> None:
@@ -136,14 +141,14 @@ class Planes:
             raise InvalidInputError(f"out must be an array of {self.dtype} of shape {self.shape}, got {found}.")
         if not out.flags.writeable:
             raise InvalidInputError("out is read-only; pass a writeable array.")
-        if any(np.may_share_memory(out, plane) for plane in planes):
+        if any(np.shares_memory(out, plane) for plane in planes):
             raise InvalidInputError("out shares memory with X; pass another array.")
         return out
 
 
-def _split(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
+def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
     """Rows (None if planes were given) and planes of `X`, checked."""
-    if isinstance(X, list | tuple) and X and all(hasattr(p, "__array__") and np.ndim(p) > 0 for p in X):
+    if isinstance(X, list | tuple) and any(hasattr(p, "__array__") and np.ndim(p) > 0 for p in X):
         planes = [_numbers(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
         if n_sources is not None and len(planes) != n_sources:
             raise InvalidInputError(
@@ -163,6 +168,8 @@ def _split(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDA
     if rows.shape[-1] == 0 or (n_sources is not None and rows.shape[-1] != n_sources):
         expected = f"{n_sources} sources" if n_sources else "at least one source"
         remedy = " Reshape values of one source with X.reshape(-1, 1)." if n_sources == 1 else ""
+        if rows.ndim > 1 and rows.shape[0] == n_sources:
+            remedy = " If these are planes, pass list(X)."
         raise InvalidInputError(
             f"X has shape {rows.shape}, so {rows.shape[-1]} sources along its last axis; expected {expected}.{remedy}"
         )

@@ -164,7 +164,7 @@ class InMemory:
             rows = scipy.sparse.csr_array((weights.ravel(), codes.ravel(), pointers), shape=(len(codes), size))
             matrix = matrix + rows.T @ (scipy.sparse.diags_array(share[part]) @ rows)
         pull = (self.data.weights * (share * target)[:, None]).ravel()
-        linear = np.bincount(self.data.codes.ravel(), pull, minlength=size)
+        linear = np.bincount(self.data.codes.ravel(), pull, minlength=size).astype(np.float64)
         return Gram(scipy.sparse.csc_array(matrix), linear, float((share * target**2).sum()))
 
 

@@ -66,8 +66,10 @@ def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.flo
 SAMPLERS = {"ranks": _by_ranks, "breadth-first": _breadth_first}
 
 
-def random_generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a generator from a seed, a generator, or None (fresh entropy)."""
+def random_generator(random_state: int | np.random.Generator | np.random.RandomState | None) -> np.random.Generator:
+    """Return a generator from a seed, a generator (also of the legacy kind), or None (fresh entropy)."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31))
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:

@@ -263,7 +263,8 @@ def restricted_covers(lattice: Lattice, elements: NDArray[np.int64]) -> tuple[ND
     np.fill_diagonal(below, False)
     between = below.astype(np.float32)
     covers = below & (between @ between < 0.5)
-    return np.nonzero(covers)
+    lower, upper = np.nonzero(covers)
+    return lower, upper
 
 
 def quadratic_program(

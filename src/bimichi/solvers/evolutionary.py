@@ -270,7 +270,7 @@ def _choice(problem: InMemory, element_choice: str) -> Floats:
     if not counts.any():  # no instance depends on a free element; any choice is as good
         counts[:] = 1
         counts[list(problem.lattice.fixed)] = 0
-    return np.cumsum(counts) / max(counts.sum(), 1.0)
+    return np.asarray(np.cumsum(counts) / max(counts.sum(), 1.0))
 
 
 def _index(problem: InMemory) -> _Index:
@@ -287,7 +287,7 @@ def _index(problem: InMemory) -> _Index:
 def _order(lattice: Lattice, sampling: str | None) -> _Order:
     if sampling is None:
         sampling = "breadth-first" if lattice.n_sources <= BREADTH_FIRST_LIMIT else "ranks"
-    covers = lattice.covers()
+    covers: tuple[NDArray[Any], NDArray[Any]] = lattice.covers()
     if sampling == "ranks":
         bounding = covers
         ranks = lattice.ranks().astype(np.int64)
@@ -301,7 +301,7 @@ def _order(lattice: Lattice, sampling: str | None) -> _Order:
                 f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
             )
         codes = np.arange(lattice.size)
-        bounding = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
+        bounding = _pairs(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
         by_rank = rank_start = np.empty(0, np.int64)
     fixed = np.array(sorted(lattice.fixed))
     in_order = np.ones(lattice.size, dtype=bool)
@@ -317,6 +317,11 @@ def _order(lattice: Lattice, sampling: str | None) -> _Order:
         np.array([lattice.fixed[code] for code in fixed.tolist()]),
         in_order,
     )
+
+
+def _pairs(relation: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    lower, upper = np.nonzero(relation)
+    return lower, upper
 
 
 def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.bool_]]:

@@ -1,0 +1,318 @@
+"""`BiMIChI`: a bi-capacity learned from labelled bags."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bimichi import io
+from bimichi.bags import Bags, group
+from bimichi.bicapacity import BiCapacity
+from bimichi.errors import InvalidInputError, ModelFileError
+from bimichi.estimators.scaling import Scale, learn_scale
+from bimichi.integral import choquet, usage_counts
+from bimichi.measure import check_names
+from bimichi.objectives import get_objective
+from bimichi.planes import Planes, split_planes
+from bimichi.polarity import learn_polarity
+from bimichi.problem import InMemory, Solution
+from bimichi.sampling import random_generator
+from bimichi.solvers import SOLVERS, get_solver
+
+__all__ = ["BiMIChI"]
+
+
+class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Sensor fusion by a Choquet integral over a bi-capacity, learned from labels of bags [1]_.
+
+    Parameters
+    ----------
+    objective : {"bipolar", "magnitude", "mean"}
+        What is minimised. "bipolar" is the paper's Objective Function 1: targets to +1, the rest to -1.
+        "magnitude" is its Objective Function 2: targets to either pole, the rest to 0. "mean" is not in the paper:
+        every instance of a bag counts; it ranks best on real scenes.
+    solver : {"convex", "evolutionary"} or solver object
+        "convex" finds better measures, sooner. "evolutionary" is the paper's Algorithm 1. Objects such as
+        ``ConvexSolver(n_starts=20)`` set a solver's own options.
+    polarity : {"given", "learn"}
+        Whether to learn which sources to turn over (x to -x) before the integral. A monotone measure cannot use a
+        source that is low on the target; turned over, it can.
+    scale : {None, "minmax", "maxabs"}
+        None requires sources in [-1, 1]. Otherwise a map per source is learned in `fit` and kept: "minmax" maps
+        its range to [-1, 1], "maxabs" divides by the largest magnitude, so that zero stays zero.
+    source_names : sequence of str, optional
+        Names of the sources; by default the column names of a data frame, else "1", "2", ...
+    n_jobs : int, optional
+        Number of threads; all cores by default. The result does not depend on it.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+        Seed of the solver's starts.
+    verbose : int, default=0
+        Above 0, long searches show a progress bar on a terminal, and log their starts.
+    nan : {"raise", "drop"}
+        Whether training instances with NaN are an error, or left out with a warning.
+
+    Attributes
+    ----------
+    bicapacity_ : BiCapacity
+        What was learned.
+    polarity_ : ndarray of shape (n_sources,)
+        +1, or -1 for sources that are turned over before the integral.
+    objective_value_ : float
+        J, on the training bags.
+    solution_ : Solution
+        What the solver said besides: status, witnesses, lower bound, J of each start.
+    usage_ : dict of str to ndarray
+        How many training instances "touched" each element, and how many gave it weight ("weighted").
+    history_ : ndarray
+        J after each round or generation of the best start.
+    n_iter_ : int
+        Their number.
+    classes_ : ndarray of shape (2,)
+        Labels; the second one is the target.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
+       FUZZ-IEEE 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.9, 0.2], [-0.8, -0.4], [-0.7, 0.1], [-0.9, -0.2]])
+    >>> model = BiMIChI(random_state=0).fit(X, [1, 1, 0, 0], bags=["a", "a", "b", "b"])
+    >>> model.predict_bags(X, ["a", "a", "b", "b"])
+    array([1, 0])
+    """
+
+    kind: ClassVar[str] = "BiMIChI"
+
+    def __init__(
+        self,
+        objective: str = "bipolar",
+        solver: Any = "convex",
+        polarity: Literal["given", "learn"] = "given",
+        scale: Literal["minmax", "maxabs"] | None = None,
+        source_names: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        nan: Literal["raise", "drop"] = "raise",
+    ) -> None:
+        self.objective = objective
+        self.solver = solver
+        self.polarity = polarity
+        self.scale = scale
+        self.source_names = source_names
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.nan = nan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # monotone in every source, as given or turned over
+        tags.input_tags.allow_nan = self.nan == "drop"
+        return tags
+
+    def fit(self, X: Any, y: Any, bags: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the bi-capacity.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_instances, n_sources)
+            Instances of all bags.
+        y : array-like of shape (n_instances,)
+            Labels of the bags, repeated for each of their instances; two classes.
+        bags : array-like of shape (n_instances,), optional
+            To which bag each instance belongs; by default every instance is its own bag.
+        sample_weight : array-like of shape (n_instances,), optional
+            Weights of the bags, repeated for each of their instances.
+        """
+        objective, solver = get_objective(self.objective), get_solver(self.solver)
+        if self.polarity not in ("given", "learn"):
+            raise InvalidInputError(f"polarity must be 'given' or 'learn', got {self.polarity!r}.")
+        finite = True if self.nan == "raise" else "allow-nan"
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=finite)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) > 2:
+            raise InvalidInputError(
+                f"Only binary classification is supported: y has {len(self.classes_)} classes, "
+                f"{', '.join(map(str, self.classes_[:5]))}."
+            )
+        names = self._names()
+        positive = y == self.classes_[-1] if len(self.classes_) == 2 else np.ones(len(y), dtype=bool)
+        found = Bags.from_instances(X, positive, bags, sample_weight, self.nan)
+        self._scale = learn_scale(found.X, self.scale)
+        if self.scale is None:
+            Planes(found.X, names=names).check_range(-1.0, remedy="Rescale it, or pass scale='minmax' or 'maxabs'.")
+        found.X = np.stack(self._scale.apply(list(found.X.T), np.ones(found.n_sources)), axis=1)
+        self._learn(found.singles_merged(), objective, solver, names)
+        return self
+
+    def _learn(self, bags: Bags, objective: Any, solver: Any, names: Sequence[str] | None) -> None:
+        seed = random_generator(self.random_state).integers(2**63)
+
+        def solve(signs: NDArray[np.float64]) -> Solution:
+            problem = InMemory(bags.turned(signs), objective, self.n_jobs)
+            found: Solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
+            return found
+
+        if self.polarity == "learn":
+            signs, solution = learn_polarity(bags, solve)
+        else:
+            signs = np.ones(bags.n_sources)
+            solution = solve(signs)
+        self.polarity_ = signs
+        self.solution_ = solution
+        self.bicapacity_ = BiCapacity(solution.values, names, objective.zero_bound)
+        self.objective_value_ = solution.objective_value
+        self.history_ = solution.history
+        self.n_iter_ = solution.n_iter
+        turned = bags.turned(signs).X
+        self.usage_ = {
+            "touched": usage_counts(turned, n_jobs=self.n_jobs),
+            "weighted": usage_counts(turned, weighted=True, n_jobs=self.n_jobs),
+        }
+
+    def _names(self) -> Sequence[str] | None:
+        if self.source_names is not None:
+            return check_names(self.source_names, self.n_features_in_)
+        columns = getattr(self, "feature_names_in_", None)
+        return None if columns is None else [str(name) for name in columns]
+
+    def integral(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
+        """Return the integral C of every instance, in [-1, 1].
+
+        Parameters
+        ----------
+        X : array-like of shape (..., n_sources), or list of n_sources planes
+            Rows, an image, or planes. NaN in a source gives NaN.
+        """
+        check_is_fitted(self)
+        _, planes = split_planes(X, self.n_features_in_)
+        ready = self._scale.apply(planes, self.polarity_)
+        return choquet(ready, self.bicapacity_, n_jobs=self.n_jobs)
+
+    def fuse(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
+        """Return the paper's fusion output: C, or |C| for "magnitude". Inputs as in `integral`."""
+        return get_objective(self.objective).output(self.integral(X))
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return the confidence on the common scale [-1, 1], above 0 for targets: C, or 2|C| - 1 for "magnitude"."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return get_objective(self.objective).score(self.integral(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of every instance."""
+        positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+    def bag_scores(self, X: Any, bags: Any) -> NDArray[Any]:
+        """Return the largest `decision_function` in each bag, bags in order of their first appearance."""
+        scores = self.decision_function(X)
+        order, offsets, _ = group(bags, len(scores))
+        return np.asarray(np.maximum.reduceat(scores[order], offsets[:-1]))
+
+    def predict_bags(self, X: Any, bags: Any) -> NDArray[Any]:
+        """Return the class of each bag, bags in order of their first appearance."""
+        positive = self.bag_scores(X, bags) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+    def to_markdown(self) -> str:
+        """Write the learned bi-capacity as the paper's table, used elements bold, turned sources named."""
+        check_is_fitted(self)
+        table = self.bicapacity_.to_markdown(bold=self.usage_["touched"] > 0)
+        turned = [name for name, s in zip(self.bicapacity_.source_names, self.polarity_, strict=True) if s < 0]
+        note = f"Turned over before the integral: {', '.join(turned)}." if turned else "No source is turned over."
+        return f"{table}\n\n{note}"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to a file without pickle; see docs/model-format.md."""
+        check_is_fitted(self)
+        solver = get_solver(self.solver)
+        options = {f.name: getattr(solver, f.name) for f in fields(solver) if f.name not in ("callback", "checkpoint")}
+        header = {
+            "objective": self.objective,
+            "solver": {"name": next(n for n, kind in SOLVERS.items() if type(solver) is kind), "options": options},
+            "polarity": self.polarity,
+            "scale": self.scale,
+            "nan": self.nan,
+            "source_names": list(self.bicapacity_.source_names),
+            "named_by_user": self.source_names is not None,
+            "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
+            "classes": self.classes_.tolist(),
+            "status": self.solution_.status,
+            "objective_value": self.objective_value_,
+            "lower_bound": self.solution_.lower_bound,
+            "n_iter": self.n_iter_,
+        }
+        arrays = {
+            "values": self.bicapacity_.values,
+            "polarity": self.polarity_,
+            "centre": self._scale.centre,
+            "factor": self._scale.factor,
+            "history": self.history_,
+            "touched": self.usage_["touched"].astype(np.float64),
+            "weighted": self.usage_["weighted"].astype(np.float64),
+        }
+        io.write_model(path, self.kind, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a fitted model. The content is checked; nothing in it is executed."""
+        header, arrays = io.read_model(path, cls.kind)
+        try:
+            return cls()._restore(header, arrays)
+        except (InvalidInputError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[np.float64]]) -> Self:
+        objective = get_objective(header["objective"])
+        solver = SOLVERS[header["solver"]["name"]](**header["solver"]["options"])
+        g = BiCapacity(arrays["values"], header["source_names"], objective.zero_bound)
+        m = g.n_sources
+        signs, scale = arrays["polarity"], Scale(arrays["centre"], arrays["factor"])
+        if not np.isin(signs, (-1.0, 1.0)).all() or not signs.shape == scale.centre.shape == scale.factor.shape == (m,):
+            raise InvalidInputError("polarity and scale do not fit the number of sources.")
+        if not np.isfinite(scale).all() or header["scale"] not in (None, "minmax", "maxabs"):
+            raise InvalidInputError("its scale is not valid.")
+        classes = np.array(header["classes"])
+        if classes.shape != (2,) or classes.dtype.kind not in "biufU":
+            raise InvalidInputError("there must be two classes.")
+        usage = {name: arrays[name].astype(np.int64) for name in ("touched", "weighted")}
+        if any(counts.shape != g.values.shape for counts in usage.values()):
+            raise InvalidInputError("usage counts do not fit the number of elements.")
+        self.set_params(
+            objective=objective.name,
+            solver=header["solver"]["name"] if solver == type(solver)() else solver,
+            polarity=header["polarity"],
+            scale=header["scale"],
+            nan=header["nan"],
+            source_names=list(g.source_names) if header["named_by_user"] else None,
+        )
+        self.bicapacity_, self.polarity_, self._scale, self.classes_, self.usage_ = g, signs, scale, classes, usage
+        self.objective_value_, self.history_ = float(header["objective_value"]), arrays["history"]
+        self.n_iter_, self.n_features_in_ = int(header["n_iter"]), m
+        if header["feature_names"] is not None:
+            self.feature_names_in_ = np.array(check_names(header["feature_names"], m), dtype=object)
+        bound = header["lower_bound"]
+        self.solution_ = Solution(
+            g.values,
+            self.objective_value_,
+            str(header["status"]),
+            self.n_iter_,
+            self.history_,
+            lower_bound=None if bound is None else float(bound),
+        )
+        return self
