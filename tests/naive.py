@@ -59,6 +59,20 @@ def capacity_choquet(x: list[float], g: dict[frozenset[int], float]) -> float:
     return total
 
 
+def objective(name: str, bags: list[list[list[float]]], labels: list[bool], g: dict[Pair, float]) -> float:
+    """J of the paper's two objectives, Eqs. (2) to (6), and of the mean objective."""
+    total = 0.0
+    for bag, positive in zip(bags, labels, strict=True):
+        fused = [choquet(x, g) for x in bag]
+        if name == "bipolar":
+            total += min((c - 1) ** 2 for c in fused) if positive else max((c + 1) ** 2 for c in fused)
+        elif name == "magnitude":
+            total += min((1 - abs(c)) ** 2 for c in fused) if positive else max(c**2 for c in fused)
+        else:
+            total += sum((c - (1 if positive else -1)) ** 2 for c in fused) / len(fused)
+    return total
+
+
 def binary_measures(n_sources: int) -> int:
     """Number of non-constant monotone 0/1 measures, by checking every 0/1 function."""
     sets = subsets(n_sources)

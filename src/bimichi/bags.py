@@ -189,7 +189,9 @@ class Bags:
 
     def _checked(self) -> "Bags":
         if not len(self):
-            raise InvalidInputError("There are no bags left: every instance has NaN or weight 0, or X is empty.")
+            raise InvalidInputError(
+                "There are no bags left: sample weights are all zero, all instances have NaN, or X is empty."
+            )
         if self.labels.all() or not self.labels.any():
             side = "positive" if self.labels.all() else "negative"
             raise InvalidInputError(
@@ -248,8 +250,11 @@ class Bags:
 
 def group(bags: ArrayLike, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
     """Order of instances that puts bags together, their offsets, and their ids in order of appearance."""
-    given = np.asarray(bags)
-    if given.dtype.kind in "iuUSb" and given.ndim == 1:
+    try:
+        given = np.asarray(bags)
+    except ValueError:  # ids of several kinds and lengths
+        given = np.empty(0, dtype=object)
+    if given.dtype.kind in "iuUSb" and given.ndim == 1 and not isinstance(bags, list | tuple):
         names, first, where = np.unique(given, return_index=True, return_inverse=True)
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))

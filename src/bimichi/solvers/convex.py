@@ -26,9 +26,13 @@ from bimichi.solvers.completion import completed
 __all__ = ["ConvexSolver"]
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+Witnesses = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 log = logging.getLogger(__name__)
+
+PRECISION = 1e-10
+POLISH = 1e-13
+"""J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def _descend(problem: Problem, form: ConvexForm, values: Floats, options: Convex
         if value <= best_value:
             best, best_value = values, value
         bound = lower
-        history.append(best_value)
+        history.append(value)
         if np.array_equal(moved[0], witnesses[0]) and np.array_equal(moved[1], witnesses[1]):
             status = "converged"
             break
@@ -133,12 +137,15 @@ def _descend(problem: Problem, form: ConvexForm, values: Floats, options: Convex
             status = "converged"
             break
         witnesses = moved
+    polished = _solve_fixed(problem, working, witnesses, options.tolerance, POLISH) if status == "converged" else None
+    if polished is not None and polished[1] <= best_value:
+        best, best_value, _, bound = polished
     instance = getattr(problem, "instance", None)
     spoken = witnesses[0] if instance is None else instance[witnesses[0]]
     return Solution(best, best_value, status, rounds, np.array(history), spoken, min(bound, best_value))
 
 
-def _witnesses(problem: Problem, form: ConvexForm, seen: Extremes) -> tuple[Rows, NDArray[np.int64]]:
+def _witnesses(problem: Problem, form: ConvexForm, seen: Extremes) -> Witnesses:
     """For each positive bag, its best row and the sign with which it speaks."""
     high, low = seen.high[problem.labels], seen.low[problem.labels]
     up = np.ones(len(high), dtype=bool) if form.positive == (1,) else high >= -low
@@ -177,11 +184,11 @@ class _Working:
 
 
 def _solve_fixed(
-    problem: Problem, working: _Working, witnesses: tuple[Rows, NDArray[np.int64]], tolerance: float
+    problem: Problem, working: _Working, witnesses: Witnesses, tolerance: float, precision: float = PRECISION
 ) -> tuple[Floats, float, Extremes, float] | None:
     """Exact minimum for these witnesses: values, J, extremes there, lower bound; None if the QP fails."""
     while True:
-        answer = _qp(problem, working, witnesses)
+        answer = _qp(problem, working, witnesses, precision)
         if answer is None:
             return None
         partial, slack, lower = answer
@@ -192,7 +199,7 @@ def _solve_fixed(
 
 
 def _qp(
-    problem: Problem, working: _Working, witnesses: tuple[Rows, NDArray[np.int64]]
+    problem: Problem, working: _Working, witnesses: Witnesses, precision: float
 ) -> tuple[Floats, Floats, float] | None:
     """Minimise sum w t^2 + sum w r^2 over element values v, slacks t of negative and residuals r of positive bags.
 
@@ -244,7 +251,7 @@ def _qp(
     )
     bag_weight = np.concatenate([problem.weights[working.negative], problem.weights[problem.labels]])
     P = sp.diags_array(np.concatenate([np.zeros(n_v), 2 * bag_weight]), format="csc")
-    solved = quadratic_program(P, np.zeros(n_v + n_t + n_r), A, b, n_equal=n_r)
+    solved = quadratic_program(P, np.zeros(n_v + n_t + n_r), A, b, n_equal=n_r, precision=precision)
     if solved is None:
         return None
     x, lower_bound = solved
@@ -268,7 +275,7 @@ def restricted_covers(lattice: Lattice, elements: NDArray[np.int64]) -> tuple[ND
 
 
 def quadratic_program(
-    P: sp.csc_array, q: Floats, A: sp.csc_array, b: Floats, n_equal: int
+    P: sp.csc_array, q: Floats, A: sp.csc_array, b: Floats, n_equal: int, precision: float = PRECISION
 ) -> tuple[Floats, float] | None:
     """Minimise x'Px/2 + q'x subject to A x = b in the first rows and A x <= b in the others.
 
@@ -277,12 +284,12 @@ def quadratic_program(
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
     cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(len(b) - n_equal)]
     solver = clarabel.DefaultSolver(sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(A), b, cones, settings)
     answer = solver.solve()
     if str(answer.status) not in ("Solved", "AlmostSolved"):
-        log.warning("Clarabel: %s", answer.status)
+        log.debug("Clarabel, asked for %g: %s", precision, answer.status)
         return None
     return np.array(answer.x), float(answer.obj_val_dual)
 
