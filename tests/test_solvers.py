@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from bimichi import Bags, BiCapacity, ConvexSolver, EvolutionarySolver, InvalidInputError, ModelFileError
 from bimichi.objectives import OBJECTIVES, get_objective
 from bimichi.problem import InMemory
-from bimichi.solvers import SOLVERS, convex, get_solver
+from bimichi.solvers import SOLVERS, get_solver
+from bimichi.solvers.quadratic import Program
 
 BAGS, IMAGE, TRUTH = um.um()
 
@@ -62,9 +63,12 @@ def brute_force(problem):
         below = [np.hstack([order, np.zeros((len(order), n_bags))])]
         below += [np.hstack([left, right])[None] for left, right, _ in negative]
         limits = [*np.zeros(len(order)), *(limit for *_, limit in negative)]
-        P = sp.csc_array(np.diag(np.concatenate([np.zeros(size), 2 * problem.weights])))
-        A = sp.csc_array(np.vstack(equal + below))
-        answer = convex.quadratic_program(P, np.zeros(size + n_bags), A, np.array(targets + limits), len(targets))
+        program = Program(size + n_bags)
+        for add, parts, right in ((program.equal, equal, targets), (program.below, below, limits)):
+            block = np.vstack(parts)
+            add(np.array(right), (*np.nonzero(block), block[np.nonzero(block)]))
+        P = sp.csc_matrix(np.diag(np.concatenate([np.zeros(size), 2 * problem.weights])))
+        answer = program.solve(P, np.zeros(size + n_bags))
         best = min(best, answer[1])
     return best
 
@@ -284,7 +288,7 @@ def test_solvers_by_name():
 
 def test_trouble_in_the_qp_is_said_and_survived(monkeypatch):
     problem = InMemory(tiny(1, 3), OBJECTIVES["bipolar"])
-    monkeypatch.setattr(convex, "quadratic_program", lambda *args, **kwargs: None)
+    monkeypatch.setattr(Program, "solve", lambda *args, **kwargs: None)
     with pytest.warns(UserWarning, match="the QP of round 1 could not be solved"):
         solution = ConvexSolver(n_starts=3).solve(problem, np.random.default_rng(0))
     check_solution(problem, solution)

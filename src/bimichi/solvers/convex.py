@@ -9,8 +9,8 @@ import logging
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
-import clarabel
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from bimichi.planes import check_n_jobs
 from bimichi.problem import Extremes, Problem, Solution
 from bimichi.sampling import sample
 from bimichi.solvers.completion import completed
+from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers
 
 __all__ = ["ConvexSolver"]
 
@@ -30,7 +31,6 @@ Witnesses = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 log = logging.getLogger(__name__)
 
-PRECISION = 1e-10
 POLISH = 1e-13
 """J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far."""
 
@@ -100,8 +100,8 @@ class ConvexSolver:
         return Solution(**{**vars(best), "starts": values})
 
 
-def _start(lattice: Lattice, k: int, rng: np.random.Generator) -> Floats:
-    if k == 0:
+def _start(lattice: Lattice, k: int, rng: np.random.Generator | None) -> Floats:
+    if rng is None or k == 0:
         lower, upper = lattice.bounds(np.full(lattice.size, np.nan))
         return (lower + upper) / 2
     return sample(lattice, rng)
@@ -163,6 +163,15 @@ class _Working:
         self.bag: list[int] = []
         self.side: list[int] = []
         self.row: list[int] = []
+        self._elements = np.empty(0, np.int64)
+        self._covers = (self._elements, self._elements)
+
+    def covers(self, elements: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The order restricted to `elements`; remembered, since they seldom change."""
+        if not np.array_equal(elements, self._elements):
+            self._elements = elements
+            self._covers = restricted_covers(self.problem.lattice, elements)
+        return self._covers
 
     def cost(self, seen: Extremes) -> Floats:
         """What each bag's slack has to be, per side: shape (n_sides, n_bags)."""
@@ -207,91 +216,58 @@ def _qp(
     among the elements that these rows use, and their bounds.
     """
     lattice = problem.lattice
-    form = working.form
     witness_rows, signs = witnesses
-    bag_rows = np.array(working.row, dtype=np.int64)
-    codes, weights = problem.rows(np.concatenate([bag_rows, witness_rows]))
-    fixed = np.array(sorted(lattice.fixed))
-    elements = np.setdiff1d(np.unique(codes[weights > 0]), fixed)
-    n_v, n_t, n_r = len(elements), len(working.negative), len(witness_rows)
+    n_w, n_t, n_r = len(working.row), len(working.negative), len(witness_rows)
+    codes, weights = problem.rows(np.concatenate([np.array(working.row, dtype=np.int64), witness_rows]))
+    elements, index, column, weight, constant = _combinations(lattice, codes, weights)
+    n_v = len(elements)
+    ours = index < n_w  # triplets of working rows; the others are of witnesses
 
-    # Rows as sparse combinations of the variable elements, plus a constant from the fixed ones.
-    boundary = lattice.with_boundary(np.zeros(lattice.size))
-    constant = (weights * boundary[codes]).sum(axis=1)
-    place = np.full(lattice.size, -1)
-    place[elements] = np.arange(n_v)
-    used = (weights > 0) & (place[codes] >= 0)
-    index = np.nonzero(used)[0]
-    rows = sp.csr_array((weights[used], (index, place[codes[used]])), shape=(len(codes), n_v))
-
-    n_w = len(bag_rows)
-    side_sign = np.array([form.negative[s][0] for s in working.side], dtype=float)
-    side_offset = np.array([form.negative[s][1] for s in working.side])
-    slack_of = np.searchsorted(working.negative, working.bag)
-    to_slack = sp.csr_array((-np.ones(n_w), (np.arange(n_w), slack_of)), shape=(n_w, n_t))
-    lower, upper = restricted_covers(lattice, elements)
-    n_o = len(lower)
-    order = sp.csr_array(
-        (np.repeat([1.0, -1.0], n_o), (np.tile(np.arange(n_o), 2), np.concatenate([lower, upper]))), shape=(n_o, n_v)
+    program = Program(n_v + n_t + n_r)
+    each = np.arange(n_r)
+    program.equal(
+        1 - signs * constant[n_w:],
+        (index[~ours] - n_w, column[~ours], signs[index[~ours] - n_w] * weight[~ours]),
+        (each, n_v + n_t + each, 1.0),
     )
-    low, high = (bound[elements] for bound in lattice.bounds(np.full(lattice.size, np.nan)))
-    eye = sp.eye_array(n_v, format="csr")
-    A = sp.block_array(
-        [
-            [sp.diags_array(signs.astype(float)) @ rows[n_w:], sp.csr_array((n_r, n_t)), sp.eye_array(n_r)],
-            [sp.diags_array(side_sign) @ rows[:n_w], to_slack, sp.csr_array((n_w, n_r))],
-            [order, sp.csr_array((n_o, n_t)), sp.csr_array((n_o, n_r))],
-            [eye, sp.csr_array((n_v, n_t)), sp.csr_array((n_v, n_r))],
-            [-eye, sp.csr_array((n_v, n_t)), sp.csr_array((n_v, n_r))],
-        ],
-        format="csc",
+    sides = np.array(working.form.negative)[working.side]
+    slack = n_v + np.searchsorted(working.negative, working.bag)
+    program.below(
+        -sides[:, 1] - sides[:, 0] * constant[:n_w],
+        (index[ours], column[ours], sides[index[ours], 0] * weight[ours]),
+        (np.arange(n_w), slack, -1.0),
     )
-    b = np.concatenate(
-        [1 - signs * constant[n_w:], -side_offset - side_sign * constant[:n_w], np.zeros(n_o), high, -low]
-    )
+    program.below_in_order(lattice, elements, working.covers(elements))
     bag_weight = np.concatenate([problem.weights[working.negative], problem.weights[problem.labels]])
-    P = sp.diags_array(np.concatenate([np.zeros(n_v), 2 * bag_weight]), format="csc")
-    solved = quadratic_program(P, np.zeros(n_v + n_t + n_r), A, b, n_equal=n_r, precision=precision)
+    solved = program.solve(
+        _diagonal(np.concatenate([np.zeros(n_v), 2 * bag_weight])), np.zeros(n_v + n_t + n_r), precision
+    )
     if solved is None:
         return None
     x, lower_bound = solved
     partial = np.full(lattice.size, np.nan)
     partial[elements] = x[:n_v]
-    slack = np.full(len(problem.labels), np.inf)
-    slack[working.negative] = x[n_v : n_v + n_t]
-    return partial, slack, lower_bound
+    slacks = np.full(len(problem.labels), np.inf)
+    slacks[working.negative] = x[n_v : n_v + n_t]
+    return partial, slacks, lower_bound
 
 
-def restricted_covers(lattice: Lattice, elements: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Neighbours in the order of the lattice restricted to `elements`, as positions (lower, upper) in it."""
-    if len(elements) == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    below = lattice.less_equal(elements[:, None], elements)
-    np.fill_diagonal(below, False)
-    between = below.astype(np.float32)
-    covers = below & (between @ between < 0.5)
-    lower, upper = np.nonzero(covers)
-    return lower, upper
+def _combinations(lattice: Lattice, codes: NDArray[np.int32], weights: Floats) -> tuple[Any, ...]:
+    """Rows as combinations of the elements that they use, and a constant from those that are fixed.
 
-
-def quadratic_program(
-    P: sp.csc_array, q: Floats, A: sp.csc_array, b: Floats, n_equal: int, precision: float = PRECISION
-) -> tuple[Floats, float] | None:
-    """Minimise x'Px/2 + q'x subject to A x = b in the first rows and A x <= b in the others.
-
-    Returns the point and the dual value, a lower bound; None when Clarabel reports trouble.
+    Returns the elements, triplets (row, position among the elements, weight), and the constants.
     """
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
-    cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(len(b) - n_equal)]
-    solver = clarabel.DefaultSolver(sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(A), b, cones, settings)
-    answer = solver.solve()
-    if str(answer.status) not in ("Solved", "AlmostSolved"):
-        log.debug("Clarabel, asked for %g: %s", precision, answer.status)
-        return None
-    return np.array(answer.x), float(answer.obj_val_dual)
+    elements = np.setdiff1d(np.unique(codes[weights > 0]), list(lattice.fixed))
+    position = np.full(lattice.size, -1)
+    position[elements] = np.arange(len(elements))
+    used = (weights > 0) & (position[codes] >= 0)
+    constant = (weights * lattice.with_boundary(np.zeros(lattice.size))[codes]).sum(axis=1)
+    return elements, np.nonzero(used)[0], position[codes[used]], weights[used], constant
+
+
+def _diagonal(entries: Floats) -> sp.csc_matrix:
+    n = len(entries)
+    return sp.csc_matrix((entries, np.arange(n), np.arange(n + 1)), shape=(n, n))
 
 
 def _solve_mean(problem: Problem) -> Solution:
@@ -299,29 +275,21 @@ def _solve_mean(problem: Problem) -> Solution:
     lattice = problem.lattice
     gram = problem.gram()
     boundary = lattice.with_boundary(np.zeros(lattice.size))
-    fixed = np.array(sorted(lattice.fixed))
-    elements = np.setdiff1d(np.flatnonzero(gram.matrix.diagonal() > 0), fixed)
-    n_v = len(elements)
-    P = 2 * gram.matrix[elements][:, elements]
-    q = 2 * (gram.matrix @ boundary - gram.linear)[elements]
-    constant = gram.constant + boundary @ (gram.matrix @ boundary) - 2 * gram.linear @ boundary
-    lower, upper = restricted_covers(lattice, elements)
-    n_o = len(lower)
-    order = sp.csr_array(
-        (np.repeat([1.0, -1.0], n_o), (np.tile(np.arange(n_o), 2), np.concatenate([lower, upper]))), shape=(n_o, n_v)
-    )
-    low, high = (bound[elements] for bound in lattice.bounds(np.full(lattice.size, np.nan)))
-    eye = sp.eye_array(n_v, format="csr")
-    A = sp.vstack([order, eye, -eye], format="csc")
-    b = np.concatenate([np.zeros(n_o), high, -low])
-    solved = quadratic_program(sp.csc_array(P), q, A, b, n_equal=0) if n_v else (np.empty(0), 0.0)
-    if solved is None:
-        values = (low_high := lattice.bounds(np.full(lattice.size, np.nan)))[0] / 2 + low_high[1] / 2
-        warnings.warn("The QP could not be solved; a neutral measure is returned.", stacklevel=3)
-        value = problem.value(values)
-        return Solution(values, value, "the QP could not be solved", 1, np.array([value]))
+    elements = np.setdiff1d(np.flatnonzero(gram.matrix.diagonal() > 0), list(lattice.fixed))
+    pull = gram.matrix @ boundary
+    constant = gram.constant + boundary @ pull - 2 * gram.linear @ boundary
     partial = np.full(lattice.size, np.nan)
-    partial[elements] = solved[0]
-    values = completed(lattice, partial, "lowest")
+    status, bound = "converged", constant
+    if len(elements):
+        program = Program(len(elements))
+        program.below_in_order(lattice, elements, restricted_covers(lattice, elements))
+        P = sp.csc_matrix(sp.triu(2 * gram.matrix[elements][:, elements]))
+        solved = program.solve(P, 2 * (pull - gram.linear)[elements])
+        if solved is None:
+            status = "the QP could not be solved"
+            warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
+        else:
+            partial[elements], bound = solved[0], solved[1] + constant
+    values = completed(lattice, partial, "lowest") if status == "converged" else _start(lattice, 0, None)
     value = problem.value(values)
-    return Solution(values, value, "converged", 1, np.array([value]), lower_bound=min(solved[1] + constant, value))
+    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))
