@@ -42,7 +42,7 @@ def scene(seed: int = 0) -> Bags:
 def timed(solver: ConvexSolver | EvolutionarySolver, bags: Bags, objective: str) -> tuple[Solution, float]:
     """A solution and the seconds it took, with the preparation of the problem."""
     start = time.perf_counter()
-    found = solver.solve(InMemory(bags, get_objective(objective)), np.random.default_rng(0))  # type: ignore[arg-type]
+    found = solver.solve(InMemory(bags, get_objective(objective)), np.random.default_rng(0))
     return found, time.perf_counter() - start
 
 
@@ -75,7 +75,9 @@ def both_solvers() -> Iterator[Mark]:
                 yield at_most(
                     f"evolutionary {name}, scene, 36 x 5,000", evolved_time, 60, "s", f"{rate:,.0f} evaluations/s"
                 )
-                yield at_most(f"convex {name}, scene, one start", start_time, 0.5, "s", f"J = {one.objective_value:.4f}")
+                yield at_most(
+                    f"convex {name}, scene, one start", start_time, 0.5, "s", f"J = {one.objective_value:.4f}"
+                )
                 yield at_least(
                     f"  one start, sooner than the evolutionary search ({name})",
                     evolved_time / start_time,

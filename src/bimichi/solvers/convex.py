@@ -42,8 +42,8 @@ class ConvexSolver:
     Parameters
     ----------
     n_starts : int, default=8
-        How many bi-capacities to start from. The first is the one nearest the middle of its bounds, the others
-        are drawn at random. `mean` needs no start: it is one QP.
+        How many random bi-capacities to start from. A start that comes to witnesses that another has had ends
+        there, so further starts are cheap. `mean` needs no start: it is one QP.
     max_rounds : int, default=100
         How often witnesses may move.
     tolerance : float, default=1e-7
@@ -79,70 +79,93 @@ class ConvexSolver:
             )
         if form == "mean":
             return _solve_mean(problem)
-        seeds = rng.spawn(self.n_starts)
-
-        def run(k: int) -> Solution:
-            found = _descend(problem, form, _start(problem.lattice, k, seeds[k]), self)
-            if verbose:
-                log.info("start %d: J = %.6g, %d rounds, %s", k, found.objective_value, found.n_iter, found.status)
-            return found
-
-        jobs = min(check_n_jobs(n_jobs), self.n_starts)
-        if jobs == 1:
-            found = [run(k) for k in range(self.n_starts)]
-        else:
-            with ThreadPoolExecutor(jobs) as pool:
-                found = list(pool.map(run, range(self.n_starts)))
-        values = np.array([solution.objective_value for solution in found])
-        best = found[int(np.argmin(values))]
+        descents = [_Descent(problem, form, sample(problem.lattice, seed)) for seed in rng.spawn(self.n_starts)]
+        with ThreadPoolExecutor(min(check_n_jobs(n_jobs), self.n_starts)) as pool:
+            self._descend_all(descents, pool.map)
+        values = np.array([descent.end.best_value for descent in descents])
+        best = descents[int(np.argmin(values))].end
+        best.polish(self.tolerance)
+        if verbose:
+            log.info("J of each start: %s; the best ended %s after %d rounds", values, best.status, len(best.history))
         if best.status.startswith("the QP"):
             warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
-        return Solution(**{**vars(best), "starts": values})
+        return best.solution(values)
+
+    def _descend_all(self, descents: list["_Descent"], parallel: Any) -> None:
+        """Let all starts take one round at a time; one that meets the witnesses of another need not go on."""
+        owner: dict[bytes, _Descent] = {}
+        for descent in descents:
+            descent.met = owner.setdefault(descent.key, descent)
+        going = [descent for descent in descents if descent.met is descent]
+        for _ in range(self.max_rounds):
+            list(parallel(lambda descent: descent.round(self.tolerance), going))
+            going = [descent for descent in going if not descent.status]
+            for descent in going:
+                descent.met = owner.setdefault(descent.key, descent)
+            going = [descent for descent in going if descent.met is descent]
+            if not going:
+                return
+        for descent in going:
+            descent.status = "reached max_rounds"
 
 
-def _start(lattice: Lattice, k: int, rng: np.random.Generator | None) -> Floats:
-    if rng is None or k == 0:
-        lower, upper = lattice.bounds(np.full(lattice.size, np.nan))
-        return (lower + upper) / 2
-    return sample(lattice, rng)
+class _Descent:
+    """From one start: solve for the witnesses of the moment, move them, until nothing moves."""
 
+    def __init__(self, problem: Problem, form: ConvexForm, values: Floats) -> None:
+        self.problem = problem
+        self.best, self.best_value = values, problem.value(values)
+        seen = problem.extremes(values)
+        self.working = _Working(problem, form)
+        self.working.add(seen, np.full(len(problem.labels), -np.inf), 0.0)
+        self.witnesses = _witnesses(problem, form, seen)
+        self.bound = -np.inf
+        self.history: list[float] = []
+        self.status = ""
+        self.met = self
 
-def _descend(problem: Problem, form: ConvexForm, values: Floats, options: ConvexSolver) -> Solution:
-    """From `values`, solve for the witnesses of the moment and move them, until nothing moves."""
-    best, best_value = values, problem.value(values)
-    seen = problem.extremes(values)
-    working = _Working(problem, form)
-    working.add(seen, np.full(len(problem.labels), -np.inf), 0.0)
-    history: list[float] = []
-    bound, status = -np.inf, "reached max_rounds"
-    witnesses = _witnesses(problem, form, seen)
-    rounds = 0
-    for _ in range(options.max_rounds):
-        rounds += 1
-        result = _solve_fixed(problem, working, witnesses, options.tolerance)
-        if result is None or result[1] > best_value + 1e-6 * (1 + best_value):
-            status = f"the QP of round {rounds} could not be solved precisely"
-            break
-        values, value, seen, lower = result
-        moved = _witnesses(problem, form, seen)
-        gain = best_value - value
-        if value <= best_value:
-            best, best_value = values, value
-        bound = lower
-        history.append(value)
-        if np.array_equal(moved[0], witnesses[0]) and np.array_equal(moved[1], witnesses[1]):
-            status = "converged"
-            break
-        if len(history) > 1 and gain <= 1e-9 * (1 + best_value):
-            status = "converged"
-            break
-        witnesses = moved
-    polished = _solve_fixed(problem, working, witnesses, options.tolerance, POLISH) if status == "converged" else None
-    if polished is not None and polished[1] <= best_value:
-        best, best_value, _, bound = polished
-    instance = getattr(problem, "instance", None)
-    spoken = witnesses[0] if instance is None else instance[witnesses[0]]
-    return Solution(best, best_value, status, rounds, np.array(history), spoken, min(bound, best_value))
+    @property
+    def key(self) -> bytes:
+        """What tells one choice of witnesses from another."""
+        return b"".join(part.tobytes() for part in self.witnesses)
+
+    @property
+    def end(self) -> "_Descent":
+        """The start with which this one ended, itself if it met no other."""
+        return self if self.met is self else self.met.end
+
+    def round(self, tolerance: float) -> None:
+        """Solve once, and move the witnesses."""
+        result = _solve_fixed(self.problem, self.working, self.witnesses, tolerance)
+        if result is None or result[1] > self.best_value + 1e-6 * (1 + self.best_value):
+            self.status = f"the QP of round {len(self.history) + 1} could not be solved precisely"
+            return
+        values, value, seen, self.bound = result
+        gain = self.best_value - value
+        if value <= self.best_value:
+            self.best, self.best_value = values, value
+        self.history.append(value)
+        moved = _witnesses(self.problem, self.working.form, seen)
+        still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
+        if still or (len(self.history) > 1 and gain <= 1e-9 * (1 + value)):
+            self.status = "converged"
+        else:
+            self.witnesses = moved
+
+    def polish(self, tolerance: float) -> None:
+        """Solve the last QP once more, as precisely as can be."""
+        if self.status == "converged":
+            polished = _solve_fixed(self.problem, self.working, self.witnesses, tolerance, POLISH)
+            if polished is not None and polished[1] <= self.best_value:
+                self.best, self.best_value, _, self.bound = polished
+
+    def solution(self, starts: Floats) -> Solution:
+        """What to report."""
+        instance = getattr(self.problem, "instance", None)
+        spoken = self.witnesses[0] if instance is None else instance[self.witnesses[0]]
+        bound = min(self.bound, self.best_value)
+        history = np.array(self.history or [self.best_value])
+        return Solution(self.best, self.best_value, self.status, len(history), history, spoken, bound, starts)
 
 
 def _witnesses(problem: Problem, form: ConvexForm, seen: Extremes) -> Witnesses:
@@ -290,6 +313,10 @@ def _solve_mean(problem: Problem) -> Solution:
             warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
         else:
             partial[elements], bound = solved[0], solved[1] + constant
-    values = completed(lattice, partial, "lowest") if status == "converged" else _start(lattice, 0, None)
+    if status == "converged":
+        values = completed(lattice, partial, "lowest")
+    else:
+        lower, upper = lattice.bounds(partial)
+        values = (lower + upper) / 2
     value = problem.value(values)
     return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))

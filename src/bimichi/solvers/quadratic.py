@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 log = logging.getLogger(__name__)
 
-PRECISION = 1e-10
+PRECISION = 1e-8
 
 
 class Program:
