@@ -27,6 +27,7 @@ from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers
 __all__ = ["ConvexSolver"]
 
 Floats = NDArray[np.float64]
+Entry = tuple[int, int, int]
 Witnesses = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class ConvexSolver:
     Parameters
     ----------
     n_starts : int, default=8
-        How many random bi-capacities to start from. A start that comes to witnesses that another has had ends
+        How many bi-capacities to start from: the middle one, and random ones. A start that comes to witnesses that another has had ends
         there, so further starts are cheap. `mean` needs no start: it is one QP.
     max_rounds : int, default=100
         How often witnesses may move.
@@ -79,9 +80,14 @@ class ConvexSolver:
             )
         if form == "mean":
             return _solve_mean(problem)
-        descents = [_Descent(problem, form, sample(problem.lattice, seed)) for seed in rng.spawn(self.n_starts)]
+        working = _Working(problem, form)
+        lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
+        drawn = [sample(problem.lattice, seed) for seed in rng.spawn(self.n_starts - 1)]
+        descents = [_Descent(working, values) for values in [(lower + upper) / 2, *drawn]]
+        for descent in descents:
+            working.extend(descent.missing)
         with ThreadPoolExecutor(min(check_n_jobs(n_jobs), self.n_starts)) as pool:
-            self._descend_all(descents, pool.map)
+            self._descend_all(working, descents, pool.map)
         values = np.array([descent.end.best_value for descent in descents])
         best = descents[int(np.argmin(values))].end
         best.polish(self.tolerance)
@@ -91,34 +97,34 @@ class ConvexSolver:
             warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
         return best.solution(values)
 
-    def _descend_all(self, descents: list["_Descent"], parallel: Any) -> None:
-        """Let all starts take one round at a time; one that meets the witnesses of another need not go on."""
+    def _descend_all(self, working: "_Working", descents: list["_Descent"], parallel: Any) -> None:
+        """Let all starts take one step at a time; one that meets the witnesses of another need not go on.
+
+        What a step finds missing is added after all have taken it, so that the order of threads changes nothing.
+        """
         owner: dict[bytes, _Descent] = {}
-        for descent in descents:
-            descent.met = owner.setdefault(descent.key, descent)
-        going = [descent for descent in descents if descent.met is descent]
-        for _ in range(self.max_rounds):
-            list(parallel(lambda descent: descent.round(self.tolerance), going))
-            going = [descent for descent in going if not descent.status]
+        going = descents
+        while going:
             for descent in going:
                 descent.met = owner.setdefault(descent.key, descent)
-            going = [descent for descent in going if descent.met is descent]
-            if not going:
-                return
-        for descent in going:
-            descent.status = "reached max_rounds"
+                if len(descent.history) >= self.max_rounds:
+                    descent.status = "reached max_rounds"
+            going = [descent for descent in going if descent.met is descent and not descent.status]
+            list(parallel(lambda descent: descent.step(self.tolerance), going))
+            for descent in going:
+                working.extend(descent.missing)
+            going = [descent for descent in going if not descent.status]
 
 
 class _Descent:
     """From one start: solve for the witnesses of the moment, move them, until nothing moves."""
 
-    def __init__(self, problem: Problem, form: ConvexForm, values: Floats) -> None:
-        self.problem = problem
-        self.best, self.best_value = values, problem.value(values)
-        seen = problem.extremes(values)
-        self.working = _Working(problem, form)
-        self.working.add(seen, np.full(len(problem.labels), -np.inf), 0.0)
-        self.witnesses = _witnesses(problem, form, seen)
+    def __init__(self, working: "_Working", values: Floats) -> None:
+        self.working, self.problem = working, working.problem
+        self.best, self.best_value = values, self.problem.value(values)
+        seen = self.problem.extremes(values)
+        self.missing = working.missing(seen, np.full(len(self.problem.labels), -np.inf), 0.0)
+        self.witnesses = _witnesses(self.problem, working.form, seen)
         self.bound = -np.inf
         self.history: list[float] = []
         self.status = ""
@@ -134,30 +140,39 @@ class _Descent:
         """The start with which this one ended, itself if it met no other."""
         return self if self.met is self else self.met.end
 
-    def round(self, tolerance: float) -> None:
-        """Solve once, and move the witnesses."""
-        result = _solve_fixed(self.problem, self.working, self.witnesses, tolerance)
-        if result is None or result[1] > self.best_value + 1e-6 * (1 + self.best_value):
-            self.status = f"the QP of round {len(self.history) + 1} could not be solved precisely"
+    def step(self, tolerance: float, precision: float = PRECISION) -> None:
+        """Solve the QP of the working set, and move the witnesses if J fell."""
+        answer = _qp(self.working, self.witnesses, precision)
+        if answer is None:
+            self.missing = []
+            self.status = f"the QP of round {len(self.history) + 1} could not be solved"
             return
-        values, value, seen, self.bound = result
-        gain = self.best_value - value
+        partial, slack, bound = answer
+        values = completed(self.problem.lattice, partial, self.working.form.completion)
+        value, seen = self.problem.value(values), self.problem.extremes(values)
+        self.missing = self.working.missing(seen, slack, tolerance)
+        gained = value < self.best_value - 1e-9 * (1 + value)
         if value <= self.best_value:
-            self.best, self.best_value = values, value
-        self.history.append(value)
+            self.best, self.best_value, self.bound = values, value, bound
         moved = _witnesses(self.problem, self.working.form, seen)
         still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
-        if still or (len(self.history) > 1 and gain <= 1e-9 * (1 + value)):
-            self.status = "converged"
-        else:
+        if gained:  # also when rows are missing: J is J, and better witnesses make a better next QP
+            self.history.append(value)
             self.witnesses = moved
+        if not self.missing and (still or not gained):
+            self.status = "converged"
 
     def polish(self, tolerance: float) -> None:
-        """Solve the last QP once more, as precisely as can be."""
-        if self.status == "converged":
-            polished = _solve_fixed(self.problem, self.working, self.witnesses, tolerance, POLISH)
-            if polished is not None and polished[1] <= self.best_value:
-                self.best, self.best_value, _, self.bound = polished
+        """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
+        status, rounds, self.missing = self.status, len(self.history), [(0, 0, 0)]
+        while status == "converged" and self.missing and self.best_value > self.bound:
+            self.status = ""
+            self.step(tolerance, POLISH)
+            if self.status.startswith("the QP"):
+                break
+            self.working.extend(self.missing)
+        self.status = status
+        del self.history[rounds:]
 
     def solution(self, starts: Floats) -> Solution:
         """What to report."""
@@ -182,62 +197,50 @@ class _Working:
     def __init__(self, problem: Problem, form: ConvexForm) -> None:
         self.problem, self.form = problem, form
         self.negative = np.flatnonzero(~problem.labels)
-        self.known: set[tuple[int, int, int]] = set()
+        self.known: set[Entry] = set()
         self.bag: list[int] = []
         self.side: list[int] = []
         self.row: list[int] = []
-        self._elements = np.empty(0, np.int64)
-        self._covers = (self._elements, self._elements)
+        self._covers: dict[bytes, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
 
     def covers(self, elements: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The order restricted to `elements`; remembered, since they seldom change."""
-        if not np.array_equal(elements, self._elements):
-            self._elements = elements
-            self._covers = restricted_covers(self.problem.lattice, elements)
-        return self._covers
+        key = elements.tobytes()
+        if key not in self._covers:
+            self._covers[key] = restricted_covers(self.problem.lattice, elements)
+        return self._covers[key]
 
     def cost(self, seen: Extremes) -> Floats:
         """What each bag's slack has to be, per side: shape (n_sides, n_bags)."""
         return np.stack([s * (seen.high if s > 0 else seen.low) + offset for s, offset in self.form.negative])
 
-    def add(self, seen: Extremes, slack: Floats, tolerance: float) -> bool:
-        """Add the worst rows of bags whose slack is too small; whether there were any."""
-        grew = False
+    def missing(self, seen: Extremes, slack: Floats, tolerance: float) -> list[Entry]:
+        """Return the worst rows of bags whose slack is too small."""
+        found = []
         for side, cost in enumerate(self.cost(seen)):
             rows = seen.high_row if self.form.negative[side][0] > 0 else seen.low_row
             for b in self.negative[cost[self.negative] > slack[self.negative] + tolerance]:
                 entry = (int(b), side, int(rows[b]))
                 if entry not in self.known:
-                    self.known.add(entry)
-                    for target, item in zip((self.bag, self.side, self.row), entry, strict=True):
-                        target.append(item)
-                    grew = True
-        return grew
+                    found.append(entry)
+        return found
+
+    def extend(self, entries: list[Entry]) -> None:
+        """Add rows."""
+        for entry in entries:
+            if entry not in self.known:
+                self.known.add(entry)
+                for target, item in zip((self.bag, self.side, self.row), entry, strict=True):
+                    target.append(item)
 
 
-def _solve_fixed(
-    problem: Problem, working: _Working, witnesses: Witnesses, tolerance: float, precision: float = PRECISION
-) -> tuple[Floats, float, Extremes, float] | None:
-    """Exact minimum for these witnesses: values, J, extremes there, lower bound; None if the QP fails."""
-    while True:
-        answer = _qp(problem, working, witnesses, precision)
-        if answer is None:
-            return None
-        partial, slack, lower = answer
-        values = completed(problem.lattice, partial, working.form.completion)
-        seen = problem.extremes(values)
-        if not working.add(seen, slack, tolerance):
-            return values, problem.value(values), seen, lower
-
-
-def _qp(
-    problem: Problem, working: _Working, witnesses: Witnesses, precision: float
-) -> tuple[Floats, Floats, float] | None:
+def _qp(working: _Working, witnesses: Witnesses, precision: float) -> tuple[Floats, Floats, float] | None:
     """Minimise sum w t^2 + sum w r^2 over element values v, slacks t of negative and residuals r of positive bags.
 
     Subject to ``sign * C + offset <= t`` for the working rows, ``r = 1 - sign * C`` for the witnesses, the order
     among the elements that these rows use, and their bounds.
     """
+    problem = working.problem
     lattice = problem.lattice
     witness_rows, signs = witnesses
     n_w, n_t, n_r = len(working.row), len(working.negative), len(witness_rows)

@@ -68,6 +68,7 @@ class Program:
         settings.verbose = False
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
+        settings.iterative_refinement_enable = precision < PRECISION  # needless above, and half of the time
         place = (np.concatenate(self._row), np.concatenate(self._column))
         A = sp.csc_matrix((np.concatenate(self._data), place), shape=(self.n_rows, self.n_variables))
         cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(self.n_rows - self.n_equal)]
