@@ -16,19 +16,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.lattice import Lattice
-from bimichi.objectives import ConvexForm
 from bimichi.planes import check_n_jobs
-from bimichi.problem import Extremes, Problem, Solution
+from bimichi.problem import Problem, Solution
 from bimichi.sampling import sample
 from bimichi.solvers.completion import completed
 from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers
+from bimichi.solvers.working_set import WorkingSet
 
 __all__ = ["ConvexSolver"]
 
 Floats = NDArray[np.float64]
-Entry = tuple[int, int, int]
-Witnesses = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 log = logging.getLogger(__name__)
 
@@ -80,14 +77,14 @@ class ConvexSolver:
             )
         if form == "mean":
             return _solve_mean(problem)
-        working = _Working(problem, form)
+        working = WorkingSet(problem, form)
         lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
         drawn = [sample(problem.lattice, seed) for seed in rng.spawn(self.n_starts - 1)]
         descents = [_Descent(working, values) for values in [(lower + upper) / 2, *drawn]]
         for descent in descents:
-            working.extend(descent.missing)
+            descent.take_up_missing()
         with ThreadPoolExecutor(min(check_n_jobs(n_jobs), self.n_starts)) as pool:
-            self._descend_all(working, descents, pool.map)
+            self._descend_all(descents, pool.map)
         values = np.array([descent.end.best_value for descent in descents])
         best = descents[int(np.argmin(values))].end
         best.polish(self.tolerance)
@@ -97,7 +94,7 @@ class ConvexSolver:
             warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
         return best.solution(values)
 
-    def _descend_all(self, working: "_Working", descents: list["_Descent"], parallel: Any) -> None:
+    def _descend_all(self, descents: list["_Descent"], parallel: Any) -> None:
         """Let all starts take one step at a time; one that meets the witnesses of another need not go on.
 
         What a step finds missing is added after all have taken it, so that the order of threads changes nothing.
@@ -112,19 +109,21 @@ class ConvexSolver:
             going = [descent for descent in going if descent.met is descent and not descent.status]
             list(parallel(lambda descent: descent.step(self.tolerance), going))
             for descent in going:
-                working.extend(descent.missing)
+                descent.take_up_missing()
             going = [descent for descent in going if not descent.status]
 
 
 class _Descent:
     """From one start: solve for the witnesses of the moment, move them, until nothing moves."""
 
-    def __init__(self, working: "_Working", values: Floats) -> None:
+    def __init__(self, working: WorkingSet, values: Floats) -> None:
         self.working, self.problem = working, working.problem
-        self.best, self.best_value = values, self.problem.value(values)
+        self.values = self.best = values
+        self.best_value = self.problem.value(values)
         seen = self.problem.extremes(values)
-        self.missing = working.missing(seen, np.full(len(self.problem.labels), -np.inf), 0.0)
-        self.witnesses = _witnesses(self.problem, working.form, seen)
+        self.kept: set[int] = set()
+        self.missing = working.worst(seen, np.full(len(self.problem.labels), -np.inf), 0.0)
+        self.witnesses = working.witnesses(seen)
         self.bound = -np.inf
         self.history: list[float] = []
         self.status = ""
@@ -142,25 +141,31 @@ class _Descent:
 
     def step(self, tolerance: float, precision: float = PRECISION) -> None:
         """Solve the QP of the working set, and move the witnesses if J fell."""
-        answer = _qp(self.working, self.witnesses, precision)
+        chosen = self.working.chosen(self.values, self.kept)
+        answer = self.working.solve(chosen, self.witnesses, precision)
         if answer is None:
             self.missing = []
             self.status = f"the QP of round {len(self.history) + 1} could not be solved"
             return
         partial, slack, bound = answer
-        values = completed(self.problem.lattice, partial, self.working.form.completion)
+        values = self.values = completed(self.problem.lattice, partial, self.working.form.completion)
         value, seen = self.problem.value(values), self.problem.extremes(values)
-        self.missing = self.working.missing(seen, slack, tolerance)
+        worst = self.working.worst(seen, slack, tolerance)
+        self.missing = [row for row in worst if not self.working.holds(row, chosen)]
         gained = value < self.best_value - 1e-9 * (1 + value)
         if value <= self.best_value:
             self.best, self.best_value, self.bound = values, value, bound
-        moved = _witnesses(self.problem, self.working.form, seen)
+        moved = self.working.witnesses(seen)
         still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
         if gained:  # also when rows are missing: J is J, and better witnesses make a better next QP
             self.history.append(value)
             self.witnesses = moved
         if not self.missing and (still or not gained):
             self.status = "converged"
+
+    def take_up_missing(self) -> None:
+        """Add what the last step found missing to the working set, and keep it from now on."""
+        self.kept.update(self.working.extend(self.missing))
 
     def polish(self, tolerance: float) -> None:
         """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
@@ -170,7 +175,7 @@ class _Descent:
             self.step(tolerance, POLISH)
             if self.status.startswith("the QP"):
                 break
-            self.working.extend(self.missing)
+            self.take_up_missing()
         self.status = status
         del self.history[rounds:]
 
@@ -181,119 +186,6 @@ class _Descent:
         bound = min(self.bound, self.best_value)
         history = np.array(self.history or [self.best_value])
         return Solution(self.best, self.best_value, self.status, len(history), history, spoken, bound, starts)
-
-
-def _witnesses(problem: Problem, form: ConvexForm, seen: Extremes) -> Witnesses:
-    """For each positive bag, its best row and the sign with which it speaks."""
-    high, low = seen.high[problem.labels], seen.low[problem.labels]
-    up = np.ones(len(high), dtype=bool) if form.positive == (1,) else high >= -low
-    rows = np.where(up, seen.high_row[problem.labels], seen.low_row[problem.labels])
-    return rows, np.where(up, 1, -1)
-
-
-class _Working:
-    """The rows of negative bags that bound their slacks so far: (bag, side, row), side an index of form.negative."""
-
-    def __init__(self, problem: Problem, form: ConvexForm) -> None:
-        self.problem, self.form = problem, form
-        self.negative = np.flatnonzero(~problem.labels)
-        self.known: set[Entry] = set()
-        self.bag: list[int] = []
-        self.side: list[int] = []
-        self.row: list[int] = []
-        self._covers: dict[bytes, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
-
-    def covers(self, elements: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The order restricted to `elements`; remembered, since they seldom change."""
-        key = elements.tobytes()
-        if key not in self._covers:
-            self._covers[key] = restricted_covers(self.problem.lattice, elements)
-        return self._covers[key]
-
-    def cost(self, seen: Extremes) -> Floats:
-        """What each bag's slack has to be, per side: shape (n_sides, n_bags)."""
-        return np.stack([s * (seen.high if s > 0 else seen.low) + offset for s, offset in self.form.negative])
-
-    def missing(self, seen: Extremes, slack: Floats, tolerance: float) -> list[Entry]:
-        """Return the worst rows of bags whose slack is too small."""
-        found = []
-        for side, cost in enumerate(self.cost(seen)):
-            rows = seen.high_row if self.form.negative[side][0] > 0 else seen.low_row
-            for b in self.negative[cost[self.negative] > slack[self.negative] + tolerance]:
-                entry = (int(b), side, int(rows[b]))
-                if entry not in self.known:
-                    found.append(entry)
-        return found
-
-    def extend(self, entries: list[Entry]) -> None:
-        """Add rows."""
-        for entry in entries:
-            if entry not in self.known:
-                self.known.add(entry)
-                for target, item in zip((self.bag, self.side, self.row), entry, strict=True):
-                    target.append(item)
-
-
-def _qp(working: _Working, witnesses: Witnesses, precision: float) -> tuple[Floats, Floats, float] | None:
-    """Minimise sum w t^2 + sum w r^2 over element values v, slacks t of negative and residuals r of positive bags.
-
-    Subject to ``sign * C + offset <= t`` for the working rows, ``r = 1 - sign * C`` for the witnesses, the order
-    among the elements that these rows use, and their bounds.
-    """
-    problem = working.problem
-    lattice = problem.lattice
-    witness_rows, signs = witnesses
-    n_w, n_t, n_r = len(working.row), len(working.negative), len(witness_rows)
-    codes, weights = problem.rows(np.concatenate([np.array(working.row, dtype=np.int64), witness_rows]))
-    elements, index, column, weight, constant = _combinations(lattice, codes, weights)
-    n_v = len(elements)
-    ours = index < n_w  # triplets of working rows; the others are of witnesses
-
-    program = Program(n_v + n_t + n_r)
-    each = np.arange(n_r)
-    program.equal(
-        1 - signs * constant[n_w:],
-        (index[~ours] - n_w, column[~ours], signs[index[~ours] - n_w] * weight[~ours]),
-        (each, n_v + n_t + each, 1.0),
-    )
-    sides = np.array(working.form.negative)[working.side]
-    slack = n_v + np.searchsorted(working.negative, working.bag)
-    program.below(
-        -sides[:, 1] - sides[:, 0] * constant[:n_w],
-        (index[ours], column[ours], sides[index[ours], 0] * weight[ours]),
-        (np.arange(n_w), slack, -1.0),
-    )
-    program.below_in_order(lattice, elements, working.covers(elements))
-    bag_weight = np.concatenate([problem.weights[working.negative], problem.weights[problem.labels]])
-    solved = program.solve(
-        _diagonal(np.concatenate([np.zeros(n_v), 2 * bag_weight])), np.zeros(n_v + n_t + n_r), precision
-    )
-    if solved is None:
-        return None
-    x, lower_bound = solved
-    partial = np.full(lattice.size, np.nan)
-    partial[elements] = x[:n_v]
-    slacks = np.full(len(problem.labels), np.inf)
-    slacks[working.negative] = x[n_v : n_v + n_t]
-    return partial, slacks, lower_bound
-
-
-def _combinations(lattice: Lattice, codes: NDArray[np.int32], weights: Floats) -> tuple[Any, ...]:
-    """Rows as combinations of the elements that they use, and a constant from those that are fixed.
-
-    Returns the elements, triplets (row, position among the elements, weight), and the constants.
-    """
-    elements = np.setdiff1d(np.unique(codes[weights > 0]), list(lattice.fixed))
-    position = np.full(lattice.size, -1)
-    position[elements] = np.arange(len(elements))
-    used = (weights > 0) & (position[codes] >= 0)
-    constant = (weights * lattice.with_boundary(np.zeros(lattice.size))[codes]).sum(axis=1)
-    return elements, np.nonzero(used)[0], position[codes[used]], weights[used], constant
-
-
-def _diagonal(entries: Floats) -> sp.csc_matrix:
-    n = len(entries)
-    return sp.csc_matrix((entries, np.arange(n), np.arange(n + 1)), shape=(n, n))
 
 
 def _solve_mean(problem: Problem) -> Solution:

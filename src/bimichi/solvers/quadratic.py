@@ -54,10 +54,14 @@ class Program:
         lower, upper = covers
         rows = np.arange(len(lower))
         self.below(np.zeros(len(lower)), (rows, lower, 1.0), (rows, upper, -1.0))
-        low, high = lattice.bounds(np.full(lattice.size, np.nan))
-        each = np.arange(len(elements))
-        self.below(high[elements], (each, each, 1.0))
-        self.below(-low[elements], (each, each, -1.0))
+        low, high = (bound[elements] for bound in lattice.bounds(np.full(lattice.size, np.nan)))
+        # A bound that a neighbour has, too, follows from the order.
+        floor, ceiling = np.ones(len(elements), dtype=bool), np.ones(len(elements), dtype=bool)
+        floor[upper[low[lower] == low[upper]]] = False
+        ceiling[lower[high[lower] == high[upper]]] = False
+        for bound, side, needed in ((high, 1.0, ceiling), (low, -1.0, floor)):
+            which = np.flatnonzero(needed)
+            self.below(side * bound[which], (np.arange(len(which)), which, side))
 
     def solve(self, P: sp.csc_matrix, q: Floats, precision: float = PRECISION) -> tuple[Floats, float] | None:
         """Return the minimum and the dual value, a lower bound; None when Clarabel reports trouble.
