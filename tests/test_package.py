@@ -85,6 +85,13 @@ def test_demo_writes_a_picture(tmp_path):
     assert "three_sensors.png" in done.stdout
 
 
+def test_learning_example():
+    done = run("examples/learn_from_bags.py")
+    assert done.returncode == 0, done.stderr
+    assert "Turned over before the integral: bright" in done.stdout
+    assert "(converged)" in done.stdout
+
+
 def test_readme_code_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks

@@ -116,6 +116,21 @@ def test_J_never_rises_and_meets_its_bound(seed, name, m):
     check_solution(problem, solution)
 
 
+def test_starts_that_meet_each_other_in_turn_still_end(rng):
+    """Bags like those of examples/learn_from_bags.py, where two starts once stopped for one another."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        ids = np.repeat(np.arange(30), 20)
+        X = np.clip(rng.normal([-0.5, 0.4, 0.0], 0.2, (len(ids), 3)), -1, 1)
+        hits = (ids % 3 == 0) & (rng.random(len(ids)) < 0.2)
+        X[hits] = np.clip(rng.normal([0.7, -0.6, 0.0], 0.2, (int(hits.sum()), 3)), -1, 1)
+        problem = InMemory(Bags.from_instances(X, ids % 3 == 0, ids), OBJECTIVES["bipolar"])
+        solution = ConvexSolver().solve(problem, rng)
+        assert solution.status == "converged"
+        assert solution.objective_value == pytest.approx(solution.lower_bound, abs=1e-6)
+        assert solution.objective_value <= solution.starts.min() + 1e-9
+
+
 def test_witnesses_are_numbered_as_the_user_does(rng):
     X = rng.uniform(-0.4, 0.4, (40, 2))
     ids, y = np.arange(40) % 4, (np.arange(40) % 4 == 1).astype(int)

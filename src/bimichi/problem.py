@@ -85,6 +85,8 @@ class Solution:
         For each positive bag, the instance that speaks for it, as numbered by the user.
     lower_bound : float, optional
         No measure has a smaller J with these witnesses.
+    starts : ndarray
+        J of each start where it ended or came to the witnesses of another; of each member of a population.
     """
 
     values: Floats
@@ -119,10 +121,12 @@ class InMemory:
         What is minimised.
     n_jobs : int, optional
         Threads for the linear form.
+    reduce : bool, default=True
+        Whether to drop them; to see what that saves.
     """
 
-    def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None) -> None:
-        kept = bags.reduced(objective.keeps, objective.zero_bound)
+    def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None, reduce: bool = True) -> None:
+        kept = bags.reduced(objective.keeps, objective.zero_bound) if reduce else bags
         self.lattice = pair_lattice(bags.n_sources, objective.zero_bound)
         self.objective = objective
         self.labels = kept.labels

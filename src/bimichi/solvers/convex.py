@@ -40,8 +40,8 @@ class ConvexSolver:
     Parameters
     ----------
     n_starts : int, default=8
-        How many bi-capacities to start from: the middle one, and random ones. A start that comes to witnesses that another has had ends
-        there, so further starts are cheap. `mean` needs no start: it is one QP.
+        How many bi-capacities to start from: the middle one, and random ones. A start that comes to witnesses
+        that another has had ends there, so further starts are cheap. `mean` needs no start: it is one QP.
     max_rounds : int, default=100
         How often witnesses may move.
     tolerance : float, default=1e-7
@@ -85,8 +85,10 @@ class ConvexSolver:
             descent.take_up_missing()
         with ThreadPoolExecutor(min(check_n_jobs(n_jobs), self.n_starts)) as pool:
             self._descend_all(descents, pool.map)
-        values = np.array([descent.end.best_value for descent in descents])
-        best = descents[int(np.argmin(values))].end
+            best = min(descents, key=lambda descent: descent.best_value)
+            while not best.status:  # it met another, which then ended higher: let it go on alone
+                self._descend_all([best], map)
+        values = np.array([descent.best_value for descent in descents])
         best.polish(self.tolerance)
         if verbose:
             log.info("J of each start: %s; the best ended %s after %d rounds", values, best.status, len(best.history))
@@ -103,10 +105,9 @@ class ConvexSolver:
         going = descents
         while going:
             for descent in going:
-                descent.met = owner.setdefault(descent.key, descent)
                 if len(descent.history) >= self.max_rounds:
                     descent.status = "reached max_rounds"
-            going = [descent for descent in going if descent.met is descent and not descent.status]
+            going = [d for d in going if not d.status and owner.setdefault(d.key, d) is d]
             list(parallel(lambda descent: descent.step(self.tolerance), going))
             for descent in going:
                 descent.take_up_missing()
@@ -127,17 +128,11 @@ class _Descent:
         self.bound = -np.inf
         self.history: list[float] = []
         self.status = ""
-        self.met = self
 
     @property
     def key(self) -> bytes:
         """What tells one choice of witnesses from another."""
         return b"".join(part.tobytes() for part in self.witnesses)
-
-    @property
-    def end(self) -> "_Descent":
-        """The start with which this one ended, itself if it met no other."""
-        return self if self.met is self else self.met.end
 
     def step(self, tolerance: float, precision: float = PRECISION) -> None:
         """Solve the QP of the working set, and move the witnesses if J fell."""

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 Entry = tuple[int, int, int]
 Witnesses = tuple[Ints, Ints]
 
-MARGIN = 0.1
+MARGIN = 0.02
 """A row so far below the worst of its bag is left out of the QP, until it proves missing."""
 
 
