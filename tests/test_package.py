@@ -92,8 +92,9 @@ def test_learning_example():
     assert "(converged)" in done.stdout
 
 
-def test_readme_code_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+@pytest.mark.parametrize("page", ["README.md", "docs/learning.md"])
+def test_code_of_the_docs_runs(page):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
     for block in blocks:
         done = run("-c", block)
