@@ -77,7 +77,7 @@ def test_chain_and_usage_are_the_oracles(m, rng):
 def test_many_instances_in_many_chunks(rng, monkeypatch):
     """Chunks, lanes and blocks end where they will; every instance must come out the same."""
     monkeypatch.setattr(planes, "CHUNK", 3001)
-    monkeypatch.setattr(planes, "COPY_CHUNK", 1003)
+    monkeypatch.setattr(planes, "SMALL_CHUNK", 1003)
     for m in (2, 3, 4, 6):
         g = BiCapacity.random(m, random_state=m)
         X = rng.uniform(-1, 1, (10_007, m))

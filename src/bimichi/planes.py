@@ -16,8 +16,8 @@ __all__ = ["Planes", "check_n_jobs", "run_chunks", "split_planes"]
 CHUNK = 1 << 19
 """Instances a task takes when planes are read where they are."""
 
-COPY_CHUNK = 1 << 17
-"""Instances a task takes when it must first copy them: less, so that copies stay in cache and memory small."""
+SMALL_CHUNK = 1 << 16
+"""Instances a task takes when it may have to copy them, or when each takes longer: copies stay small, cores busy."""
 
 Result = TypeVar("Result")
 
@@ -82,8 +82,7 @@ class Planes:
         They depend on the data alone, so results do not depend on `n_jobs`.
         """
         length = len(self._planes[0])
-        copied = self._rows is None if stacked else not self._in_place
-        step = max(1, (COPY_CHUNK if copied else CHUNK) // max(1, self._per_index))
+        step = max(1, (CHUNK if self._in_place and not stacked else SMALL_CHUNK) // max(1, self._per_index))
         return [slice(start, min(start + step, length)) for start in range(0, length, step)]
 
     def instances(self, chunk: slice) -> slice:

@@ -175,12 +175,14 @@ class _Index(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """The order of the lattice as lists of neighbours: those of e are start[e]..start[e+1]."""
+    """The order of the lattice as lists of neighbours: those of e are start[e]..start[e+1].
+
+    `cover` is for walking breadth-first from code 0, `other` for bounds while a measure is drawn.
+    """
 
     cover_start: Ints
     cover: Ints
-    cover_above: NDArray[np.bool_]
-    start: Ints  # all that bounds an element while a measure is drawn
+    start: Ints
     other: Ints
     above: NDArray[np.bool_]
     by_rank: Ints  # codes, rank 0, then +1, -1, +2, ...; empty when breadth-first
@@ -308,8 +310,10 @@ def _order(lattice: Lattice, sampling: str | None) -> _Order:
     in_order[0] = lattice.zero_bound
     # The breadth-first walk starts at code 0 even where that is not part of the order.
     walk = covers if lattice.zero_bound else Lattice(lattice.n_sources, lattice.chain).covers()
+    cover_start, cover, _ = _neighbours(lattice.size, *walk)
     return _Order(
-        *_neighbours(lattice.size, *(walk if sampling == "breadth-first" else covers)),
+        cover_start,
+        cover,
         *_neighbours(lattice.size, *bounding),
         by_rank.astype(np.int64),
         np.asarray(rank_start, dtype=np.int64),
