@@ -102,13 +102,13 @@ class Bags:
             order, offsets, ids = np.arange(n), np.arange(n + 1), list(range(n))
         else:
             order, offsets, ids = group(bags, n)
+        for what, per_instance in (("y", positive), ("sample_weight", weight)):
+            if bags is not None:
+                _check_constant(per_instance[order], offsets, ids, what)
         keep = _finite(rows, nan)[order] & (weight[order] > 0)
         order, offsets = order[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
         filled = np.diff(offsets) > 0
         starts = order[offsets[:-1][filled]]
-        for what, per_instance in (("y", positive), ("sample_weight", weight)):
-            if bags is not None:
-                _check_constant(per_instance[order], offsets, ids, what)
         ids = [name for name, some in zip(ids, filled, strict=True) if some]
         offsets = np.concatenate([[0], offsets[1:][filled]])
         made = cls(rows[order], offsets, positive[starts], weight[starts], np.ones(len(order)), order, ids)
@@ -169,9 +169,9 @@ class Bags:
         flat = numbers.ravel()
         found, where = np.unique(flat, return_inverse=True)
         if isinstance(labels, Mapping):
-            unknown = sorted(set(labels) - set(found.tolist()))
+            unknown = sorted(set(labels) - set(found.tolist()), key=str)
             if unknown:
-                raise InvalidInputError(f"labels names segment {unknown[0]}, which no pixel belongs to.")
+                raise InvalidInputError(f"labels names segment {unknown[0]!r}, which no pixel belongs to.")
             named = [labels.get(int(segment)) for segment in found]
         else:
             given = np.asarray(labels)
@@ -250,6 +250,8 @@ class Bags:
 
 def group(bags: ArrayLike, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
     """Order of instances that puts bags together, their offsets, and their ids in order of appearance."""
+    if not isinstance(bags, list | tuple) and np.ndim(bags) == 0:
+        raise InvalidInputError(f"bags must be ids, one per instance, got {bags!r}.")
     try:
         given = np.asarray(bags)
     except ValueError:  # ids of several kinds and lengths
@@ -266,6 +268,8 @@ def group(bags: ArrayLike, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
             where = np.array([number.setdefault(name, len(number)) for name in listed], dtype=np.int64)
         except TypeError as error:
             raise InvalidInputError(f"bags must be hashable ids, one per instance: {error}.") from error
+        if any(name != name for name in number):
+            raise InvalidInputError("bags has NaN among its ids; every instance needs a bag.")
         ids = list(number)
     if len(where) != n:
         raise InvalidInputError(f"bags has {len(where)} ids for {n} instances; it must have one per instance.")
@@ -322,6 +326,8 @@ def _check_constant(values: NDArray[Any], offsets: NDArray[np.int64], ids: Seque
 def _finite(rows: NDArray[Any], nan: str) -> NDArray[np.bool_]:
     if nan not in ("raise", "drop"):
         raise InvalidInputError(f"nan must be 'raise' or 'drop', got {nan!r}.")
+    if np.isinf(rows).any():
+        raise InvalidInputError("X has infinite values; instances must be finite.")
     missing = np.isnan(rows).any(axis=1)
     if missing.any():
         if nan == "raise":
@@ -352,6 +358,7 @@ def _merge(X, offsets, counts):  # type: ignore[no-untyped-def]
             h = np.uint64(1469598103934665603)
             for k in range(m):
                 h = (h ^ np.uint64(hash(X[i, k]))) * np.uint64(1099511628211)
+            h = (h ^ (h >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # low bits of round numbers are all alike
             slot = np.int64((h ^ (h >> np.uint64(29))) & np.uint64(size - 1))
             while table[slot] >= starts[b]:
                 same = True

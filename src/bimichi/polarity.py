@@ -54,6 +54,6 @@ def learn_polarity(bags: Bags, solve: Callable[[Signs], Solution]) -> tuple[Sign
             other = signs.copy()
             other[k] *= -1
             best = at(signs).objective_value
-            if at(other).objective_value < best - 1e-9 * (1 + best):
+            if at(other).objective_value < best * (1 - 1e-9):
                 signs, flipped = other, True
     return signs, at(signs)

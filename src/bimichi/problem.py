@@ -5,7 +5,7 @@ arrays, and chunks on disk or a cluster can answer the same ones.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numba
 import numpy as np
@@ -13,7 +13,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from bimichi.bags import Bags
-from bimichi.integral import linear_form
+from bimichi.integral import linear_form, usage_counts
 from bimichi.lattice import Lattice, pair_lattice
 from bimichi.objectives import Objective, bag_term
 
@@ -82,9 +82,10 @@ class Solution:
     history : ndarray
         J after each of them, never rising.
     witnesses : ndarray of int64, shape (n_positive_bags,), optional
-        For each positive bag, the instance that speaks for it, as numbered by the user.
+        For each positive bag, the instance that speaks for it, as numbered by the user. (When every instance is
+        its own bag, equal ones are one bag.)
     lower_bound : float, optional
-        No measure has a smaller J with these witnesses.
+        No measure has a smaller J with these witnesses; only if converged.
     starts : ndarray
         J of each start where it ended or came to the witnesses of another; of each member of a population.
     """
@@ -132,7 +133,8 @@ class InMemory:
         self.labels = kept.labels
         self.weights = kept.weights
         self.instance = kept.instance
-        codes, weights = linear_form(kept.X, check_range=False, n_jobs=n_jobs)
+        self._all = bags.X
+        codes, weights = linear_form(kept.X, n_jobs=n_jobs)
         self.data = Rows(
             codes,
             weights.astype(np.float64, copy=False),
@@ -153,6 +155,10 @@ class InMemory:
     def rows(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int32], Floats]:
         """Codes and weights of some rows."""
         return self.data.codes[which], self.data.weights[which]
+
+    def use_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many instances touch each element, and how many give it weight; dropped ones count, too."""
+        return usage_counts(self._all), usage_counts(self._all, weighted=True)
 
     def gram(self) -> Gram:
         """The `mean` objective as a quadratic form; O(n m^2), in chunks."""
@@ -213,12 +219,3 @@ def _extremes(rows, values):  # type: ignore[no-untyped-def]
         low[b], high[b] = fused[least], fused[most]
         low_row[b], high_row[b] = rows.offsets[b] + least, rows.offsets[b] + most
     return low, high, low_row, high_row
-
-
-def use_counts(problem: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many rows touch each element, and how many give it weight."""
-    codes, weights, counts = problem.data.codes, problem.data.weights, problem.data.counts
-    spread = np.repeat(counts, codes.shape[1])
-    touched = np.bincount(codes.ravel(), spread, minlength=problem.lattice.size)
-    weighted = np.bincount(codes.ravel(), spread * (weights.ravel() > 0), minlength=problem.lattice.size)
-    return touched.astype(np.int64), weighted.astype(np.int64)

@@ -1,6 +1,7 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import fields
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -18,7 +19,7 @@ from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.estimators.scaling import Scale, learn_scale
 from bimichi.integral import choquet, usage_counts
 from bimichi.measure import check_names
-from bimichi.objectives import get_objective
+from bimichi.objectives import Objective, get_objective
 from bimichi.planes import Planes, split_planes
 from bimichi.polarity import learn_polarity
 from bimichi.problem import InMemory, Solution
@@ -123,13 +124,13 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.nan == "drop"
         return tags
 
-    def fit(self, X: Any, y: Any, bags: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the bi-capacity.
 
         Parameters
         ----------
-        X : array-like of shape (n_instances, n_sources)
-            Instances of all bags.
+        X : array-like of shape (n_instances, n_sources), or Bags
+            Instances of all bags. `Bags` bring their labels, so that nothing else is given.
         y : array-like of shape (n_instances,)
             Labels of the bags, repeated for each of their instances; two classes.
         bags : array-like of shape (n_instances,), optional
@@ -140,8 +141,17 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         objective, solver = get_objective(self.objective), get_solver(self.solver)
         if self.polarity not in ("given", "learn"):
             raise InvalidInputError(f"polarity must be 'given' or 'learn', got {self.polarity!r}.")
-        finite = True if self.nan == "raise" else "allow-nan"
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=finite)
+        if self.polarity == "learn" and getattr(solver, "checkpoint", None) is not None:
+            raise InvalidInputError(
+                "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
+            )
+        self._objective = objective
+        if isinstance(X, Bags):
+            if y is not None or bags is not None or sample_weight is not None:
+                raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+            self.classes_, self.n_features_in_ = np.array([0, 1]), X.n_sources
+            return self._fit_bags(copy(X), objective, solver)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=self._finite())
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) > 2:
@@ -149,17 +159,18 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Only binary classification is supported: y has {len(self.classes_)} classes, "
                 f"{', '.join(map(str, self.classes_[:5]))}."
             )
+        if len(self.classes_) < 2:
+            raise InvalidInputError(f"y has only one class, {self.classes_[0]!r}; learning needs two.")
+        found = Bags.from_instances(X, y == self.classes_[1], bags, sample_weight, self.nan)
+        return self._fit_bags(found, objective, solver)
+
+    def _fit_bags(self, found: Bags, objective: Objective, solver: Any) -> Self:
         names = self._names()
-        positive = y == self.classes_[-1] if len(self.classes_) == 2 else np.ones(len(y), dtype=bool)
-        found = Bags.from_instances(X, positive, bags, sample_weight, self.nan)
         self._scale = learn_scale(found.X, self.scale)
         if self.scale is None:
             Planes(found.X, names=names).check_range(-1.0, remedy="Rescale it, or pass scale='minmax' or 'maxabs'.")
         found.X = np.stack(self._scale.apply(list(found.X.T), np.ones(found.n_sources)), axis=1)
-        self._learn(found.singles_merged(), objective, solver, names)
-        return self
-
-    def _learn(self, bags: Bags, objective: Any, solver: Any, names: Sequence[str] | None) -> None:
+        bags = found.singles_merged()
         seed = random_generator(self.random_state).integers(2**63)
 
         def solve(signs: NDArray[np.float64]) -> Solution:
@@ -178,11 +189,15 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_value_ = solution.objective_value
         self.history_ = solution.history
         self.n_iter_ = solution.n_iter
-        turned = bags.turned(signs).X
+        turned = found.turned(signs).X
         self.usage_ = {
             "touched": usage_counts(turned, n_jobs=self.n_jobs),
             "weighted": usage_counts(turned, weighted=True, n_jobs=self.n_jobs),
         }
+        return self
+
+    def _finite(self) -> Any:
+        return True if self.nan == "raise" else "allow-nan"
 
     def _names(self) -> Sequence[str] | None:
         if self.source_names is not None:
@@ -199,22 +214,25 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows, an image, or planes. NaN in a source gives NaN.
         """
         check_is_fitted(self)
+        if hasattr(X, "columns"):  # a data frame: its columns must be those of fit, in their order
+            X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
         _, planes = split_planes(X, self.n_features_in_)
         ready = self._scale.apply(planes, self.polarity_)
         return choquet(ready, self.bicapacity_, n_jobs=self.n_jobs)
 
     def fuse(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
         """Return the paper's fusion output: C, or |C| for "magnitude". Inputs as in `integral`."""
-        return get_objective(self.objective).output(self.integral(X))
+        integral = self.integral(X)
+        return self._objective.output(integral)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the confidence on the common scale [-1, 1], above 0 for targets: C, or 2|C| - 1 for "magnitude"."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return get_objective(self.objective).score(self.integral(X))
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite=self._finite())
+        return self._objective.score(self.integral(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of every instance."""
+        """Return the class of every instance; with nan="drop", an instance with NaN is no target."""
         positive = self.decision_function(X) > 0
         return np.asarray(self.classes_[positive.astype(int)])
 
@@ -243,8 +261,8 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         solver = get_solver(self.solver)
         options = {f.name: getattr(solver, f.name) for f in fields(solver) if f.name not in ("callback", "checkpoint")}
         header = {
-            "objective": self.objective,
-            "solver": {"name": next(n for n, kind in SOLVERS.items() if type(solver) is kind), "options": options},
+            "objective": self._objective.name,
+            "solver": {"name": next(n for n, kind in SOLVERS.items() if isinstance(solver, kind)), "options": options},
             "polarity": self.polarity,
             "scale": self.scale,
             "nan": self.nan,
@@ -301,6 +319,7 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             nan=header["nan"],
             source_names=list(g.source_names) if header["named_by_user"] else None,
         )
+        self._objective = objective
         self.bicapacity_, self.polarity_, self._scale, self.classes_, self.usage_ = g, signs, scale, classes, usage
         self.objective_value_, self.history_ = float(header["objective_value"]), arrays["history"]
         self.n_iter_, self.n_features_in_ = int(header["n_iter"]), m

@@ -43,4 +43,4 @@ def learn_scale(X: NDArray[Any], scale: str | None) -> Scale:
         centre, reach = low / 2 + high / 2, high / 2 - low / 2
     else:
         centre, reach = np.zeros(m), np.maximum(-low, high)
-    return Scale(centre, np.divide(1.0, reach, out=np.zeros(m), where=reach > 0))
+    return Scale(centre, np.divide(1.0, reach, out=np.zeros(m), where=reach > np.finfo(np.float64).tiny))

@@ -20,7 +20,7 @@ from bimichi.planes import check_n_jobs
 from bimichi.problem import Problem, Solution
 from bimichi.sampling import sample
 from bimichi.solvers.completion import completed
-from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers
+from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers, variable_elements
 from bimichi.solvers.working_set import WorkingSet
 
 __all__ = ["ConvexSolver"]
@@ -62,6 +62,7 @@ class ConvexSolver:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
+            object.__setattr__(self, name, int(value))
         if not isinstance(self.tolerance, float | int) or not 0 < self.tolerance < 1:
             raise InvalidInputError(f"tolerance must lie between 0 and 1, got {self.tolerance!r}.")
 
@@ -107,9 +108,12 @@ class ConvexSolver:
             for descent in going:
                 if len(descent.history) >= self.max_rounds:
                     descent.status = "reached max_rounds"
-            going = [d for d in going if not d.status and owner.setdefault(d.key, d) is d]
+            going = [d for d in going if not d.status and owner.get(d.key, d) is d]
+            solved = [descent.key for descent in going]
             list(parallel(lambda descent: descent.step(self.tolerance), going))
-            for descent in going:
+            for descent, key in zip(going, solved, strict=True):
+                if not descent.missing:  # these witnesses are done with; before that, others may still try them
+                    owner.setdefault(key, descent)
                 descent.take_up_missing()
             going = [descent for descent in going if not descent.status]
 
@@ -147,9 +151,11 @@ class _Descent:
         value, seen = self.problem.value(values), self.problem.extremes(values)
         worst = self.working.worst(seen, slack, tolerance)
         self.missing = [row for row in worst if not self.working.holds(row, chosen)]
-        gained = value < self.best_value - 1e-9 * (1 + value)
+        gained = value < self.best_value - 1e-9 * (self.working.scale + value)
         if value <= self.best_value:
-            self.best, self.best_value, self.bound = values, value, bound
+            self.best, self.best_value = values, value
+        if not self.missing:
+            self.bound = bound
         moved = self.working.witnesses(seen)
         still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
         if gained:  # also when rows are missing: J is J, and better witnesses make a better next QP
@@ -165,7 +171,7 @@ class _Descent:
     def polish(self, tolerance: float) -> None:
         """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
         status, rounds, self.missing = self.status, len(self.history), [(0, 0, 0)]
-        while status == "converged" and self.missing and self.best_value > self.bound:
+        while status == "converged" and self.missing:
             self.status = ""
             self.step(tolerance, POLISH)
             if self.status.startswith("the QP"):
@@ -178,7 +184,7 @@ class _Descent:
         """What to report."""
         instance = getattr(self.problem, "instance", None)
         spoken = self.witnesses[0] if instance is None else instance[self.witnesses[0]]
-        bound = min(self.bound, self.best_value)
+        bound = min(self.bound, self.best_value) if self.status == "converged" else None
         history = np.array(self.history or [self.best_value])
         return Solution(self.best, self.best_value, self.status, len(history), history, spoken, bound, starts)
 
@@ -188,7 +194,8 @@ def _solve_mean(problem: Problem) -> Solution:
     lattice = problem.lattice
     gram = problem.gram()
     boundary = lattice.with_boundary(np.zeros(lattice.size))
-    elements = np.setdiff1d(np.flatnonzero(gram.matrix.diagonal() > 0), list(lattice.fixed))
+    elements = variable_elements(lattice, np.flatnonzero(gram.matrix.diagonal() > 0))
+    scale = float(problem.weights.mean())
     pull = gram.matrix @ boundary
     constant = gram.constant + boundary @ pull - 2 * gram.linear @ boundary
     partial = np.full(lattice.size, np.nan)
@@ -196,13 +203,13 @@ def _solve_mean(problem: Problem) -> Solution:
     if len(elements):
         program = Program(len(elements))
         program.below_in_order(lattice, elements, restricted_covers(lattice, elements))
-        P = sp.csc_matrix(sp.triu(2 * gram.matrix[elements][:, elements]))
-        solved = program.solve(P, 2 * (pull - gram.linear)[elements])
+        P = sp.csc_matrix(sp.triu(2 / scale * gram.matrix[elements][:, elements]))
+        solved = program.solve(P, 2 / scale * (pull - gram.linear)[elements])
         if solved is None:
             status = "the QP could not be solved"
             warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
         else:
-            partial[elements], bound = solved[0], solved[1] + constant
+            partial[elements], bound = solved[0], scale * solved[1] + constant
     if status == "converged":
         values = completed(lattice, partial, "lowest")
     else:

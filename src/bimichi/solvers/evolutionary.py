@@ -24,7 +24,7 @@ from bimichi.io import atomic_write
 from bimichi.lattice import Lattice
 from bimichi.objectives import bag_term
 from bimichi.planes import check_n_jobs
-from bimichi.problem import InMemory, Solution, fuse_bag, longest_bag, use_counts
+from bimichi.problem import InMemory, Solution, fuse_bag, longest_bag
 from bimichi.progress import progress_bar
 from bimichi.solvers.completion import completed
 
@@ -95,6 +95,12 @@ class EvolutionarySolver:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
+            object.__setattr__(self, name, int(value))
+        for name in ("small_mutation_probability", "tolerance"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise InvalidInputError(f"{name} must be a number, got {value!r}.")
+            object.__setattr__(self, name, float(value))
         if not 0 <= self.small_mutation_probability <= 1:
             raise InvalidInputError(
                 f"small_mutation_probability must lie in [0, 1], got {self.small_mutation_probability!r}."
@@ -119,6 +125,10 @@ class EvolutionarySolver:
         index = _index(problem)
         population = _Population.start(problem, self.population_size, rng)
         fingerprint = _fingerprint(problem, self)
+        if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
+            raise InvalidInputError(
+                f"checkpoint {self.checkpoint} is in a folder that does not exist; create it first."
+            )
         if self.checkpoint is not None and Path(self.checkpoint).exists():
             population = _Population.load(self.checkpoint, fingerprint)
         block = int(np.clip(BLOCK_WORK // (len(index.row) * self.population_size + 1), 1, 100))
@@ -127,6 +137,9 @@ class EvolutionarySolver:
         with ThreadPoolExecutor(jobs) as pool, progress_bar("evolving", self.max_iter, verbose) as advance:
             advance(population.generation, None)
             while population.generation < self.max_iter:
+                if self._stalled(population.history):  # also of a finished search that is taken up again
+                    status = "converged"
+                    break
                 generations = min(block, self.max_iter - population.generation)
 
                 def run(p: int, generations: int = generations) -> Floats:
@@ -144,9 +157,6 @@ class EvolutionarySolver:
                     population.generation, population.best_value, population.best.copy()
                 ):
                     status = "stopped by the callback"
-                    break
-                if self._stalled(population.history):
-                    status = "converged"
                     break
         best = completed(problem.lattice, population.best, "lowest")
         return Solution(
@@ -266,7 +276,7 @@ def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
 
 
 def _choice(problem: InMemory, element_choice: str) -> Floats:
-    touched, weighted = use_counts(problem)
+    touched, weighted = problem.use_counts()
     counts = (weighted if element_choice == "weighted" else touched).astype(np.float64)
     counts[list(problem.lattice.fixed)] = 0
     if not counts.any():  # no instance depends on a free element; any choice is as good

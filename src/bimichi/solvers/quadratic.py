@@ -1,6 +1,7 @@
 """Quadratic programs over the elements of a measure, solved by Clarabel."""
 
 import logging
+from typing import Any
 
 import clarabel
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.lattice import Lattice
 
-__all__ = ["PRECISION", "Program", "restricted_covers"]
+__all__ = ["PRECISION", "Program", "restricted_covers", "variable_elements"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -83,8 +84,21 @@ class Program:
         return np.array(answer.x), float(answer.obj_val_dual)
 
 
+def variable_elements(lattice: Lattice, used: NDArray[np.integer[Any]]) -> Ints:
+    """Return the elements that a program has as variables: those in use, or all once they are most; none fixed."""
+    used = np.setdiff1d(used, list(lattice.fixed))
+    if 2 * len(used) < lattice.size:
+        return used.astype(np.int64)
+    return np.setdiff1d(np.arange(lattice.size), list(lattice.fixed))
+
+
 def restricted_covers(lattice: Lattice, elements: Ints) -> tuple[Ints, Ints]:
     """Neighbours in the order of the lattice restricted to `elements`, as positions (lower, upper) in it."""
+    if len(elements) == lattice.size - len(lattice.fixed):  # all there are: no need to compare each with each
+        position = np.full(lattice.size, -1)
+        position[elements] = np.arange(len(elements))
+        low, up = (position[codes] for codes in lattice.covers())
+        return low[(low >= 0) & (up >= 0)], up[(low >= 0) & (up >= 0)]
     below = lattice.less_equal(elements[:, None], elements)
     np.fill_diagonal(below, False)
     between = below.astype(np.float32)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from bimichi.lattice import Lattice
 from bimichi.objectives import ConvexForm
 from bimichi.problem import Extremes, Problem
-from bimichi.solvers.quadratic import Program, restricted_covers
+from bimichi.solvers.quadratic import Program, restricted_covers, variable_elements
 
 __all__ = ["WorkingSet"]
 
@@ -29,6 +29,7 @@ class WorkingSet:
     def __init__(self, problem: Problem, form: ConvexForm) -> None:
         self.problem, self.form = problem, form
         self.negative = np.flatnonzero(~problem.labels)
+        self.scale = float(problem.weights.mean())  # QPs have weights near 1, whatever the user's are
         self._place: dict[Entry, int] = {}
         self._entries = np.empty((0, 3), np.int64)
         self._codes = np.empty((0, problem.lattice.n_sources), np.int32)
@@ -117,7 +118,7 @@ class WorkingSet:
         )
         program.below_in_order(lattice, elements, self._covers_of(elements))
         bag_weight = np.concatenate([problem.weights[self.negative], problem.weights[problem.labels]])
-        P = _diagonal(np.concatenate([np.zeros(n_v), 2 * bag_weight]))
+        P = _diagonal(np.concatenate([np.zeros(n_v), 2 / self.scale * bag_weight]))
         solved = program.solve(P, np.zeros(n_v + n_t + n_r), precision)
         if solved is None:
             return None
@@ -126,7 +127,7 @@ class WorkingSet:
         partial[elements] = x[:n_v]
         slack = np.full(len(problem.labels), np.inf)
         slack[self.negative] = x[n_v : n_v + n_t]
-        return partial, slack, bound
+        return partial, slack, self.scale * bound
 
     def _covers_of(self, elements: Ints) -> tuple[Ints, Ints]:
         """The order restricted to `elements`; remembered, since they seldom change."""
@@ -143,7 +144,7 @@ def _combinations(
 
     Returns the elements, triplets (row, position among the elements, weight), and the constants.
     """
-    elements = np.setdiff1d(np.unique(codes[weights > 0]), list(lattice.fixed))
+    elements = variable_elements(lattice, np.unique(codes[weights > 0]))
     position = np.full(lattice.size, -1)
     position[elements] = np.arange(len(elements))
     used = (weights > 0) & (position[codes] >= 0)
