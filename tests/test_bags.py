@@ -87,6 +87,11 @@ def test_weights_scale_terms_and_zero_leaves_out(rng):
         (lambda: Bags.from_instances(X, [1, 0]), r"y has shape \(2,\)"),
         (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1, 2]), "bags has 2 ids for 4 instances"),
         (lambda: Bags.from_instances(X, [1, 0, 1, 0], [[], [], [], []]), "hashable"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], 5), "bags must be ids"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], [1.0, np.nan, 1.0, np.nan]), "NaN among its ids"),
+        (lambda: Bags.from_instances(X * np.inf, [1, 0, 1, 0]), "infinite"),
+        (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 1]], {"a": 1, 1: 0}), "segment 'a'"),
+        (lambda: InMemory(Bags.from_instances(5 * X, [1, 0, 1, 0]), OBJECTIVES["mean"]), r"reaches 2\.5"),
         (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[-1, 1, 1, 1]), "not negative"),
         (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[0, 0, 0, 0]), "all zero"),
         (lambda: Bags.from_instances(X[0], [1]), "n_instances, n_sources"),
@@ -149,6 +154,24 @@ def test_much_is_dropped_where_it_can_be(rng):
     doubled = Bags.from_instances(np.concatenate([data, data]), np.tile(y, 2), np.tile(ids, 2)).merged()
     assert len(doubled.X) == 2000
     assert (doubled.counts == 2).all()
+
+
+@pytest.mark.parametrize("divisor", [128, 127.5, 1])
+def test_round_numbers_are_merged_as_quickly(divisor):
+    """Values whose low bits are all alike must not end in one slot of the table (which took minutes)."""
+    data = np.random.default_rng(0).integers(0, 256, (200_000, 3)) / divisor
+    bags = Bags.from_instances(data, np.arange(200_000) < 100_000, np.arange(200_000) < 100_000).merged()
+    expected = sum(len(np.unique(part, axis=0)) for part in (data[:100_000], data[100_000:]))
+    assert len(bags.X) == expected
+
+
+def test_mixed_bags_do_not_hide_behind_weights_or_nan():
+    with pytest.raises(InvalidInputError, match="sample_weight must be the same"):
+        Bags.from_instances(X, [1, 0, 1, 0], [1, 2, 1, 2], [0, 1, 1, 1])
+    holed = X.copy()
+    holed[2] = np.nan
+    with pytest.raises(InvalidInputError, match="y must be the same"):
+        Bags.from_instances(holed, [1, 0, 0, 0], [1, 2, 1, 2], nan="drop")
 
 
 def test_negative_zero_is_zero_when_merging():

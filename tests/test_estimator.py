@@ -15,7 +15,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from bimichi import BiMIChI, Capacity, ConvexSolver, EvolutionarySolver, InvalidInputError, ModelFileError, choquet
+from bimichi import (
+    Bags,
+    BiMIChI,
+    Capacity,
+    ConvexSolver,
+    EvolutionarySolver,
+    InvalidInputError,
+    ModelFileError,
+    choquet,
+)
 from bimichi.objectives import OBJECTIVES
 
 TOO_MANY_SOURCES = {
@@ -301,6 +310,63 @@ def test_bad_parameters(options, y, message):
         BiMIChI(**options).fit(X, y)
 
 
+def test_bags_objects_can_be_fitted(data):
+    X, y, bags = data
+    one = BiMIChI("mean", random_state=0).fit(Bags.from_instances(X, y, bags))
+    two = BiMIChI("mean", random_state=0).fit(X, y, bags)
+    assert one.bicapacity_ == two.bicapacity_
+    assert one.predict(X).tolist() == two.predict(X).tolist()
+    given = Bags.from_instances(100 * X, y, bags)
+    BiMIChI("mean", scale="minmax", random_state=0).fit(given)
+    assert np.abs(given.X).max() > 50  # what the user holds is not changed
+    with pytest.raises(InvalidInputError, match="give fit nothing besides"):
+        BiMIChI().fit(Bags.from_instances(X, y, bags), y)
+
+
+def test_usage_counts_all_instances_also_when_each_is_its_own_bag():
+    X = np.repeat([[0.9, 0.2], [-0.5, -0.4]], 10, axis=0)
+    model = BiMIChI(random_state=0).fit(X, np.repeat([1, 0], 10))
+    assert model.usage_["touched"].sum() == 40
+
+
+def test_outputs_belong_to_the_fitted_objective(data, tmp_path):
+    X, y, bags = data
+    model = BiMIChI(random_state=0).fit(X, y, bags)
+    before = model.fuse(X)
+    model.set_params(objective="magnitude")
+    np.testing.assert_array_equal(model.fuse(X), before)
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(BiMIChI.load(tmp_path / "model.json").fuse(X), before)
+
+
+def test_a_perfect_start_is_saved(tmp_path):
+    model = BiMIChI("magnitude", random_state=0).fit([[1, 1.0], [0.3, -0.3]], [1, 0], [0, 1])
+    model.save(tmp_path / "model.json")
+    assert BiMIChI.load(tmp_path / "model.json").objective_value_ == model.objective_value_
+
+
+def test_numpy_integers_as_options(data, tmp_path):
+    X, y, bags = data
+    for solver in (ConvexSolver(n_starts=np.int64(2)), EvolutionarySolver(max_iter=np.int64(20))):
+        BiMIChI(solver=solver, random_state=0).fit(X, y, bags).save(tmp_path / "model.json")
+
+
+def test_a_checkpoint_and_learned_polarity_are_refused(data, tmp_path):
+    X, y, bags = data
+    solver = EvolutionarySolver(checkpoint=tmp_path / "c.npz")
+    with pytest.raises(InvalidInputError, match="A checkpoint holds one search"):
+        BiMIChI(solver=solver, polarity="learn").fit(X, y, bags)
+
+
+def test_columns_in_another_order_are_refused(data):
+    X, y, bags = data
+    frame = pd.DataFrame(X, columns=["ir", "rgb", "z"])
+    model = BiMIChI(random_state=0).fit(frame, y, bags)
+    np.testing.assert_array_equal(model.fuse(frame), model.fuse(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.fuse(frame[["z", "ir", "rgb"]])
+
+
 def test_nan_by_option(data):
     X, y, bags = data
     holed = X.copy()
@@ -308,7 +374,9 @@ def test_nan_by_option(data):
     with pytest.raises(ValueError, match="NaN"):
         BiMIChI().fit(holed, y, bags)
     with pytest.warns(UserWarning, match="1 of 480 instances"):
-        BiMIChI(nan="drop", random_state=0).fit(holed, y, bags)
+        model = BiMIChI(nan="drop", random_state=0).fit(holed, y, bags)
+    assert np.flatnonzero(np.isnan(model.decision_function(holed))).tolist() == [5]
+    assert model.predict(holed)[5] == 0
 
 
 def test_unfitted():

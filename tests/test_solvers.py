@@ -131,6 +131,47 @@ def test_starts_that_meet_each_other_in_turn_still_end(rng):
         assert solution.objective_value <= solution.starts.min() + 1e-9
 
 
+def random_bags(seed, weight=1.0):
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(12), 6)
+    return Bags.from_instances(rng.uniform(-1, 1, (72, 3)), ids % 3 == 0, ids, np.full(72, weight))
+
+
+def test_starts_do_not_stand_in_each_others_way():
+    """Where about a third of the starts reach the best J alone, many together must."""
+    problem = InMemory(random_bags(2), OBJECTIVES["bipolar"])
+    found = [ConvexSolver(n_starts=40).solve(problem, np.random.default_rng(s)).objective_value for s in range(5)]
+    evolved = EvolutionarySolver(patience=None).solve(problem, np.random.default_rng(0)).objective_value
+    assert np.ptp(found) < 1e-6
+    assert max(found) <= evolved + 1e-9
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_scale_of_the_weights_does_not_matter(name):
+    def relative(weight):
+        problem = InMemory(random_bags(0, weight), get_objective(name))
+        solution = ConvexSolver().solve(problem, np.random.default_rng(0))
+        assert solution.lower_bound == pytest.approx(solution.objective_value, rel=1e-6)
+        return solution.objective_value / weight
+
+    assert relative(1e-9) == pytest.approx(relative(1.0), rel=1e-6)
+    assert relative(1e9) == pytest.approx(relative(1.0), rel=1e-6)
+
+
+def test_no_bound_is_claimed_before_convergence():
+    solution = ConvexSolver(n_starts=1, max_rounds=1).solve(
+        InMemory(random_bags(1), OBJECTIVES["bipolar"]), np.random.default_rng(0)
+    )
+    assert solution.status == "reached max_rounds"
+    assert solution.lower_bound is None
+
+
+def test_many_sources():
+    for name in OBJECTIVES:
+        problem = InMemory(tiny(5, 9), get_objective(name))
+        check_solution(problem, ConvexSolver(n_starts=2).solve(problem, np.random.default_rng(0)))
+
+
 def test_witnesses_are_numbered_as_the_user_does(rng):
     X = rng.uniform(-0.4, 0.4, (40, 2))
     ids, y = np.arange(40) % 4, (np.arange(40) % 4 == 1).astype(int)
@@ -263,6 +304,20 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert np.array_equal(self.run(checkpoint=tmp_path / "s.npz").history, self.run().history)
 
+    def test_a_finished_search_is_not_taken_further(self, tmp_path):
+        first, again = (
+            self.run(max_iter=5000, patience=100, tolerance=1e9, checkpoint=tmp_path / "s.npz") for _ in range(2)
+        )
+        assert again.status == "converged"
+        assert np.array_equal(first.history, again.history)
+
+    def test_elements_are_chosen_by_all_instances(self):
+        data = np.sign(np.random.default_rng(0).normal(size=(60, 3)))
+        bags = Bags.from_instances(data, np.arange(60) % 2, np.arange(60) % 4)
+        touched, weighted = InMemory(bags, OBJECTIVES["bipolar"]).use_counts()
+        assert touched.sum() == 180
+        assert weighted.sum() == 60
+
     def test_checkpoint_of_other_data_or_none_at_all(self, tmp_path):
         path = tmp_path / "search.npz"
         self.run(max_iter=100, checkpoint=path)
@@ -271,6 +326,8 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
             EvolutionarySolver(checkpoint=path, population_size=5).solve(other, np.random.default_rng(0))
         with pytest.raises(ModelFileError, match="other solver parameters"):
             self.run(checkpoint=path, small_mutation_probability=0.5)
+        with pytest.raises(InvalidInputError, match="folder that does not exist"):
+            self.run(checkpoint=tmp_path / "none" / "s.npz")
         path.write_bytes(b"nonsense")
         with pytest.raises(ModelFileError, match="Cannot read the checkpoint"):
             self.run(checkpoint=path)
@@ -286,6 +343,8 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
         (lambda: EvolutionarySolver(patience=0), "patience"),
         (lambda: EvolutionarySolver(small_mutation_probability=2), "small_mutation_probability"),
         (lambda: EvolutionarySolver(tolerance=-1), "tolerance"),
+        (lambda: EvolutionarySolver(tolerance=None), "tolerance must be a number"),
+        (lambda: EvolutionarySolver(small_mutation_probability="x"), "small_mutation_probability must be a number"),
         (lambda: EvolutionarySolver(element_choice="all"), "element_choice"),
         (lambda: EvolutionarySolver(sampling="depth"), "sampling"),
         (lambda: get_solver("simplex"), "solver must be one of convex, evolutionary or a solver object"),

@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 POLISH = 1e-13
 """J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far."""
 
+POLISH_LIMIT = 3**5
+"""With more elements, it would cost seconds."""
+
 
 @dataclass(frozen=True)
 class ConvexSolver:
@@ -170,6 +173,8 @@ class _Descent:
 
     def polish(self, tolerance: float) -> None:
         """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
+        if self.problem.lattice.size > POLISH_LIMIT:
+            return
         status, rounds, self.missing = self.status, len(self.history), [(0, 0, 0)]
         while status == "converged" and self.missing:
             self.status = ""
