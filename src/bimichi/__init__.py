@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from bimichi.capacity import Capacity
     from bimichi.errors import BimichiError, InvalidInputError, ModelFileError
     from bimichi.estimators import BiMIChI
-    from bimichi.integral import choquet, linear_form, usage_counts
+    from bimichi.integral import choquet
+    from bimichi.linear import linear_form, usage_counts
     from bimichi.solvers import ConvexSolver, EvolutionarySolver
 
 __version__ = "0.1.0"
@@ -48,8 +49,8 @@ _HOME = {
     "InvalidInputError": "errors",
     "ModelFileError": "errors",
     "choquet": "integral",
-    "linear_form": "integral",
-    "usage_counts": "integral",
+    "linear_form": "linear",
+    "usage_counts": "linear",
 }
 
 

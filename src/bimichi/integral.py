@@ -1,4 +1,4 @@
-"""Both Choquet integrals: the public functions, and beside each the kernel that it checks inputs for.
+"""Both Choquet integrals: the public function, and the kernels that it checks inputs for.
 
 The integral over a bi-capacity is Eq. (1) of the paper: sort sources by ``|x|``, ascending, and add up
 ``(|x_(k)| - |x_(k-1)|) * g(A_k with x >= 0, A_k with x < 0)``, where A_k holds the k-th source and all larger.
@@ -6,7 +6,6 @@ Over a capacity, sort by x and take ``g(A_k)``. Either way it is linear in the v
 """
 
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Any
 
 import numba
@@ -16,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi.bicapacity import BiCapacity
 from bimichi.capacity import Capacity
 from bimichi.errors import InvalidInputError
-from bimichi.lattice import Lattice, pair_lattice, subset_lattice
+from bimichi.linear import digit_steps
 from bimichi.measure import Measure
 from bimichi.planes import Planes, check_n_jobs, run_chunks
 
-__all__ = ["choquet", "linear_form", "usage_counts"]
+__all__ = ["choquet"]
 
 Task = Callable[[slice], float]
 
@@ -101,7 +100,7 @@ def _small_task(planes: Planes, g: Measure) -> Task:
 
 def _general_task(planes: Planes, g: Measure) -> Task:
     values = g.values.astype(planes.dtype)
-    steps = _steps(g.lattice)
+    steps = digit_steps(g.lattice)
     network = _sorting_network(g.n_sources)
 
     def run(chunk: slice) -> float:
@@ -109,12 +108,6 @@ def _general_task(planes: Planes, g: Measure) -> Task:
             return float(_general(planes.stacked(chunk), values, steps, network, result))
 
     return run
-
-
-def _steps(lattice: Lattice) -> NDArray[np.int32]:
-    """What source k adds to the code when its value is at least zero, and when it is below."""
-    steps = (lattice.base ** np.arange(lattice.n_sources)).astype(np.int32)
-    return np.stack([steps, 2 * steps if lattice.base == 3 else steps])
 
 
 def _sorting_network(n: int) -> NDArray[np.int64]:
@@ -326,142 +319,3 @@ def _four(a, b, c, d, terms, out):  # type: ignore[no-untyped-def]
 
 
 _SMALL: dict[int, Any] = {2: _two, 3: _three, 4: _four}
-
-
-def linear_form(
-    X: ArrayLike | Sequence[ArrayLike],
-    measure: str = "bicapacity",
-    *,
-    check_range: bool = True,
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Write the integral of every instance as a weighted sum of elements: ``(weights * g.values[codes]).sum(1)``.
-
-    Parameters
-    ----------
-    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The sources, as in `choquet`, without NaN.
-    measure : {"bicapacity", "capacity"}
-        Which of the two integrals.
-    check_range, n_jobs
-        As in `choquet`.
-
-    Returns
-    -------
-    codes : ndarray of int32, shape (n_instances, n_sources)
-        Code of the element of step k; column 0 holds all sources, the last one the largest alone.
-    weights : ndarray of shape (n_instances, n_sources)
-        The rise of ``|x|`` (or x) at that step, at least 0. Ties keep the order of the sources.
-
-    Notes
-    -----
-    O(n m^2) at worst, O(n m) memory: the result alone.
-    """
-    lattice, planes = _for_rows(X, measure, check_range)
-    planes.check_nan()
-    codes = np.empty((planes.size, planes.n_sources), np.int32)
-    weights = np.empty((planes.size, planes.n_sources), planes.dtype)
-    steps = _steps(lattice)
-
-    def run(chunk: slice) -> None:
-        rows = planes.instances(chunk)
-        _form(planes.stacked(chunk), steps, codes[rows], weights[rows])
-
-    run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
-    return codes, weights
-
-
-def usage_counts(
-    X: ArrayLike | Sequence[ArrayLike],
-    weighted: bool = False,
-    measure: str = "bicapacity",
-    *,
-    check_range: bool = True,
-    n_jobs: int | None = None,
-) -> NDArray[np.int64]:
-    """Count how many instances use each element.
-
-    Parameters
-    ----------
-    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The sources, as in `choquet`. Instances with NaN use no element.
-    weighted : bool, default=False
-        Count every element that the sum touches, as the paper does, or only where its weight is above 0,
-        which is what can change a result.
-    measure : {"bicapacity", "capacity"}
-        Which of the two integrals.
-    check_range, n_jobs
-        As in `choquet`.
-
-    Returns
-    -------
-    counts : ndarray of int64, shape (3^m,) or (2^m,)
-        One count per element, in code order.
-    """
-    lattice, planes = _for_rows(X, measure, check_range)
-    steps = _steps(lattice)
-    counts = np.zeros(lattice.size, np.int64)
-    lock = Lock()
-
-    def run(chunk: slice) -> None:
-        part = np.zeros(lattice.size, np.int64)
-        _count(planes.stacked(chunk), steps, weighted, part)
-        with lock:
-            np.add(counts, part, out=counts)
-
-    run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
-    return counts
-
-
-def _for_rows(X: Any, measure: str, check_range: bool) -> tuple[Lattice, Planes]:
-    lattices = {"bicapacity": pair_lattice, "capacity": subset_lattice}
-    if measure not in lattices:
-        raise InvalidInputError(f"measure must be one of {', '.join(lattices)}, got {measure!r}.")
-    planes = Planes(X)
-    if check_range:
-        planes.check_range(-1.0 if measure == "bicapacity" else 0.0)
-    return lattices[measure](planes.n_sources), planes
-
-
-@_jit
-def _sort_instance(sources, i, steps, key, step):  # type: ignore[no-untyped-def]
-    """Stable insertion sort of one instance; False if it has a NaN."""
-    signed = steps[0, 0] != steps[1, 0]
-    for k in range(key.size):
-        value = sources[k, i]
-        if np.isnan(value):
-            return False
-        size = abs(value) if signed else value
-        j = k
-        while j > 0 and key[j - 1] > size:
-            key[j], step[j] = key[j - 1], step[j - 1]
-            j -= 1
-        key[j] = size
-        step[j] = steps[1, k] if value < 0 else steps[0, k]
-    return True
-
-
-@_jit
-def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
-    m, n = sources.shape
-    key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
-    for i in range(n):
-        _sort_instance(sources, i, steps, key, step)
-        code = np.int32(0)
-        for k in range(m - 1, -1, -1):
-            code += step[k]
-            codes[i, k] = code
-            weights[i, k] = key[k] - key[k - 1] if k > 0 else key[0]
-
-
-@_jit
-def _count(sources, steps, weighted, counts):  # type: ignore[no-untyped-def]
-    m, n = sources.shape
-    key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
-    for i in range(n):
-        if _sort_instance(sources, i, steps, key, step):
-            code = np.int32(0)
-            for k in range(m - 1, -1, -1):
-                code += step[k]
-                if not weighted or (key[k] > key[k - 1] if k > 0 else key[0] > 0):
-                    counts[code] += 1

@@ -13,8 +13,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from bimichi.bags import Bags
-from bimichi.integral import linear_form, usage_counts
 from bimichi.lattice import Lattice, pair_lattice
+from bimichi.linear import linear_form, usage_counts
 from bimichi.objectives import Objective, bag_term
 
 __all__ = ["Extremes", "Gram", "InMemory", "Problem", "Rows", "Solution"]

@@ -17,7 +17,8 @@ from bimichi.bags import Bags, group
 from bimichi.bicapacity import BiCapacity
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.estimators.scaling import Scale, learn_scale
-from bimichi.integral import choquet, usage_counts
+from bimichi.integral import choquet
+from bimichi.linear import usage_counts
 from bimichi.measure import check_names
 from bimichi.objectives import Objective, get_objective
 from bimichi.planes import Planes, split_planes

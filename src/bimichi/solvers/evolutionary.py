@@ -10,30 +10,28 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.io import atomic_write
-from bimichi.lattice import Lattice
+from bimichi.errors import InvalidInputError
 from bimichi.objectives import bag_term
 from bimichi.planes import check_n_jobs
 from bimichi.problem import InMemory, Solution, fuse_bag, longest_bag
 from bimichi.progress import progress_bar
 from bimichi.solvers.completion import completed
+from bimichi.solvers.drawing import bounds_of, draw, drawing_order, uniform
+from bimichi.solvers.population import Population
 
 __all__ = ["EvolutionarySolver"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BREADTH_FIRST_LIMIT = 6
 BLOCK_WORK = 2_000_000_000
 """Row visits between two looks at the population: progress, callbacks, checkpoints and the stopping rule."""
 
@@ -118,19 +116,19 @@ class EvolutionarySolver:
         """Return the best measure found."""
         if not isinstance(problem, InMemory):
             raise InvalidInputError("The evolutionary solver needs its data in memory. Use solver='convex'.")
-        order = _order(problem.lattice, self.sampling)
+        order = drawing_order(problem.lattice, self.sampling)
         setting = _Setting(
             problem.objective.code, self.small_mutation_probability, _choice(problem, self.element_choice)
         )
         index = _index(problem)
-        population = _Population.start(problem, self.population_size, rng)
+        population = Population.start(problem, self.population_size, rng)
         fingerprint = _fingerprint(problem, self)
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
             raise InvalidInputError(
                 f"checkpoint {self.checkpoint} is in a folder that does not exist; create it first."
             )
         if self.checkpoint is not None and Path(self.checkpoint).exists():
-            population = _Population.load(self.checkpoint, fingerprint)
+            population = Population.load(self.checkpoint, fingerprint)
         block = int(np.clip(BLOCK_WORK // (len(index.row) * self.population_size + 1), 1, 100))
         jobs = check_n_jobs(n_jobs)
         status = "reached max_iter"
@@ -184,87 +182,6 @@ class _Index(NamedTuple):
     bag: NDArray[np.int32]  # of every row
 
 
-class _Order(NamedTuple):
-    """The order of the lattice as lists of neighbours: those of e are start[e]..start[e+1].
-
-    `cover` is for walking breadth-first from code 0, `other` for bounds while a measure is drawn.
-    """
-
-    cover_start: Ints
-    cover: Ints
-    start: Ints
-    other: Ints
-    above: NDArray[np.bool_]
-    by_rank: Ints  # codes, rank 0, then +1, -1, +2, ...; empty when breadth-first
-    rank_start: Ints
-    fixed: Ints
-    fixed_values: Floats
-    in_order: NDArray[np.bool_]
-
-
-@dataclass
-class _Population:
-    """The state of a search between two blocks; all that a checkpoint holds."""
-
-    values: Floats
-    state: NDArray[np.uint64]
-    J: Floats
-    best: Floats
-    best_value: float
-    history: list[float]
-    generation: int
-
-    @classmethod
-    def start(cls, problem: InMemory, size: int, rng: np.random.Generator) -> "_Population":
-        empty = np.zeros((size, problem.lattice.size))
-        state = rng.integers(0, 2**64, size, dtype=np.uint64)
-        return cls(empty, state, np.full(size, np.inf), empty[0].copy(), np.inf, [], 0)
-
-    def close_block(self, tracks: Floats) -> None:
-        """Take note of each member's J, generation by generation."""
-        self.J = tracks[:, -1]
-        self.history.extend(np.minimum.accumulate(tracks.min(axis=0)).tolist())
-        self.generation += tracks.shape[1]
-        leader = int(np.argmin(self.J))  # members only improve, so the best so far is alive
-        self.best, self.best_value = self.values[leader].copy(), float(self.J[leader])
-
-    def save(self, path: str | PathLike[str], fingerprint: str) -> None:
-        buffer = BytesIO()
-        np.savez(
-            buffer,
-            fingerprint=np.array(fingerprint),
-            values=self.values,
-            state=self.state,
-            J=self.J,
-            history=np.array(self.history),
-            generation=np.array(self.generation),
-        )
-        atomic_write(path, lambda file: file.write(buffer.getvalue()))
-
-    @classmethod
-    def load(cls, path: str | PathLike[str], fingerprint: str) -> "_Population":
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                parts = {name: file[name] for name in ("fingerprint", "values", "state", "J", "history", "generation")}
-        except Exception as error:  # whatever NumPy makes of a damaged file
-            raise ModelFileError(f"Cannot read the checkpoint {path}: {error}.") from error
-        if str(parts["fingerprint"]) != fingerprint:
-            raise ModelFileError(
-                f"The checkpoint {path} is of other data, another objective or other solver parameters. "
-                "Delete it to start anew, or name another file."
-            )
-        leader = int(np.argmin(parts["J"]))
-        return cls(
-            parts["values"],
-            parts["state"],
-            parts["J"],
-            parts["values"][leader].copy(),
-            float(parts["J"][leader]),
-            parts["history"].tolist(),
-            int(parts["generation"]),
-        )
-
-
 def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
     """What a checkpoint must agree on to be gone on with."""
     free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
@@ -296,125 +213,7 @@ def _index(problem: InMemory) -> _Index:
     return _Index(start, row[order].astype(np.int32), weights[row, step][order], bag)
 
 
-def _order(lattice: Lattice, sampling: str | None) -> _Order:
-    if sampling is None:
-        sampling = "breadth-first" if lattice.n_sources <= BREADTH_FIRST_LIMIT else "ranks"
-    covers: tuple[NDArray[Any], NDArray[Any]] = lattice.covers()
-    if sampling == "ranks":
-        bounding = covers
-        ranks = lattice.ranks().astype(np.int64)
-        by_rank = np.lexsort((ranks < 0, np.abs(ranks)))
-        key = 2 * np.abs(ranks[by_rank]) + (ranks[by_rank] < 0)
-        rank_start = np.searchsorted(key, [0, *range(2, 2 * lattice.n_sources + 3)])
-    else:
-        if lattice.n_sources > BREADTH_FIRST_LIMIT:
-            raise InvalidInputError(
-                f"sampling='breadth-first' looks at all 6^{lattice.n_sources} ordered pairs; it is offered up to "
-                f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
-            )
-        codes = np.arange(lattice.size)
-        bounding = _pairs(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
-        by_rank = rank_start = np.empty(0, np.int64)
-    fixed = np.array(sorted(lattice.fixed))
-    in_order = np.ones(lattice.size, dtype=bool)
-    in_order[0] = lattice.zero_bound
-    # The breadth-first walk starts at code 0 even where that is not part of the order.
-    walk = covers if lattice.zero_bound else Lattice(lattice.n_sources, lattice.chain).covers()
-    cover_start, cover, _ = _neighbours(lattice.size, *walk)
-    return _Order(
-        cover_start,
-        cover,
-        *_neighbours(lattice.size, *bounding),
-        by_rank.astype(np.int64),
-        np.asarray(rank_start, dtype=np.int64),
-        fixed,
-        np.array([lattice.fixed[code] for code in fixed.tolist()]),
-        in_order,
-    )
-
-
-def _pairs(relation: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    lower, upper = np.nonzero(relation)
-    return lower, upper
-
-
-def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    own = np.concatenate([lower, upper]).astype(np.int64)
-    other = np.concatenate([upper, lower]).astype(np.int64)
-    above = np.repeat([True, False], len(lower))
-    order = np.argsort(own, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=size))])
-    return start, other[order], above[order]
-
-
 _jit = numba.njit(cache=True, nogil=True)
-
-
-@_jit
-def _uniform(state):  # type: ignore[no-untyped-def]
-    """A number in [0, 1) from a splitmix64 stream, which is one word of state."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@_jit
-def _bounds(order, values, drawn, code):  # type: ignore[no-untyped-def]
-    """Bounds of an element by its drawn neighbours; the boundary is always drawn."""
-    low, high = -1.0, 1.0
-    for n in range(order.start[code], order.start[code + 1]):
-        other = order.other[n]
-        if drawn[other] and order.in_order[other]:
-            if order.above[n]:
-                high = min(high, values[other])
-            else:
-                low = max(low, values[other])
-    return low, high
-
-
-@_jit
-def _visits(order, state, queue):  # type: ignore[no-untyped-def]
-    """The order in which a new measure's elements are drawn."""
-    if order.by_rank.size:
-        queue[:] = order.by_rank
-        for r in range(1, order.rank_start.size // 2):  # which of ranks +r and -r comes first is a coin's choice
-            start, middle, stop = order.rank_start[2 * r - 1], order.rank_start[2 * r], order.rank_start[2 * r + 1]
-            if _uniform(state) < 0.5:
-                queue[start:middle] = order.by_rank[middle:stop]
-                queue[middle:stop] = order.by_rank[start:middle]
-        return
-    seen = np.zeros(queue.size, np.bool_)
-    queue[0], seen[0] = 0, True
-    filled = 1
-    for position in range(queue.size):
-        code = queue[position]
-        first = filled
-        for n in range(order.cover_start[code], order.cover_start[code + 1]):
-            if not seen[order.cover[n]]:
-                seen[order.cover[n]] = True
-                queue[filled] = order.cover[n]
-                filled += 1
-        for i in range(filled - 1, first, -1):
-            j = first + int(_uniform(state) * (i - first + 1))
-            queue[i], queue[j] = queue[j], queue[i]
-
-
-@_jit
-def _draw(order, state, values, queue, drawn):  # type: ignore[no-untyped-def]
-    """Draw a new measure into `values`."""
-    drawn[:] = False
-    for i in range(order.fixed.size):
-        values[order.fixed[i]] = order.fixed_values[i]
-        drawn[order.fixed[i]] = True
-    _visits(order, state, queue)
-    for code in queue:
-        if not drawn[code]:
-            low, high = _bounds(order, values, drawn, code)
-            values[code] = low + (high - low) * _uniform(state)
-            drawn[code] = True
 
 
 @_jit
@@ -463,22 +262,22 @@ def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[
     terms, child_terms = np.empty(rows.positive.size), np.empty(rows.positive.size)
     scratch = np.empty(longest_bag(rows))
     if fresh:
-        _draw(order, state, values, queue, drawn)
+        draw(order, state, values, queue, drawn)
     # Anew at each block, so that a resumed search has the same rounding as one that was never interrupted.
     J = _evaluate(rows, setting.objective, values, np.inf, fused, terms)
     for generation in range(track.size):
-        if _uniform(state) < setting.eta:
-            code = np.searchsorted(setting.choice, _uniform(state), side="right")
+        if uniform(state) < setting.eta:
+            code = np.searchsorted(setting.choice, uniform(state), side="right")
             if code < values.size:
-                low, high = _bounds(order, values, drawn, code)
-                delta = low + (high - low) * _uniform(state) - values[code]
+                low, high = bounds_of(order, values, drawn, code)
+                delta = low + (high - low) * uniform(state) - values[code]
                 new = _shift(rows, index, setting.objective, code, delta, J, fused, terms, scratch, False)
                 if new < J:
                     _shift(rows, index, setting.objective, code, delta, J, fused, terms, scratch, True)
                     values[code] += delta
                     J = terms.sum()
         else:
-            _draw(order, state, child, queue, drawn)
+            draw(order, state, child, queue, drawn)
             new = _evaluate(rows, setting.objective, child, J, child_fused, child_terms)
             if new < J:
                 values[:] = child
