@@ -1,6 +1,7 @@
 """What a bi-capacity and a capacity share: values on a lattice, checked once and never changed."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
@@ -41,7 +42,7 @@ class Violation(NamedTuple):
         return f"{self.upper} = {self.upper_value:.{digits}f} < {self.lower} = {self.lower_value:.{digits}f}"
 
 
-class Measure:
+class Measure(ABC):
     """Monotone values on a `Lattice`, with named sources. Immutable and hashable."""
 
     kind: ClassVar[str]
@@ -117,8 +118,9 @@ class Measure:
         return {"source_names": list(self._source_names)}
 
     @classmethod
+    @abstractmethod
     def _from_file(cls, header: dict[str, Any], values: NDArray[np.float64]) -> Self:
-        raise NotImplementedError
+        """Make one from what a file holds."""
 
     def _with_elements(self, elements: Mapping[Any, float], completion: str) -> NDArray[np.float64]:
         """Values that agree with `elements`, completed; this measure only lends its names and its lattice."""
@@ -136,9 +138,9 @@ class Measure:
             given[code] = value
         return complete(self._lattice, given, completion, self._source_names)
 
+    @abstractmethod
     def code(self, element: Any) -> int:
         """Code of an element, given by its sources."""
-        raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
