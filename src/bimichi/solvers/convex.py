@@ -127,8 +127,8 @@ class _Descent:
     def __init__(self, working: WorkingSet, values: Floats) -> None:
         self.working, self.problem = working, working.problem
         self.values = self.best = values
-        self.best_value = self.problem.value(values)
         seen = self.problem.extremes(values)
+        self.best_value = working.value(seen)
         self.kept: set[int] = set()
         self.missing = working.worst(seen, np.full(len(self.problem.labels), -np.inf), 0.0)
         self.witnesses = working.witnesses(seen)
@@ -151,7 +151,8 @@ class _Descent:
             return
         partial, slack, bound = answer
         values = self.values = completed(self.problem.lattice, partial, self.working.form.completion)
-        value, seen = self.problem.value(values), self.problem.extremes(values)
+        seen = self.problem.extremes(values)
+        value = self.working.value(seen)
         worst = self.working.worst(seen, slack, tolerance)
         self.missing = [row for row in worst if not self.working.holds(row, chosen)]
         gained = value < self.best_value - 1e-9 * (self.working.scale + value)

@@ -43,6 +43,14 @@ class WorkingSet:
         up = np.ones(len(high), dtype=bool) if self.form.positive == (1,) else high >= -low
         return np.where(up, seen.high_row[labels], seen.low_row[labels]), np.where(up, 1, -1)
 
+    def value(self, seen: Extremes) -> float:
+        """J, which the extremes of the bags decide."""
+        labels = self.problem.labels
+        sides = [sign * (seen.high if sign > 0 else seen.low) + offset for sign, offset in self.form.negative]
+        best = np.max([sign * (seen.high if sign > 0 else seen.low) for sign in self.form.positive], axis=0)
+        terms = np.where(labels, 1 - best, np.max(sides, axis=0)) ** 2
+        return float(self.problem.weights @ terms)
+
     def worst(self, seen: Extremes, slack: Floats, tolerance: float) -> list[Entry]:
         """The worst rows of bags whose slack is too small."""
         found = []
