@@ -100,6 +100,8 @@ def test_value_object(make):
         g.values[0] = 1
     with pytest.raises(AttributeError, match="cannot be changed"):
         g.values = None
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        del g.values
     with pytest.raises(ValueError, match="WRITEABLE"):
         g.values.setflags(write=True)
     for twin in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):

@@ -260,7 +260,7 @@ def group(bags: ArrayLike, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
         rank[np.argsort(first)] = np.arange(len(first))
         where, ids = rank[where], list(names[np.argsort(first)].tolist())
     else:
-        listed: list[Any] = list(bags)  # type: ignore[arg-type]
+        listed: list[Any] = list(bags)  # type: ignore[arg-type]  # what cannot be iterated was refused above
         number: dict[Hashable, int] = {}
         try:
             where = np.array([number.setdefault(name, len(number)) for name in listed], dtype=np.int64)

@@ -59,7 +59,8 @@ class Measure(ABC):
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"A {type(self).__name__} cannot be changed; make a new one instead.")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    def __delattr__(self, name: str) -> NoReturn:
+        self.__setattr__(name, None)
 
     @property
     def lattice(self) -> Lattice:

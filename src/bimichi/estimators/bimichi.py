@@ -30,7 +30,7 @@ from bimichi.solvers import SOLVERS, get_solver
 __all__ = ["BiMIChI"]
 
 
-class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Sensor fusion by a Choquet integral over a bi-capacity, learned from labels of bags [1]_.
 
     Parameters
