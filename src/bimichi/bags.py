@@ -11,7 +11,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.planes import Planes
 from bimichi.reduction import merge_equal, undominated
 
-__all__ = ["Bags", "group"]
+__all__ = ["Bags", "check_weights", "group"]
 
 
 class Bags:
@@ -26,7 +26,7 @@ class Bags:
     offsets : ndarray of int64, shape (n_bags + 1,)
         Bag b holds ``X[offsets[b]:offsets[b + 1]]``.
     labels : ndarray of bool, shape (n_bags,)
-        Whether a bag is positive: at least one of its instances is a target.
+        Whether a bag is positive: at least one of its instances is a target. Real numbers for regression.
     weights : ndarray of float64, shape (n_bags,)
         What each bag's term counts in the objective.
     counts : ndarray of float64, shape (n_instances,)
@@ -41,7 +41,7 @@ class Bags:
         self,
         X: NDArray[Any],
         offsets: NDArray[np.int64],
-        labels: NDArray[np.bool_],
+        labels: NDArray[Any],
         weights: NDArray[np.float64],
         counts: NDArray[np.float64],
         instance: NDArray[np.int64],
@@ -54,11 +54,11 @@ class Bags:
         return len(self.labels)
 
     def __repr__(self) -> str:
-        positive = int(self.labels.sum())
-        return (
-            f"Bags({positive} positive, {len(self) - positive} negative; "
-            f"{len(self.X):,} instances of {self.n_sources} sources)"
-        )
+        what = f"{len(self)} with real labels"
+        if self.labels.dtype == bool:
+            positive = int(self.labels.sum())
+            what = f"{positive} positive, {len(self) - positive} negative"
+        return f"Bags({what}; {len(self.X):,} instances of {self.n_sources} sources)"
 
     @property
     def n_sources(self) -> int:
@@ -73,6 +73,7 @@ class Bags:
         bags: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         nan: Literal["raise", "drop"] = "raise",
+        real_labels: bool = False,
     ) -> "Bags":
         """Group instances by bag.
 
@@ -89,17 +90,19 @@ class Bags:
             Weights, the same for all instances of a bag. A bag of weight 0 is left out.
         nan : {"raise", "drop"}
             Whether instances with NaN are an error, or left out with a warning.
+        real_labels : bool, default=False
+            Whether labels are real numbers, for regression.
         """
         rows = _rows(X)
         n = len(rows)
         ids: list[Any]
-        positive = _check_labels(_one_per(y, n, "y"))
-        weight = _check_weights(sample_weight, n)
+        label = (_check_real if real_labels else _check_labels)(_one_per(y, n, "y"))
+        weight = check_weights(sample_weight, n)
         if bags is None:
             order, offsets, ids = np.arange(n), np.arange(n + 1), list(range(n))
         else:
             order, offsets, ids = group(bags, n)
-        for what, per_instance in (("y", positive), ("sample_weight", weight)):
+        for what, per_instance in (("y", label), ("sample_weight", weight)):
             if bags is not None:
                 _check_constant(per_instance[order], offsets, ids, what)
         keep = _finite(rows, nan)[order] & (weight[order] > 0)
@@ -108,7 +111,7 @@ class Bags:
         starts = order[offsets[:-1][filled]]
         ids = [name for name, some in zip(ids, filled, strict=True) if some]
         offsets = np.concatenate([[0], offsets[1:][filled]])
-        made = cls(rows[order], offsets, positive[starts], weight[starts], np.ones(len(order)), order, ids)
+        made = cls(rows[order], offsets, label[starts], weight[starts], np.ones(len(order)), order, ids)
         return made._checked()
 
     @classmethod
@@ -189,7 +192,7 @@ class Bags:
             raise InvalidInputError(
                 "There are no bags left: sample weights are all zero, all instances have NaN, or X is empty."
             )
-        if self.labels.all() or not self.labels.any():
+        if self.labels.dtype == bool and (self.labels.all() or not self.labels.any()):
             side = "positive" if self.labels.all() else "negative"
             raise InvalidInputError(
                 f"All {len(self)} bags are {side}: only one class. Learning needs at least one bag of each class."
@@ -299,7 +302,14 @@ def _check_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(labels > 0)
 
 
-def _check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
+def _check_real(labels: NDArray[Any]) -> NDArray[Any]:
+    if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
+        raise InvalidInputError("Labels for regression must be finite real numbers.")
+    return labels.astype(np.float64)
+
+
+def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """Weights of n instances, checked; all 1 when None."""
     if weights is None:
         return np.ones(n)
     given = np.asarray(weights, dtype=np.float64)

@@ -91,6 +91,11 @@ class Lattice:
         """The boundary: codes whose values are given. Without the zero bound, code 0 is stored as 0."""
         return {0: 0.0, self.top: 1.0} | ({self.bottom: -1.0} if self.base == 3 else {})
 
+    @property
+    def low(self) -> float:
+        """The least value that a measure may have here: that of the bottom, -1 or 0; the greatest is 1."""
+        return self.fixed[self.bottom]
+
     def masks(self, codes: ArrayLike) -> tuple[Codes, Codes]:
         """Bitmasks of the sources with digit 1 and with digit 2, for every code."""
         rest = np.asarray(codes, dtype=np.int32).copy()
@@ -145,6 +150,11 @@ class Lattice:
         for _ in range(self.n_sources):
             ranks = np.concatenate([ranks, ranks + np.int8(1), ranks - np.int8(1)][: self.base])
         return ranks
+
+    def heights(self) -> NDArray[np.int64]:
+        """Ranks from the middle of the lattice: as many elements at each height as at its negative."""
+        ranks = self.ranks().astype(np.int64)
+        return ranks if self.base == 3 else 2 * ranks - self.n_sources
 
     def less_equal(self, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.bool_]:
         """Whether each element of `lower` is below or equal to the matching one of `upper` (broadcast)."""

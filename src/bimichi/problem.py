@@ -5,22 +5,22 @@ arrays, and chunks on disk or a cluster can answer the same ones.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numba
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from bimichi.bags import Bags
-from bimichi.lattice import Lattice, pair_lattice
+from bimichi.gram import Gram, RowsOfSquares, gram
+from bimichi.lattice import Lattice
 from bimichi.linear import linear_form, usage_counts
 from bimichi.objectives import Objective, bag_term
+from bimichi.planes import check_n_jobs
 
-__all__ = ["Extremes", "Gram", "InMemory", "Problem", "Rows", "Solution"]
+__all__ = ["Extremes", "InMemory", "Problem", "Quadratic", "Rows", "Solution"]
 
 Floats = NDArray[np.float64]
-GRAM_CHUNK = 1 << 20
 
 
 class Extremes(NamedTuple):
@@ -32,25 +32,26 @@ class Extremes(NamedTuple):
     high_row: NDArray[np.int64]
 
 
-class Gram(NamedTuple):
-    """A weighted sum of squared distances to targets, as ``v @ matrix @ v - 2 * linear @ v + constant``."""
-
-    matrix: scipy.sparse.csc_array
-    linear: Floats
-    constant: float
-
-
-class Problem(Protocol):
-    """What a solver may ask."""
+class Quadratic(Protocol):
+    """What least squares may ask."""
 
     lattice: Lattice
     objective: Objective
-    labels: NDArray[np.bool_]
     weights: Floats
 
     def value(self, values: Floats) -> float:
         """J at these values of the measure."""
         ...
+
+    def gram(self) -> Gram:
+        """The sum of squares as a quadratic form in the values."""
+        ...
+
+
+class Problem(Quadratic, Protocol):
+    """What a solver may ask."""
+
+    labels: NDArray[Any]  # bool, or real for regression
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now."""
@@ -58,10 +59,6 @@ class Problem(Protocol):
 
     def rows(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int32], Floats]:
         """Codes and weights of some rows, each of shape (len(which), m)."""
-        ...
-
-    def gram(self) -> Gram:
-        """The `mean` objective as a quadratic form in the values."""
         ...
 
 
@@ -107,7 +104,7 @@ class Rows(NamedTuple):
     weights: Floats
     counts: Floats
     offsets: NDArray[np.int64]
-    positive: NDArray[np.bool_]
+    labels: Floats  # above 0 for positive bags, or real
     bag_weights: Floats
 
 
@@ -117,7 +114,8 @@ class InMemory:
     Parameters
     ----------
     bags : Bags
-        Instances in [-1, 1]. Those that cannot decide their bag are dropped first; see `Bags.reduced`.
+        Instances in [-1, 1], or in [0, 1] for a capacity. Those that cannot decide their bag are dropped first;
+        see `Bags.reduced`.
     objective : Objective
         What is minimised.
     n_jobs : int, optional
@@ -128,25 +126,27 @@ class InMemory:
 
     def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None, reduce: bool = True) -> None:
         kept = bags.reduced(objective.keeps, objective.zero_bound) if reduce else bags
-        self.lattice = pair_lattice(bags.n_sources, objective.zero_bound)
+        self.lattice = objective.lattice(bags.n_sources)
         self.objective = objective
         self.labels = kept.labels
         self.weights = kept.weights
         self.instance = kept.instance
+        self.bags = kept
         self._all = bags.X
-        codes, weights = linear_form(kept.X, n_jobs=n_jobs)
+        self._n_jobs = n_jobs
+        codes, weights = linear_form(kept.X, objective.measure, n_jobs=n_jobs)
         self.data = Rows(
             codes,
             weights.astype(np.float64, copy=False),
             kept.counts,
             kept.offsets,
-            kept.labels,
+            kept.labels.astype(np.float64),
             kept.weights,
         )
 
     def value(self, values: Floats) -> float:
         """J at these values of the measure; O(n m)."""
-        return float(_value(self.objective.code, self.data, values))
+        return float(_value(self.objective.term, self.data, values))
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now; O(n m)."""
@@ -158,24 +158,23 @@ class InMemory:
 
     def use_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many instances touch each element, and how many give it weight; dropped ones count, too."""
-        return usage_counts(self._all), usage_counts(self._all, weighted=True)
+        return (
+            usage_counts(self._all, False, self.objective.measure),
+            usage_counts(self._all, True, self.objective.measure),
+        )
 
     def gram(self) -> Gram:
         """The `mean` objective as a quadratic form; O(n m^2), in chunks."""
-        size, m = self.lattice.size, self.lattice.n_sources
+        sizes = np.diff(self.data.offsets)
         number = np.add.reduceat(self.data.counts, self.data.offsets[:-1])
-        share = np.repeat(self.weights / number, np.diff(self.data.offsets)) * self.data.counts
-        target = np.repeat(np.where(self.labels, 1.0, -1.0), np.diff(self.data.offsets))
-        matrix = scipy.sparse.csc_array((size, size))
-        for start in range(0, len(share), GRAM_CHUNK):
-            part = slice(start, start + GRAM_CHUNK)
-            codes, weights = self.data.codes[part], self.data.weights[part]
-            pointers = np.arange(0, codes.size + 1, m)
-            rows = scipy.sparse.csr_array((weights.ravel(), codes.ravel(), pointers), shape=(len(codes), size))
-            matrix = matrix + rows.T @ (scipy.sparse.diags_array(share[part]) @ rows)
-        pull = (self.data.weights * (share * target)[:, None]).ravel()
-        linear = np.bincount(self.data.codes.ravel(), pull, minlength=size).astype(np.float64)
-        return Gram(scipy.sparse.csc_array(matrix), linear, float((share * target**2).sum()))
+        share = np.repeat(self.weights / number, sizes) * self.data.counts
+        negative, positive = self.objective.parameters
+        target = np.repeat(np.where(self.labels, positive, negative), sizes)
+
+        def rows(chunk: slice) -> RowsOfSquares:
+            return RowsOfSquares(self.data.codes[chunk], self.data.weights[chunk], share[chunk], target[chunk])
+
+        return gram(self.lattice, len(share), rows, check_n_jobs(self._n_jobs))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -197,19 +196,19 @@ def longest_bag(rows):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _value(objective, rows, values):  # type: ignore[no-untyped-def]
+def _value(term, rows, values):  # type: ignore[no-untyped-def]
     scratch = np.empty(longest_bag(rows))
     total = 0.0
-    for b in range(rows.positive.size):
+    for b in range(rows.labels.size):
         fused = fuse_bag(rows, values, b, scratch)
         counts = rows.counts[rows.offsets[b] : rows.offsets[b + 1]]
-        total += rows.bag_weights[b] * bag_term(objective, fused, counts, rows.positive[b])
+        total += rows.bag_weights[b] * bag_term(term, fused, counts, rows.labels[b])
     return total
 
 
 @numba.njit(cache=True, nogil=True)
 def _extremes(rows, values):  # type: ignore[no-untyped-def]
-    n = rows.positive.size
+    n = rows.labels.size
     low, high = np.empty(n), np.empty(n)
     low_row, high_row = np.empty(n, np.int64), np.empty(n, np.int64)
     scratch = np.empty(longest_bag(rows))

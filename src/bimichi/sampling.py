@@ -30,7 +30,7 @@ def sample(lattice: Lattice, rng: np.random.Generator, method: str = "ranks") ->
 
 def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]:
     values = lattice.with_boundary(np.full(lattice.size, np.nan))
-    heights = 2 * lattice.ranks() if lattice.base == 3 else 2 * lattice.ranks() - lattice.n_sources
+    heights = lattice.heights()
     for radius in np.unique(np.abs(heights)):
         for height in rng.permutation(np.unique([radius, -radius])):
             drawn = np.flatnonzero((heights == height) & np.isnan(values))

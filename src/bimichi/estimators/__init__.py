@@ -1,5 +1,7 @@
-"""Estimators in the manner of scikit-learn. One file each."""
+"""What users fit: Bi-MIChI, and the methods it is measured against."""
 
 from bimichi.estimators.bimichi import BiMIChI
+from bimichi.estimators.choquet_qp import BiCapacityQP, ChoquetQP
+from bimichi.estimators.mici import MICI, BinaryMICI, MICIRegressor
 
-__all__ = ["BiMIChI"]
+__all__ = ["MICI", "BiCapacityQP", "BiMIChI", "BinaryMICI", "ChoquetQP", "MICIRegressor"]

@@ -1,27 +1,25 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import fields
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bimichi import io
-from bimichi.bags import Bags, group
+from bimichi.bags import Bags
 from bimichi.bicapacity import BiCapacity
 from bimichi.errors import InvalidInputError, ModelFileError
+from bimichi.estimators.base import FusionClassifier, Needs
 from bimichi.estimators.scaling import Scale, learn_scale
 from bimichi.integral import choquet
 from bimichi.linear import usage_counts
 from bimichi.measure import check_names
 from bimichi.objectives import Objective, get_objective
-from bimichi.planes import Planes, split_planes
+from bimichi.planes import Planes
 from bimichi.polarity import learn_polarity
 from bimichi.problem import InMemory, Solution
 from bimichi.sampling import random_generator
@@ -30,7 +28,7 @@ from bimichi.solvers import SOLVERS, get_solver
 __all__ = ["BiMIChI"]
 
 
-class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class BiMIChI(FusionClassifier):
     """Sensor fusion by a Choquet integral over a bi-capacity, learned from labels of bags [1]_.
 
     Parameters
@@ -95,6 +93,8 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     """
 
     kind: ClassVar[str] = "BiMIChI"
+    needs: ClassVar[Needs] = "bags"
+    fuzzy: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -118,12 +118,10 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.verbose = verbose
         self.nan = nan
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # monotone in every source, as given or turned over
-        tags.input_tags.allow_nan = self.nan == "drop"
-        return tags
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Where `fuse` lies: (0, 1) for "magnitude", else (-1, 1)."""
+        return getattr(self, "_objective", get_objective(self.objective)).output_range
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the bi-capacity.
@@ -147,29 +145,13 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
                 "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
             )
         self._objective = objective
-        if isinstance(X, Bags):
-            if y is not None or bags is not None or sample_weight is not None:
-                raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
-            self.classes_, self.n_features_in_ = np.array([0, 1]), X.n_sources
-            return self._fit_bags(copy(X), objective, solver)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=self._finite())
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) > 2:
-            raise InvalidInputError(
-                f"Only binary classification is supported: y has {len(self.classes_)} classes, "
-                f"{', '.join(map(str, self.classes_[:5]))}."
-            )
-        if len(self.classes_) < 2:
-            raise InvalidInputError(f"y has only one class, {self.classes_[0]!r}; learning needs two.")
-        found = Bags.from_instances(X, y == self.classes_[1], bags, sample_weight, self.nan)
-        return self._fit_bags(found, objective, solver)
+        return self._fit_bags(self._take_bags(X, y, bags, sample_weight), objective, solver)
 
     def _fit_bags(self, found: Bags, objective: Objective, solver: Any) -> Self:
         names = self._names()
         self._scale = learn_scale(found.X, self.scale)
         if self.scale is None:
-            Planes(found.X, names=names).check_range(-1.0, remedy="Rescale it, or pass scale='minmax' or 'maxabs'.")
+            Planes(found.X, names=names).check_range(-1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
         found.X = np.stack(self._scale.apply(list(found.X.T), np.ones(found.n_sources)), axis=1)
         bags = found.singles_merged()
         seed = random_generator(self.random_state).integers(2**63)
@@ -197,15 +179,6 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         }
         return self
 
-    def _finite(self) -> Any:
-        return True if self.nan == "raise" else "allow-nan"
-
-    def _names(self) -> Sequence[str] | None:
-        if self.source_names is not None:
-            return check_names(self.source_names, self.n_features_in_)
-        columns = getattr(self, "feature_names_in_", None)
-        return None if columns is None else [str(name) for name in columns]
-
     def integral(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
         """Return the integral C of every instance, in [-1, 1].
 
@@ -214,10 +187,7 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         X : array-like of shape (..., n_sources), or list of n_sources planes
             Rows, an image, or planes. NaN in a source gives NaN.
         """
-        check_is_fitted(self)
-        if hasattr(X, "columns"):  # a data frame: its columns must be those of fit, in their order
-            X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
-        _, planes = split_planes(X, self.n_features_in_)
+        planes = self._split(X)
         ready = self._scale.apply(planes, self.polarity_)
         return choquet(ready, self.bicapacity_, n_jobs=self.n_jobs)
 
@@ -225,28 +195,6 @@ class BiMIChI(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Return the paper's fusion output: C, or |C| for "magnitude". Inputs as in `integral`."""
         integral = self.integral(X)
         return self._objective.output(integral)
-
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return the confidence on the common scale [-1, 1], above 0 for targets: C, or 2|C| - 1 for "magnitude"."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite=self._finite())
-        return self._objective.score(self.integral(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of every instance; with nan="drop", an instance with NaN is no target."""
-        positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[positive.astype(int)])
-
-    def bag_scores(self, X: Any, bags: Any) -> NDArray[Any]:
-        """Return the largest `decision_function` in each bag, bags in order of their first appearance."""
-        scores = self.decision_function(X)
-        order, offsets, _ = group(bags, len(scores))
-        return np.asarray(np.maximum.reduceat(scores[order], offsets[:-1]))
-
-    def predict_bags(self, X: Any, bags: Any) -> NDArray[Any]:
-        """Return the class of each bag, bags in order of their first appearance."""
-        positive = self.bag_scores(X, bags) > 0
-        return np.asarray(self.classes_[positive.astype(int)])
 
     def to_markdown(self) -> str:
         """Write the learned bi-capacity as the paper's table, used elements bold, turned sources named."""

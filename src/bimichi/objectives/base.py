@@ -1,12 +1,22 @@
 """What an objective is: a term per bag, and whether and how it can be minimised as convex problems."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ConvexForm", "Objective"]
+from bimichi.lattice import Lattice, pair_lattice, subset_lattice
+
+__all__ = ["ConvexForm", "Objective", "Term", "to_common_scale"]
+
+
+class Term(NamedTuple):
+    """How kernels ask for an objective; see `bimichi.objectives.bag_term`."""
+
+    code: int
+    first: float
+    second: float
 
 
 @dataclass(frozen=True)
@@ -40,29 +50,50 @@ class Objective:
     name : str
         How users ask for it.
     code : int
-        How kernels ask for it; see `bimichi.objectives.bag_term`.
+        How kernels ask for it.
+    measure : {"bicapacity", "capacity"}
+        What is learned.
     zero_bound : bool
-        Whether g(empty, empty) = 0 is part of the order.
+        Whether g(empty, empty) = 0 is part of the order of a bi-capacity.
     absolute : bool
-        Whether the fused output is ``|C|``, in [0, 1], instead of C, in [-1, 1].
+        Whether the fused output is ``|C|``, in [0, 1], instead of C.
     convex : ConvexForm, "mean" or None
         How the convex solver minimises it: by witnesses, as one QP, or not at all.
     keeps : {"all", "maximal", "extreme"}
         Which instances of a bag can decide it, for any measure: all, only those with none above them, or those
         with none above or none below; see `bimichi.bags.Bags.reduced`.
+    parameters : tuple of two floats
+        What else its kernel takes.
     """
 
     name: str
     code: int
-    zero_bound: bool
-    absolute: bool
-    convex: ConvexForm | Literal["mean"] | None
-    keeps: Literal["all", "maximal", "extreme"]
+    measure: Literal["bicapacity", "capacity"] = "bicapacity"
+    zero_bound: bool = True
+    absolute: bool = False
+    convex: ConvexForm | Literal["mean"] | None = None
+    keeps: Literal["all", "maximal", "extreme"] = "all"
+    parameters: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def term(self) -> Term:
+        """What kernels take."""
+        return Term(self.code, *self.parameters)
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Where the fused output lies."""
+        return (0.0, 1.0) if self.absolute or self.measure == "capacity" else (-1.0, 1.0)
+
+    def lattice(self, n_sources: int) -> Lattice:
+        """Return the lattice on which the measure lives."""
+        return subset_lattice(n_sources) if self.measure == "capacity" else pair_lattice(n_sources, self.zero_bound)
 
     def output(self, integral: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the paper's fusion output."""
         return np.abs(integral) if self.absolute else integral
 
-    def score(self, integral: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the output on the common scale [-1, 1]; above 0 means target."""
-        return 2 * np.abs(integral) - 1 if self.absolute else integral
+
+def to_common_scale(fused: NDArray[Any], output_range: tuple[float, float]) -> NDArray[Any]:
+    """Return the output on the common scale [-1, 1]; above 0 means target."""
+    return fused if output_range == (-1.0, 1.0) else 2 * fused - 1

@@ -10,7 +10,6 @@ BIPOLAR = Objective(
     name="bipolar",
     code=0,
     zero_bound=False,
-    absolute=False,
     convex=ConvexForm(negative=((1, 1.0),), positive=(1,), completion="lowest"),
     keeps="maximal",
 )

@@ -9,7 +9,6 @@ __all__ = ["MAGNITUDE", "bag_term"]
 MAGNITUDE = Objective(
     name="magnitude",
     code=1,
-    zero_bound=True,
     absolute=True,
     convex=ConvexForm(negative=((1, 0.0), (-1, 0.0)), positive=(1, -1), completion="nearest-zero"),
     keeps="extreme",

@@ -3,10 +3,11 @@
 from typing import Any
 
 from bimichi.errors import InvalidInputError
+from bimichi.solvers.binary import BinarySolver
 from bimichi.solvers.convex import ConvexSolver
 from bimichi.solvers.evolutionary import EvolutionarySolver
 
-__all__ = ["SOLVERS", "ConvexSolver", "EvolutionarySolver", "get_solver"]
+__all__ = ["SOLVERS", "BinarySolver", "ConvexSolver", "EvolutionarySolver", "get_solver"]
 
 SOLVERS: dict[str, Any] = {"convex": ConvexSolver, "evolutionary": EvolutionarySolver}
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
@@ -20,7 +19,8 @@ from bimichi.planes import check_n_jobs
 from bimichi.problem import Problem, Solution
 from bimichi.sampling import sample
 from bimichi.solvers.completion import completed
-from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers, variable_elements
+from bimichi.solvers.least_squares import solve_least_squares
+from bimichi.solvers.quadratic import POLISH, PRECISION
 from bimichi.solvers.working_set import WorkingSet
 
 __all__ = ["ConvexSolver"]
@@ -28,9 +28,6 @@ __all__ = ["ConvexSolver"]
 Floats = NDArray[np.float64]
 
 log = logging.getLogger(__name__)
-
-POLISH = 1e-13
-"""J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far."""
 
 POLISH_LIMIT = 3**5
 """With more elements, it would cost seconds."""
@@ -80,7 +77,7 @@ class ConvexSolver:
                 "Use solver='evolutionary'."
             )
         if form == "mean":
-            return _solve_mean(problem)
+            return solve_least_squares(problem)
         working = WorkingSet(problem, form)
         lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
         drawn = [sample(problem.lattice, seed) for seed in rng.spawn(self.n_starts - 1)]
@@ -193,33 +190,3 @@ class _Descent:
         bound = min(self.bound, self.best_value) if self.status == "converged" else None
         history = np.array(self.history or [self.best_value])
         return Solution(self.best, self.best_value, self.status, len(history), history, spoken, bound, starts)
-
-
-def _solve_mean(problem: Problem) -> Solution:
-    """The `mean` objective: one QP over the elements that have weight."""
-    lattice = problem.lattice
-    gram = problem.gram()
-    boundary = lattice.with_boundary(np.zeros(lattice.size))
-    elements = variable_elements(lattice, np.flatnonzero(gram.matrix.diagonal() > 0))
-    scale = float(problem.weights.mean())
-    pull = gram.matrix @ boundary
-    constant = gram.constant + boundary @ pull - 2 * gram.linear @ boundary
-    partial = np.full(lattice.size, np.nan)
-    status, bound = "converged", constant
-    if len(elements):
-        program = Program(len(elements))
-        program.below_in_order(lattice, elements, restricted_covers(lattice, elements))
-        P = sp.csc_matrix(sp.triu(2 / scale * gram.matrix[elements][:, elements]))
-        solved = program.solve(P, 2 / scale * (pull - gram.linear)[elements])
-        if solved is None:
-            status = "the QP could not be solved"
-            warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
-        else:
-            partial[elements], bound = solved[0], scale * solved[1] + constant
-    if status == "converged":
-        values = completed(lattice, partial, "lowest")
-    else:
-        lower, upper = lattice.bounds(partial)
-        values = (lower + upper) / 2
-    value = problem.value(values)
-    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))

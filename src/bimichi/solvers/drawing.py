@@ -35,18 +35,24 @@ class Order(NamedTuple):
     fixed: Ints
     fixed_values: Floats
     in_order: NDArray[np.bool_]
+    least: float
 
 
 def drawing_order(lattice: Lattice, sampling: str | None) -> Order:
-    """Prepare to draw measures breadth-first, by ranks, or (None) by what suits the number of sources."""
+    """Prepare to draw measures breadth-first, by ranks, or (None) by what suits the lattice.
+
+    Breadth-first starts at code 0, the middle of the pairs but the bottom of the subsets: there, it would draw most
+    elements near 1.
+    """
     if sampling is None:
-        sampling = "breadth-first" if lattice.n_sources <= BREADTH_FIRST_LIMIT else "ranks"
+        small = lattice.base == 3 and lattice.n_sources <= BREADTH_FIRST_LIMIT
+        sampling = "breadth-first" if small else "ranks"
     covers: tuple[NDArray[Any], NDArray[Any]] = lattice.covers()
     if sampling == "ranks":
         bounding = covers
-        ranks = lattice.ranks().astype(np.int64)
-        by_rank = np.lexsort((ranks < 0, np.abs(ranks)))
-        key = 2 * np.abs(ranks[by_rank]) + (ranks[by_rank] < 0)
+        heights = lattice.heights()
+        by_rank = np.lexsort((heights < 0, np.abs(heights)))
+        key = 2 * np.abs(heights[by_rank]) + (heights[by_rank] < 0)
         rank_start = np.searchsorted(key, [0, *range(2, 2 * lattice.n_sources + 3)])
     else:
         if lattice.n_sources > BREADTH_FIRST_LIMIT:
@@ -72,6 +78,7 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> Order:
         fixed,
         np.array([lattice.fixed[code] for code in fixed.tolist()]),
         in_order,
+        lattice.low,
     )
 
 
@@ -103,7 +110,7 @@ def uniform(state):  # type: ignore[no-untyped-def]
 @_jit
 def bounds_of(order, values, drawn, code):  # type: ignore[no-untyped-def]
     """Bounds of an element by its drawn neighbours; the boundary is always drawn."""
-    low, high = -1.0, 1.0
+    low, high = order.least, 1.0
     for n in range(order.start[code], order.start[code + 1]):
         other = order.other[n]
         if drawn[other] and order.in_order[other]:

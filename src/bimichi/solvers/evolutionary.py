@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.objectives import bag_term
+from bimichi.objectives.base import Term
 from bimichi.planes import check_n_jobs
 from bimichi.problem import InMemory, Solution, fuse_bag, longest_bag
 from bimichi.progress import progress_bar
@@ -118,7 +119,7 @@ class EvolutionarySolver:
             raise InvalidInputError("The evolutionary solver needs its data in memory. Use solver='convex'.")
         order = drawing_order(problem.lattice, self.sampling)
         setting = _Setting(
-            problem.objective.code, self.small_mutation_probability, _choice(problem, self.element_choice)
+            problem.objective.term, self.small_mutation_probability, _choice(problem, self.element_choice)
         )
         index = _index(problem)
         population = Population.start(problem, self.population_size, rng)
@@ -168,7 +169,7 @@ class EvolutionarySolver:
 
 
 class _Setting(NamedTuple):
-    objective: int
+    objective: Term
     eta: float
     choice: Floats  # cumulative shares of the elements in small mutations
 
@@ -186,7 +187,8 @@ def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
     """What a checkpoint must agree on to be gone on with."""
     free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
     options = {key: value for key, value in vars(solver).items() if key not in free}
-    digest = hashlib.sha256(json.dumps([problem.objective.name, asdict(problem.lattice), options]).encode())
+    what = [problem.objective.name, problem.objective.parameters, asdict(problem.lattice), options]
+    digest = hashlib.sha256(json.dumps(what).encode())
     for array in problem.data:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
@@ -223,7 +225,7 @@ def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-
     for b in range(terms.size):
         start, stop = rows.offsets[b], rows.offsets[b + 1]
         part = fuse_bag(rows, values, b, fused[start:stop])
-        terms[b] = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.positive[b])
+        terms[b] = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
         total += terms[b]
         if total >= limit:
             return np.inf
@@ -244,7 +246,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
         while entry < last and index.row[entry] < stop:
             part[index.row[entry] - start] += delta * index.weight[entry]
             entry += 1
-        term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.positive[b])
+        term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
         total += term - terms[b]
         if accept:
             terms[b] = term
@@ -259,7 +261,7 @@ def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[
     drawn = np.ones(values.size, np.bool_)
     child = np.empty_like(values)
     fused, child_fused = np.empty(rows.codes.shape[0]), np.empty(rows.codes.shape[0])
-    terms, child_terms = np.empty(rows.positive.size), np.empty(rows.positive.size)
+    terms, child_terms = np.empty(rows.labels.size), np.empty(rows.labels.size)
     scratch = np.empty(longest_bag(rows))
     if fresh:
         draw(order, state, values, queue, drawn)

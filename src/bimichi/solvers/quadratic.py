@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.lattice import Lattice
 
-__all__ = ["PRECISION", "Program", "restricted_covers", "variable_elements"]
+__all__ = ["POLISH", "PRECISION", "Program", "restricted_covers", "variable_elements"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,6 +18,9 @@ Ints = NDArray[np.int64]
 log = logging.getLogger(__name__)
 
 PRECISION = 1e-8
+
+POLISH = 1e-13
+"""J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far."""
 
 
 class Program:

@@ -1,0 +1,162 @@
+"""What every method shares: labels in, a confidence map out, and how they are checked.
+
+The contract: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (which kind of label or input) and `output_range`.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bimichi.bags import Bags, group
+from bimichi.errors import InvalidInputError
+from bimichi.measure import check_names
+from bimichi.objectives import to_common_scale
+from bimichi.planes import Planes, split_planes
+
+__all__ = ["Fusion", "FusionClassifier", "Needs", "NormalisedFusion"]
+
+Needs = Literal["bags", "instances", "image"] | None
+FLOATS = [np.float64, np.float32]
+
+
+class Fusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """A method that turns sources into one confidence map.
+
+    Attributes
+    ----------
+    needs : {"bags", "instances", "image", None}
+        Labels of bags, labels of instances, the RGB image instead of sources, or nothing.
+    output_range : tuple of float
+        Where `fuse` lies: (-1, 1) or (0, 1).
+    fuzzy : bool
+        Whether the method is built on a (bi-)capacity.
+    """
+
+    needs: ClassVar[Needs] = None
+    fuzzy: ClassVar[bool] = False
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Where `fuse` lies."""
+        return (0.0, 1.0)
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        """Return the confidence of every instance.
+
+        Parameters
+        ----------
+        X : array-like of shape (..., n_sources), or list of n_sources planes
+            Rows, an image, or planes. NaN in a source gives NaN.
+        """
+        raise NotImplementedError
+
+    def _names(self) -> Sequence[str] | None:
+        given = getattr(self, "source_names", None)
+        if given is not None:
+            return check_names(given, self.n_features_in_)
+        columns = getattr(self, "feature_names_in_", None)
+        return None if columns is None else [str(name) for name in columns]
+
+    def _finite(self) -> Any:
+        return "allow-nan" if getattr(self, "nan", "raise") == "drop" else True
+
+    def _split(self, X: Any) -> list[NDArray[Any]]:
+        """One array a source, from whatever `fuse` may be given."""
+        check_is_fitted(self)
+        if hasattr(X, "columns"):  # a data frame: its columns must be those of fit, in their order
+            X = validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite="allow-nan")
+        return split_planes(X, self.n_features_in_)[1]
+
+
+class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit-learn is untyped
+    """A method that is a scikit-learn classifier, too."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # monotone in every source
+        tags.input_tags.allow_nan = getattr(self, "nan", "raise") == "drop"
+        return tags
+
+    def _take(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Rows, and whether the label of each is the second class."""
+        if y is None and self.needs == "instances":
+            raise InvalidInputError(
+                f"{type(self).__name__} needs the label of every instance, but y is missing. Methods that learn from "
+                "labels of bags are BiMIChI, MICI and BinaryMICI."
+            )
+        X, y = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=self._finite())
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) > 2:
+            raise InvalidInputError(
+                f"Only binary classification is supported: y has {len(self.classes_)} classes, "
+                f"{', '.join(map(str, self.classes_[:5]))}."
+            )
+        if len(self.classes_) < 2:
+            raise InvalidInputError(f"y has only one class, {self.classes_[0]!r}; learning needs two.")
+        return X, np.asarray(y == self.classes_[1])
+
+    def _take_bags(self, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:
+        """Labelled bags from what `fit` was given."""
+        if isinstance(X, Bags):
+            if y is not None or bags is not None or sample_weight is not None:
+                raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+            if X.labels.dtype != bool:
+                raise InvalidInputError(f"{type(self).__name__} needs positive and negative bags, not real labels.")
+            self.classes_, self.n_features_in_ = np.array([0, 1]), X.n_sources
+            return copy(X)
+        X, positive = self._take(X, y)
+        return Bags.from_instances(X, positive, bags, sample_weight, getattr(self, "nan", "raise"))
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return the confidence on the common scale [-1, 1], above 0 for targets."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite=self._finite())
+        return to_common_scale(self.fuse(X), self.output_range)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of every instance; one with NaN is no target."""
+        positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+    def bag_scores(self, X: Any, bags: Any) -> NDArray[Any]:
+        """Return the largest `decision_function` in each bag, bags in order of their first appearance."""
+        scores = self.decision_function(X)
+        order, offsets, _ = group(bags, len(scores))
+        return np.asarray(np.maximum.reduceat(scores[order], offsets[:-1]))
+
+    def predict_bags(self, X: Any, bags: Any) -> NDArray[Any]:
+        """Return the class of each bag, bags in order of their first appearance."""
+        positive = self.bag_scores(X, bags) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+
+class NormalisedFusion(Fusion):
+    """A method on sources in [0, 1]; with ``bipolar_input=True``, sources in [-1, 1] are mapped to [0, 1] for it."""
+
+    bipolar_input: bool
+
+    def _normalised(self, X: Any) -> list[NDArray[Any]]:
+        """One array a source, in [0, 1]."""
+        planes = self._split(X)
+        low = -1.0 if self.bipolar_input else 0.0
+        remedy = "Rescale it." if self.bipolar_input else "Rescale it, or pass bipolar_input=True for [-1, 1]."
+        Planes(planes, names=self._names()).check_range(low, remedy)
+        return [_to_unit(plane) for plane in planes] if self.bipolar_input else planes
+
+    def _normalised_rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows of `fit` in [0, 1]; copied only if they are mapped."""
+        planes = self._normalised(X)
+        return np.stack(planes, axis=1) if self.bipolar_input else X
+
+
+def _to_unit(plane: NDArray[Any]) -> NDArray[Any]:
+    kind = plane.dtype if plane.dtype.kind == "f" else np.dtype(np.float64)
+    return (plane + kind.type(1)) * kind.type(0.5)

@@ -1,0 +1,290 @@
+"""`MICI` and its kin: normalised measures learned from labelled bags."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bimichi.bags import Bags
+from bimichi.capacity import Capacity
+from bimichi.errors import InvalidInputError
+from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
+from bimichi.integral import choquet
+from bimichi.linear import usage_counts
+from bimichi.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
+from bimichi.objectives.min_max import MIN_MAX
+from bimichi.problem import InMemory
+from bimichi.sampling import random_generator
+from bimichi.solvers import BinarySolver, get_solver
+
+__all__ = ["MICI", "BinaryMICI", "MICIRegressor"]
+
+
+class _MeasureFromBags(NormalisedFusion):
+    """What the three share: bags in, a `Capacity` out."""
+
+    needs: ClassVar[Needs] = "bags"
+    fuzzy: ClassVar[bool] = True
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    def _learn(self, bags: Bags, objective: Objective, solver: Any) -> Self:
+        bags.X = self._normalised_rows(bags.X)
+        problem = InMemory(bags.singles_merged(), objective, self.n_jobs)
+        seed = random_generator(self.random_state).integers(2**63)
+        self.solution_ = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
+        self.capacity_ = Capacity(self.solution_.values, self._names())
+        self.objective_value_ = self.solution_.objective_value
+        self.history_ = self.solution_.history
+        self.n_iter_ = self.solution_.n_iter
+        self.usage_ = {
+            "touched": usage_counts(bags.X, False, "capacity", n_jobs=self.n_jobs),
+            "weighted": usage_counts(bags.X, True, "capacity", n_jobs=self.n_jobs),
+        }
+        return self
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        """Return the Choquet integral of every instance, in [0, 1]; rows, an image or planes. NaN gives NaN."""
+        return choquet(self._normalised(X), self.capacity_, check_range=False, n_jobs=self.n_jobs)
+
+    def to_markdown(self) -> str:
+        """Write the learned measure as a list of its elements, used ones bold."""
+        check_is_fitted(self)
+        return self.capacity_.to_markdown(bold=self.usage_["touched"] > 0)
+
+
+class MICI(FusionClassifier, _MeasureFromBags):
+    """Multiple-instance Choquet integral: a normalised measure learned from labels of bags [1]_, [2]_.
+
+    Parameters
+    ----------
+    objective : {"noisy-or", "min-max", "generalized-mean", "mean"}
+        What is minimised. "noisy-or" [1]_ treats instances as independent chances; it is flat near its optimum (C = 0.7
+        of a negative costs almost nothing), so that measures far apart are equally good to it. "min-max" and
+        "generalized-mean" [2]_ ask for the most target-like instance of each bag, sharply and softly. "mean" asks
+        for all instances.
+    solver : {"auto", "convex", "evolutionary"} or solver object
+        "auto" is convex where the objective has a convex form ("min-max", "mean"), else evolutionary.
+    mu, sigma : float, default=1.0, 0.1
+        Of "noisy-or": the mean and the standard deviation of a target's C.
+    p1, p2 : float, default=10.0, -10.0
+        Of "generalized-mean": the powers for negative bags (near a maximum when large) and for positive ones (near a
+        minimum when far below zero).
+    bipolar_input : bool, default=False
+        Sources lie in [0, 1]; with True they lie in [-1, 1] and are mapped.
+    source_names : sequence of str, optional
+        Names of the sources; by default the column names of a data frame, else "1", "2", ...
+    n_jobs, random_state, verbose, nan
+        As in `BiMIChI`.
+
+    Attributes
+    ----------
+    capacity_ : Capacity
+        What was learned.
+    objective_value_, history_, n_iter_, solution_, usage_, classes_
+        As in `BiMIChI`.
+
+    References
+    ----------
+    .. [1] X. Du, A. Zare, J. M. Keller and D. T. Anderson, "Multiple Instance Choquet Integral for Classifier Fusion",
+       IEEE CEC 2016.
+    .. [2] X. Du and A. Zare, "Multiple Instance Choquet Integral Classifier Fusion and Regression for Remote Sensing
+       Applications", IEEE Transactions on Geoscience and Remote Sensing 57(5), 2019.
+
+    Examples
+    --------
+    >>> X = [[0.9, 0.2], [0.1, 0.3], [0.2, 0.9], [0.1, 0.2]]
+    >>> model = MICI("min-max").fit(X, [1, 1, 0, 0], bags=["a", "a", "b", "b"])
+    >>> round(model.capacity_[{0}], 3)
+    1.0
+    """
+
+    def __init__(
+        self,
+        objective: str = "noisy-or",
+        solver: Any = "auto",
+        mu: float = 1.0,
+        sigma: float = 0.1,
+        p1: float = 10.0,
+        p2: float = -10.0,
+        bipolar_input: bool = False,
+        source_names: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        nan: Literal["raise", "drop"] = "raise",
+    ) -> None:
+        self.objective = objective
+        self.solver = solver
+        self.mu = mu
+        self.sigma = sigma
+        self.p1 = p1
+        self.p2 = p2
+        self.bipolar_input = bipolar_input
+        self.source_names = source_names
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.nan = nan
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the measure; parameters as in `BiMIChI.fit`."""
+        objective = self._with_parameters()
+        automatic = isinstance(self.solver, str) and self.solver == "auto"
+        solver = get_solver(("convex" if objective.convex else "evolutionary") if automatic else self.solver)
+        return self._learn(self._take_bags(X, y, bags, sample_weight), objective, solver)
+
+    def _with_parameters(self) -> Objective:
+        for name in ("mu", "sigma", "p1", "p2"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise InvalidInputError(f"{name} must be a number, got {value!r}.")
+        if not self.sigma > 0:
+            raise InvalidInputError(f"sigma must be above 0, got {self.sigma!r}.")
+        if not self.p1 > 0 or not self.p2 < 0:
+            raise InvalidInputError(f"p1 must be above 0 and p2 below it, got p1={self.p1!r}, p2={self.p2!r}.")
+        own = {
+            "noisy-or": (float(self.mu), float(self.sigma)),
+            "generalized-mean": (float(self.p1), float(self.p2)),
+        }
+        return get_objective(self.objective, CAPACITY_OBJECTIVES, own.get(str(self.objective)))
+
+
+class BinaryMICI(FusionClassifier, _MeasureFromBags):
+    """MICI with a binary measure (MICI-BFM [1]_): every set of sources either speaks or does not.
+
+    The objective is min-max. Up to five sources all binary measures are compared, which is exact (there are 7,579
+    for five); above, a local search with restarts is made.
+
+    Parameters
+    ----------
+    n_restarts : int, default=100
+        Of the local search.
+    bipolar_input, source_names, n_jobs, random_state, nan
+        As in `MICI`.
+
+    Attributes
+    ----------
+    capacity_ : Capacity
+        What was learned.
+    exact_ : bool
+        Whether no binary measure is better; `solution_.status` says in words what was done.
+    objective_value_, history_, n_iter_, solution_, usage_, classes_
+        As in `MICI`; the history is over the measures looked at.
+
+    References
+    ----------
+    .. [1] X. Du, A. Zare and D. T. Anderson, "Multiple Instance Choquet Integral with Binary Fuzzy Measures for Remote
+       Sensing Classifier Fusion with Imprecise Labels", IEEE SSCI 2019.
+
+    Examples
+    --------
+    >>> X = [[0.9, 0.2], [0.1, 0.3], [0.2, 0.9], [0.1, 0.2]]
+    >>> model = BinaryMICI().fit(X, [1, 1, 0, 0], bags=["a", "a", "b", "b"])
+    >>> model.capacity_[{0}], model.solution_.status
+    (1.0, 'exact: all 4 binary measures')
+    """
+
+    verbose = 0
+
+    def __init__(
+        self,
+        n_restarts: int = 100,
+        bipolar_input: bool = False,
+        source_names: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        nan: Literal["raise", "drop"] = "raise",
+    ) -> None:
+        self.n_restarts = n_restarts
+        self.bipolar_input = bipolar_input
+        self.source_names = source_names
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.nan = nan
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the measure; parameters as in `BiMIChI.fit`."""
+        solver = BinarySolver(self.n_restarts)
+        self._learn(self._take_bags(X, y, bags, sample_weight), MIN_MAX, solver)
+        self.exact_ = self.solution_.status.startswith("exact")
+        return self
+
+
+class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # scikit-learn is untyped
+    """Multiple-instance Choquet integral for regression: bags with real labels in [0, 1].
+
+    Of each bag, the instance whose C is nearest to the bag's label counts: J is the sum of min (C - label)^2.
+
+    Parameters
+    ----------
+    solver : {"evolutionary"} or EvolutionarySolver
+        How J is minimised; it has no convex form.
+    bipolar_input, source_names, n_jobs, random_state, verbose, nan
+        As in `MICI`.
+
+    Attributes
+    ----------
+    capacity_, objective_value_, history_, n_iter_, solution_, usage_
+        As in `MICI`.
+
+    Examples
+    --------
+    >>> X = [[0.9, 0.2], [0.1, 0.3], [0.2, 0.9], [0.1, 0.2]]
+    >>> model = MICIRegressor(random_state=0).fit(X, [0.9, 0.9, 0.2, 0.2], bags=["a", "a", "b", "b"])
+    >>> model.predict([[0.8, 0.1]]).round(2)
+    array([0.8])
+    """
+
+    def __init__(
+        self,
+        solver: Any = "evolutionary",
+        bipolar_input: bool = False,
+        source_names: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        nan: Literal["raise", "drop"] = "raise",
+    ) -> None:
+        self.solver = solver
+        self.bipolar_input = bipolar_input
+        self.source_names = source_names
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.nan = nan
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the measure.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_instances, n_sources), or Bags
+            Instances of all bags. `Bags` with real labels bring them.
+        y : array-like of shape (n_instances,)
+            Labels of the bags in [0, 1], repeated for each of their instances.
+        bags, sample_weight
+            As in `BiMIChI.fit`.
+        """
+        if isinstance(X, Bags):
+            if y is not None or bags is not None or sample_weight is not None:
+                raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+            found, self.n_features_in_ = X.turned(np.ones(X.n_sources)), X.n_sources
+        else:
+            X, y = validate_data(self, X, y, dtype=FLOATS, y_numeric=True, ensure_all_finite=self._finite())
+            found = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)
+        outside = found.labels[(found.labels < 0) | (found.labels > 1)]
+        if outside.size:
+            raise InvalidInputError(
+                f"y reaches {float(outside[0])!r}; labels must lie in [0, 1], where the integral lies. Rescale them."
+            )
+        return self._learn(found, REGRESSION, get_solver(self.solver))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the integral of every instance."""
+        check_is_fitted(self)
+        return self.fuse(validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite=self._finite()))

@@ -1,0 +1,82 @@
+"""`Squares`: a problem of labelled instances, read once and not kept."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.bicapacity import BiCapacity
+from bimichi.capacity import Capacity
+from bimichi.gram import CHUNK, Gram, RowsOfSquares, gram
+from bimichi.integral import choquet
+from bimichi.linear import linear_form
+from bimichi.objectives import Objective
+from bimichi.planes import check_n_jobs
+
+__all__ = ["Squares"]
+
+Floats = NDArray[np.float64]
+
+
+class Squares:
+    """The sum over instances of weight times (C - target)^2, for least squares.
+
+    Its quadratic form is gathered in one pass, chunk by chunk, so that no row of the linear form is kept: memory
+    does not grow with the number of instances.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_instances, n_sources)
+        Instances, in the range of the objective's measure.
+    positive : ndarray of bool
+        Their labels; the objective's parameters are the targets of the two classes.
+    weights : ndarray of float64
+        How much each counts.
+    objective : Objective
+        One whose convex form is "mean".
+    n_jobs : int, optional
+        Threads.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        positive: NDArray[np.bool_],
+        weights: Floats,
+        objective: Objective,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.lattice = objective.lattice(X.shape[1])
+        self.objective = objective
+        self.labels = positive
+        self.weights = weights
+        self._X = X
+        self._n_jobs = check_n_jobs(n_jobs)
+
+    def gram(self) -> Gram:
+        """Return the sum as a quadratic form; O(n m^2)."""
+        measure = self.objective.measure
+
+        def rows(chunk: slice) -> RowsOfSquares:
+            codes, weights = linear_form(self._X[chunk], measure, check_range=False, n_jobs=1)
+            return RowsOfSquares(codes, weights, self.weights[chunk], self._targets(chunk))
+
+        return gram(self.lattice, len(self._X), rows, self._n_jobs)
+
+    def value(self, values: Floats) -> float:
+        """J at these values of the measure; O(n m)."""
+        g = (
+            Capacity(values)
+            if self.objective.measure == "capacity"
+            else BiCapacity(values, None, self.lattice.zero_bound)
+        )
+        total = 0.0
+        for start in range(0, len(self._X), 8 * CHUNK):
+            chunk = slice(start, start + 8 * CHUNK)
+            fused = choquet(self._X[chunk], g, check_range=False, n_jobs=self._n_jobs)
+            total += float(self.weights[chunk] @ (fused - self._targets(chunk)) ** 2)
+        return total
+
+    def _targets(self, chunk: slice) -> Floats:
+        negative, positive = self.objective.parameters
+        return np.where(self.labels[chunk], positive, negative)
