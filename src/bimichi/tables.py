@@ -1,4 +1,4 @@
-"""Small tables as Markdown, HTML and plain text; every cell is escaped."""
+"""Small tables as Markdown, HTML, LaTeX and plain text; every cell is escaped."""
 
 import html
 from collections.abc import Sequence
@@ -7,12 +7,17 @@ from dataclasses import dataclass
 __all__ = ["Cell", "Table", "number"]
 
 
+LATEX = {"\\": r"\textbackslash ", "{": r"\{", "}": r"\}"} | {sign: f"\\{sign}" for sign in "&%$#_"}
+LATEX |= {"~": r"\textasciitilde ", "^": r"\textasciicircum ", "∅": r"$\emptyset$", "–": "--"}
+
+
 @dataclass(frozen=True)
 class Cell:
     """One entry of a table."""
 
     text: str
     bold: bool = False
+    underlined: bool = False
 
 
 @dataclass(frozen=True)
@@ -23,10 +28,10 @@ class Table:
     rows: Sequence[Sequence[Cell]]
 
     def to_markdown(self) -> str:
-        """Render as a GitHub-flavoured Markdown table."""
+        """Render as a GitHub-flavoured Markdown table, which has no underline: italics stand for it."""
         lines = [[_markdown(text) for text in self.header], ["---"] + ["---:"] * (len(self.header) - 1)]
         for row in self.rows:
-            lines.append([f"**{_markdown(c.text)}**" if c.bold and c.text else _markdown(c.text) for c in row])
+            lines.append([_marked(_markdown(c.text), c, ("**", "**"), ("*", "*")) for c in row])
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def to_html(self) -> str:
@@ -36,10 +41,20 @@ class Table:
         for row in self.rows:
             cells = [f"<th>{html.escape(row[0].text)}</th>"]
             for cell in row[1:]:
-                text = html.escape(cell.text)
-                cells.append(f"<td>{f'<b>{text}</b>' if cell.bold else text}</td>")
+                text = _marked(html.escape(cell.text), cell, ("<b>", "</b>"), ("<u>", "</u>"))
+                cells.append(f"<td>{text}</td>")
             body.append(f"<tr>{''.join(cells)}</tr>")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+    def to_latex(self) -> str:
+        """Render as a LaTeX tabular with the rules of booktabs."""
+        lines = [" & ".join(_latex(text) for text in self.header)]
+        for row in self.rows:
+            cells = [_marked(_latex(c.text), c, (r"\textbf{", "}"), (r"\underline{", "}")) for c in row]
+            lines.append(" & ".join(cells))
+        columns = "l" + "r" * (len(self.header) - 1)
+        body = " \\\\\n".join([*lines[1:], r"\bottomrule"])
+        return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{lines[0]} \\\\\n\\midrule\n{body}\n\\end{{tabular}}"
 
     def to_text(self) -> str:
         """Render in columns, for a terminal."""
@@ -57,6 +72,18 @@ class Table:
 def number(value: float) -> str:
     """Write a value to two digits, without a negative zero."""
     return f"{round(value, 2) + 0.0:.2f}"
+
+
+def _marked(text: str, cell: Cell, bold: tuple[str, str], underlined: tuple[str, str]) -> str:
+    if cell.underlined and text:
+        text = f"{underlined[0]}{text}{underlined[1]}"
+    return f"{bold[0]}{text}{bold[1]}" if cell.bold and text else text
+
+
+def _latex(text: str) -> str:
+    for sign, word in LATEX.items():
+        text = text.replace(sign, word)
+    return text.replace("\n", " ")
 
 
 def _markdown(text: str) -> str:
