@@ -1,0 +1,283 @@
+"""How well a fused map finds the targets: AUC, average precision, best F1 and RMSE against the truth of each pixel.
+
+Targets are few on real scenes, and only the values that the map takes on them matter: between two of these, a lower
+threshold adds false alarms and nothing else. So the map without its targets is sorted once, as plain values, and
+what each of these values finds and wrongly finds is looked up in it. Counts are whole numbers, so ties are exact.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi.errors import InvalidInputError
+
+__all__ = ["Scores", "auc", "average_precision", "best_f1", "rmse", "scores"]
+
+RANGE_TOLERANCE = 1e-6
+
+
+class Scores(NamedTuple):
+    """All scores of one map; see `scores`.
+
+    Attributes
+    ----------
+    auc : float
+        Area under the ROC curve.
+    average_precision : float
+        Precision averaged over recall.
+    best_f1 : float
+        The largest F1 that a threshold reaches.
+    threshold : float
+        That threshold, on the raw output: a pixel at or above it is found.
+    rmse : float
+        Root mean square error on [-1, 1].
+    n : int
+        Number of pixels that counted.
+    share : float
+        Share of targets among them; also the average precision of a map that knows nothing.
+    """
+
+    auc: float
+    average_precision: float
+    best_f1: float
+    threshold: float
+    rmse: float
+    n: int
+    share: float
+
+
+def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
+    """Return the area under the ROC curve of the raw output: how often a target is above a pixel that is none.
+
+    A tie counts half. Costs a sort of the map, O(n log n), and a copy of it.
+
+    Parameters
+    ----------
+    truth : array-like
+        Whether each pixel is a target: bool, 0/1 or -1/+1. Both classes must occur.
+    fused : array-like of the same shape
+        The map, on any scale.
+    ignore : array-like of bool of the same shape, optional
+        Pixels that do not count.
+
+    Examples
+    --------
+    >>> auc([0, 0, 1, 1], [-0.9, 0.2, 0.2, 0.8])
+    0.875
+    """
+    return _auc(_ranked(*_split(truth, fused, ignore)))
+
+
+def average_precision(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
+    """Return the precision at each threshold, weighted by what it adds to recall, without interpolation.
+
+    Parameters and cost as of `auc`.
+
+    Examples
+    --------
+    >>> average_precision([0, 1, 0, 1], [-0.9, 0.2, 0.5, 0.8])
+    0.8333333333333333
+    """
+    return _average_precision(_ranked(*_split(truth, fused, ignore)))
+
+
+def best_f1(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> tuple[float, float]:
+    """Return the largest F1 over all thresholds, and the highest threshold on the raw output that reaches it.
+
+    A pixel at or above the threshold is found. Parameters and cost as of `auc`.
+
+    Examples
+    --------
+    >>> best_f1([0, 1, 0, 1], [-0.9, 0.2, 0.5, 0.8])
+    (0.8, 0.2)
+    """
+    return _best_f1(_ranked(*_split(truth, fused, ignore)))
+
+
+def rmse(
+    truth: ArrayLike, fused: ArrayLike, output_range: tuple[float, float], ignore: ArrayLike | None = None
+) -> float:
+    """Return the root mean square error against a truth of -1 and +1.
+
+    An output f on [0, 1] is first mapped to [-1, 1] by 2f - 1. Where targets are few, a map of -1 everywhere has a
+    small error, too; look at `average_precision` beside it. Costs one pass and a copy in float64.
+
+    Parameters
+    ----------
+    truth : array-like
+        Whether each pixel is a target: bool, 0/1 or -1/+1. One class alone will do.
+    fused : array-like of the same shape
+        The map.
+    output_range : {(-1, 1), (0, 1)}
+        The scale that the map is on.
+    ignore : array-like of bool of the same shape, optional
+        Pixels that do not count.
+
+    Examples
+    --------
+    >>> rmse([0, 1], [-0.5, 0.5], (-1, 1))
+    0.5
+    >>> rmse([0, 1], [0.25, 0.75], (0, 1))
+    0.5
+    """
+    return _rmse(*_split(truth, fused, ignore), output_range)
+
+
+def scores(
+    truth: ArrayLike,
+    fused: ArrayLike,
+    output_range: tuple[float, float] = (-1.0, 1.0),
+    ignore: ArrayLike | None = None,
+) -> Scores:
+    """Return all scores of a map, at the cost of one.
+
+    Parameters
+    ----------
+    truth : array-like
+        Whether each pixel is a target: bool, 0/1 or -1/+1. Both classes must occur.
+    fused : array-like of the same shape
+        The map.
+    output_range : {(-1, 1), (0, 1)}
+        The scale that the map is on.
+    ignore : array-like of bool of the same shape, optional
+        Pixels that do not count.
+
+    Examples
+    --------
+    >>> found = scores([[0, 0], [0, 1]], [[-1.0, -1.0], [-1.0, 1.0]])
+    >>> found.auc, found.rmse, found.n, found.share
+    (1.0, 0.0, 4, 0.25)
+    """
+    targets, others = _split(truth, fused, ignore)
+    error = _rmse(targets, others, output_range)  # before the other pixels are sorted, so that sums round as in rmse
+    ranked = _ranked(targets, others)
+    n = targets.size + others.size
+    return Scores(_auc(ranked), _average_precision(ranked), *_best_f1(ranked), error, n, targets.size / n)
+
+
+class _Ranked(NamedTuple):
+    """Per distinct value that the map takes on targets, highest first: pixels that have it, or reach it."""
+
+    values: NDArray[Any]
+    counts: NDArray[np.int64]
+    """Targets of this value."""
+    hits: NDArray[np.int64]
+    """Targets of at least this value."""
+    alarms: NDArray[np.int64]
+    """Other pixels of at least this value."""
+    above: NDArray[np.int64]
+    """Other pixels above this value."""
+    n_targets: int
+    n_others: int
+
+
+def _ranked(targets: NDArray[Any], others: NDArray[Any]) -> _Ranked:
+    """Rank the map; sorts `others` in place."""
+    if not targets.size or not others.size:
+        raise InvalidInputError(
+            f"truth has one class only: {targets.size:,} targets and {others.size:,} other pixels count. "
+            "AUC, average precision and F1 need both; rmse does not."
+        )
+    others.sort()
+    values, counts = np.unique(targets, return_counts=True)
+    values, counts = values[::-1], counts[::-1]
+    n_others = others.size
+    alarms = n_others - np.searchsorted(others, values, side="left")
+    above = n_others - np.searchsorted(others, values, side="right")
+    return _Ranked(values, counts, np.cumsum(counts), alarms, above, targets.size, n_others)
+
+
+def _auc(ranked: _Ranked) -> float:
+    below_twice = 2 * ranked.n_others - ranked.alarms - ranked.above
+    return int((ranked.counts * below_twice).sum()) / (2 * ranked.n_targets * ranked.n_others)
+
+
+def _average_precision(ranked: _Ranked) -> float:
+    precision = ranked.hits / (ranked.hits + ranked.alarms)
+    return float((ranked.counts * precision).sum() / ranked.n_targets)
+
+
+def _best_f1(ranked: _Ranked) -> tuple[float, float]:
+    f1 = 2 * ranked.hits / (ranked.hits + ranked.alarms + ranked.n_targets)
+    best = np.argmax(f1)
+    return float(f1[best]), float(ranked.values[best])
+
+
+def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> float:
+    try:
+        low, high = (float(end) for end in output_range)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if (low, high) not in ((-1.0, 1.0), (0.0, 1.0)):
+        raise InvalidInputError(f"output_range must be (-1, 1) or (0, 1), got {output_range!r}.")
+    total = 0.0
+    for part, wanted in ((targets, high), (others, low)):
+        if not part.size:
+            continue
+        least, most = float(part.min()), float(part.max())
+        if least < low - RANGE_TOLERANCE or most > high + RANGE_TOLERANCE:
+            raise InvalidInputError(
+                f"fused reaches {least if least < low - RANGE_TOLERANCE else most!r}, beyond output_range "
+                f"({low:g}, {high:g}). Rescale it, or name the range that it has."
+            )
+        error = np.subtract(part, wanted, dtype=np.float64)
+        total += float(np.square(error, out=error).sum())
+    return float(2 / (high - low) * np.sqrt(total / (targets.size + others.size)))
+
+
+def _split(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return what the map says on targets, and on the other pixels that count; both are copies."""
+    output = _numbers(fused, "fused")
+    kept = _kept(ignore, output.shape)
+    positive = _targets(truth, output.shape, kept)
+    targets = output[positive]
+    others = output[~positive if kept is None else kept & ~positive]
+    if not targets.size + others.size:
+        why = "fused is empty" if not output.size else f"ignore leaves out all {output.size:,} pixels"
+        raise InvalidInputError(f"There is nothing to score: {why}.")
+    holes = int(np.isnan(targets).sum() + np.isnan(others).sum())
+    if holes:
+        raise InvalidInputError(
+            f"fused has NaN in {holes:,} of {targets.size + others.size:,} pixels that count. "
+            "Fill them, or leave them out with ignore=np.isnan(fused)."
+        )
+    return targets, others
+
+
+def _kept(ignore: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
+    if ignore is None:
+        return None
+    mask = np.asarray(ignore)
+    if mask.dtype != np.bool_ or mask.shape != shape:
+        raise InvalidInputError(
+            f"ignore must be a bool mask of the shape of fused, {shape}, got {mask.dtype} of shape {mask.shape}."
+        )
+    return ~mask
+
+
+def _targets(truth: ArrayLike, shape: tuple[int, ...], kept: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Return which pixels count and are targets; what truth says of the others is not looked at."""
+    given = _numbers(truth, "truth")
+    if given.shape != shape:
+        raise InvalidInputError(f"truth has shape {given.shape} and fused {shape}; they must be the same.")
+    if given.dtype == np.bool_:
+        return given if kept is None else given & kept
+    positive = np.asarray(given == 1 if kept is None else (given == 1) & kept)
+    rest = given[~positive if kept is None else kept & ~positive]
+    if not ((rest == 0).all() or (rest == -1).all()):
+        shown = ", ".join(f"{value:g}" for value in np.unique(given if kept is None else given[kept])[:5])
+        raise InvalidInputError(f"truth must be bool, 0 and 1, or -1 and +1; found {shown}.")
+    return positive
+
+
+def _numbers(values: ArrayLike, what: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidInputError(f"{what} is a masked array; pass its data, and its mask as ignore.")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{what} cannot be read as an array: {error}.") from error
+    if array.dtype.kind not in "biuf":
+        raise InvalidInputError(f"{what} has type {array.dtype}; it must hold real numbers.")
+    return array
