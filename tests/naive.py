@@ -1,6 +1,7 @@
 """The oracle: straight from the paper's Eq. (1), with frozensets and plain loops. It imports nothing of bimichi."""
 
 from itertools import combinations
+from math import exp, log, prod
 
 Pair = tuple[frozenset[int], frozenset[int]]
 
@@ -70,6 +71,28 @@ def objective(name: str, bags: list[list[list[float]]], labels: list[bool], g: d
             total += min((1 - abs(c)) ** 2 for c in fused) if positive else max(c**2 for c in fused)
         else:
             total += sum((c - (1 if positive else -1)) ** 2 for c in fused) / len(fused)
+    return total
+
+
+def capacity_objective(
+    name: str, bags: list[list[list[float]]], labels: list[float], g: dict[frozenset[int], float]
+) -> float:
+    """J of MICI's objectives with their usual parameters, and of regression; spec: C is the ordinary integral."""
+    total = 0.0
+    for bag, label in zip(bags, labels, strict=True):
+        fused = [capacity_choquet(x, g) for x in bag]
+        chance = [exp(-((c - 1) ** 2) / (2 * 0.1**2)) for c in fused]
+        if name == "regression":
+            total += min((c - label) ** 2 for c in fused)
+        elif name == "min-max":
+            total += min((c - 1) ** 2 for c in fused) if label else max(c**2 for c in fused)
+        elif name == "mean":
+            total += sum((c - label) ** 2 for c in fused) / len(fused)
+        elif name == "noisy-or":
+            total -= log(1 - prod(1 - n for n in chance)) if label else sum(log(1 - n) for n in chance)
+        else:
+            p, power = (10, -10)[bool(label)], [abs(c - label) for c in fused]
+            total += (sum(d ** (2 * p) for d in power) / len(fused)) ** (1 / p)
     return total
 
 

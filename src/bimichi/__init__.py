@@ -15,42 +15,101 @@ if TYPE_CHECKING:
     from bimichi.bags import Bags
     from bimichi.bicapacity import BiCapacity
     from bimichi.capacity import Capacity
-    from bimichi.errors import BimichiError, InvalidInputError, ModelFileError
-    from bimichi.estimators import BiMIChI
+    from bimichi.errors import BimichiError, InvalidInputError, ModelFileError, NotRunError
+    from bimichi.comparison import Comparison, compare
+    from bimichi.estimators import (
+        MICI,
+        BiCapacityQP,
+        BiMIChI,
+        BinaryMICI,
+        ChoquetQP,
+        ConstantFusion,
+        DetectorMask,
+        KNNFusion,
+        MaxFusion,
+        MeanFusion,
+        MICIRegressor,
+        MinFusion,
+        SingleSource,
+        SVMFusion,
+        WeightedMeanFusion,
+    )
     from bimichi.integral import choquet
     from bimichi.linear import linear_form, usage_counts
+    from bimichi.methods import paper_methods
+    from bimichi.scene import Scene, join_bags
     from bimichi.solvers import ConvexSolver, EvolutionarySolver
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "MICI",
+    "BiCapacityQP",
+    "BiMIChI",
+    "BinaryMICI",
+    "ChoquetQP",
+    "ConstantFusion",
+    "DetectorMask",
+    "KNNFusion",
+    "MaxFusion",
+    "MeanFusion",
+    "MICIRegressor",
+    "MinFusion",
+    "SingleSource",
+    "SVMFusion",
+    "WeightedMeanFusion",
     "Bags",
     "BiCapacity",
-    "BiMIChI",
     "BimichiError",
     "Capacity",
+    "Comparison",
     "ConvexSolver",
     "EvolutionarySolver",
     "InvalidInputError",
     "ModelFileError",
+    "NotRunError",
+    "Scene",
     "choquet",
+    "compare",
+    "join_bags",
     "linear_form",
+    "paper_methods",
     "usage_counts",
 ]
 
 _HOME = {
     "Bags": "bags",
     "BiCapacity": "bicapacity",
+    "BiCapacityQP": "estimators",
     "BiMIChI": "estimators",
     "BimichiError": "errors",
+    "BinaryMICI": "estimators",
     "Capacity": "capacity",
+    "choquet": "integral",
+    "ChoquetQP": "estimators",
+    "compare": "comparison",
+    "Comparison": "comparison",
+    "ConstantFusion": "estimators",
     "ConvexSolver": "solvers",
+    "DetectorMask": "estimators",
     "EvolutionarySolver": "solvers",
     "InvalidInputError": "errors",
-    "ModelFileError": "errors",
-    "choquet": "integral",
+    "join_bags": "scene",
+    "KNNFusion": "estimators",
     "linear_form": "linear",
+    "MaxFusion": "estimators",
+    "MeanFusion": "estimators",
+    "MICI": "estimators",
+    "MICIRegressor": "estimators",
+    "MinFusion": "estimators",
+    "ModelFileError": "errors",
+    "NotRunError": "errors",
+    "paper_methods": "methods",
+    "Scene": "scene",
+    "SingleSource": "estimators",
+    "SVMFusion": "estimators",
     "usage_counts": "linear",
+    "WeightedMeanFusion": "estimators",
 }
 
 

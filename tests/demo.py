@@ -1,0 +1,32 @@
+"""Bags like those of MICI's demonstration: three binary sources, and targets where the first two agree."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TRUE_MEASURE = [0, 0, 0, 1, 0, 0, 1]
+"""By size, then lexicographically: 1, 2, 3, 12, 13, 23, 123."""
+
+
+def demo(seed=0, n_bags=50, size=20):
+    """Rows, labels of bags for each row, bag ids, and what each row really is."""
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(n_bags), size)
+    positive = ids % 2 == 1
+    first = rng.random(len(ids)) < 0.5
+    target = positive & (rng.random(len(ids)) < 0.25)
+    target[np.flatnonzero(positive[::size]) * size] = True  # every positive bag has one
+    X = np.column_stack([first | target, ~first | target, rng.random(len(ids)) < 0.5]).astype(float)
+    return X, positive.astype(int), ids, target.astype(int)
+
+
+def real_demo():
+    """MICI's own demonstration, where BIMICHI_DATA names a folder that has it."""
+    path = Path(os.environ.get("BIMICHI_DATA", "BIMICHI_DATA (not set)")) / "mici_demo" / "mici_demo.npz"
+    if not path.exists():
+        pytest.skip(f"MICI's demonstration is not here: {path}")
+    data = np.load(path)
+    ids = data["bag_ids"]
+    return data["X"], data["bag_labels"][ids].astype(int), ids, data["true_fusion"].astype(int)
