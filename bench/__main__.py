@@ -7,14 +7,14 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import integral, learning
+from bench import integral, learning, methods
 from bench.marks import Mark
 from bimichi import __version__
 from bimichi.io import atomic_write
 from bimichi.planes import check_n_jobs
 from bimichi.tables import Cell, Table
 
-BENCHES = [*integral.BENCHES, *learning.BENCHES]
+BENCHES = [*integral.BENCHES, *learning.BENCHES, *methods.BENCHES]
 
 
 def main() -> int:

@@ -114,7 +114,11 @@ class TestBinary:
 
     def test_five_sources_are_exact(self):
         bags, *_ = small_bags(3, 5)
-        assert BinarySolver().solve(InMemory(bags, MIN_MAX), np.random.default_rng(0)).status.startswith("exact: all 7,579")
+        assert (
+            BinarySolver()
+            .solve(InMemory(bags, MIN_MAX), np.random.default_rng(0))
+            .status.startswith("exact: all 7,579")
+        )
 
     @pytest.mark.parametrize("seed", range(4))
     def test_local_search_finds_what_enumeration_does(self, seed):
@@ -134,7 +138,10 @@ class TestBinary:
         assert not one.exact_
         assert one.objective_value_ == pytest.approx(
             naive.capacity_objective(
-                "min-max", [X[ids == b].tolist() for b in range(20)], [b % 2 for b in range(20)], as_table(one.capacity_)
+                "min-max",
+                [X[ids == b].tolist() for b in range(20)],
+                [b % 2 for b in range(20)],
+                as_table(one.capacity_),
             )
         )
 

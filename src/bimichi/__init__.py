@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from bimichi.bags import Bags
     from bimichi.bicapacity import BiCapacity
     from bimichi.capacity import Capacity
-    from bimichi.errors import BimichiError, InvalidInputError, ModelFileError, NotRunError
     from bimichi.comparison import Comparison, compare
+    from bimichi.errors import BimichiError, InvalidInputError, ModelFileError, NotRunError
     from bimichi.estimators import (
         MICI,
         BiCapacityQP,
@@ -44,31 +44,31 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MICI",
-    "BiCapacityQP",
-    "BiMIChI",
-    "BinaryMICI",
-    "ChoquetQP",
-    "ConstantFusion",
-    "DetectorMask",
-    "KNNFusion",
-    "MaxFusion",
-    "MeanFusion",
-    "MICIRegressor",
-    "MinFusion",
-    "SingleSource",
-    "SVMFusion",
-    "WeightedMeanFusion",
     "Bags",
     "BiCapacity",
+    "BiCapacityQP",
+    "BiMIChI",
     "BimichiError",
+    "BinaryMICI",
     "Capacity",
+    "ChoquetQP",
     "Comparison",
+    "ConstantFusion",
     "ConvexSolver",
+    "DetectorMask",
     "EvolutionarySolver",
     "InvalidInputError",
+    "KNNFusion",
+    "MICIRegressor",
+    "MaxFusion",
+    "MeanFusion",
+    "MinFusion",
     "ModelFileError",
     "NotRunError",
+    "SVMFusion",
     "Scene",
+    "SingleSource",
+    "WeightedMeanFusion",
     "choquet",
     "compare",
     "join_bags",

@@ -43,8 +43,8 @@ class Quadratic(Protocol):
         """J at these values of the measure."""
         ...
 
-    def gram(self) -> Gram:
-        """The sum of squares as a quadratic form in the values."""
+    def gram(self, targets: tuple[float, float]) -> Gram:
+        """The mean over each bag of squared distances to these targets of the two classes, as a quadratic form."""
         ...
 
 
@@ -163,13 +163,12 @@ class InMemory:
             usage_counts(self._all, True, self.objective.measure),
         )
 
-    def gram(self) -> Gram:
-        """The `mean` objective as a quadratic form; O(n m^2), in chunks."""
+    def gram(self, targets: tuple[float, float]) -> Gram:
+        """The mean over each bag of squared distances to these targets, as a quadratic form; O(n m^2), in chunks."""
         sizes = np.diff(self.data.offsets)
         number = np.add.reduceat(self.data.counts, self.data.offsets[:-1])
         share = np.repeat(self.weights / number, sizes) * self.data.counts
-        negative, positive = self.objective.parameters
-        target = np.repeat(np.where(self.labels, positive, negative), sizes)
+        target = np.repeat(np.where(self.labels, targets[1], targets[0]), sizes)
 
         def rows(chunk: slice) -> RowsOfSquares:
             return RowsOfSquares(self.data.codes[chunk], self.data.weights[chunk], share[chunk], target[chunk])

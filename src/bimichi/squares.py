@@ -53,13 +53,13 @@ class Squares:
         self._X = X
         self._n_jobs = check_n_jobs(n_jobs)
 
-    def gram(self) -> Gram:
-        """Return the sum as a quadratic form; O(n m^2)."""
+    def gram(self, targets: tuple[float, float]) -> Gram:
+        """Return the sum for these targets of the two classes as a quadratic form; O(n m^2)."""
         measure = self.objective.measure
 
         def rows(chunk: slice) -> RowsOfSquares:
             codes, weights = linear_form(self._X[chunk], measure, check_range=False, n_jobs=1)
-            return RowsOfSquares(codes, weights, self.weights[chunk], self._targets(chunk))
+            return RowsOfSquares(codes, weights, self.weights[chunk], self._at(chunk, targets))
 
         return gram(self.lattice, len(self._X), rows, self._n_jobs)
 
@@ -74,9 +74,8 @@ class Squares:
         for start in range(0, len(self._X), 8 * CHUNK):
             chunk = slice(start, start + 8 * CHUNK)
             fused = choquet(self._X[chunk], g, check_range=False, n_jobs=self._n_jobs)
-            total += float(self.weights[chunk] @ (fused - self._targets(chunk)) ** 2)
+            total += float(self.weights[chunk] @ (fused - self._at(chunk, self.objective.parameters)) ** 2)
         return total
 
-    def _targets(self, chunk: slice) -> Floats:
-        negative, positive = self.objective.parameters
-        return np.where(self.labels[chunk], positive, negative)
+    def _at(self, chunk: slice, targets: tuple[float, float]) -> Floats:
+        return np.where(self.labels[chunk], targets[1], targets[0])

@@ -1,7 +1,31 @@
 """What users fit: Bi-MIChI, and the methods it is measured against."""
 
+from bimichi.estimators.averages import (
+    ConstantFusion,
+    MaxFusion,
+    MeanFusion,
+    MinFusion,
+    SingleSource,
+    WeightedMeanFusion,
+)
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.choquet_qp import BiCapacityQP, ChoquetQP
+from bimichi.estimators.classifiers import KNNFusion, SVMFusion
 from bimichi.estimators.mici import MICI, BinaryMICI, MICIRegressor
 
-__all__ = ["MICI", "BiCapacityQP", "BiMIChI", "BinaryMICI", "ChoquetQP", "MICIRegressor"]
+__all__ = [
+    "MICI",
+    "BiCapacityQP",
+    "BiMIChI",
+    "BinaryMICI",
+    "ChoquetQP",
+    "ConstantFusion",
+    "KNNFusion",
+    "MICIRegressor",
+    "MaxFusion",
+    "MeanFusion",
+    "MinFusion",
+    "SVMFusion",
+    "SingleSource",
+    "WeightedMeanFusion",
+]

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
+from bimichi.objectives import ConvexForm
 from bimichi.planes import check_n_jobs
 from bimichi.problem import Problem, Solution
 from bimichi.sampling import sample
 from bimichi.solvers.completion import completed
-from bimichi.solvers.least_squares import solve_least_squares
+from bimichi.solvers.least_squares import least_squares, solve_least_squares
 from bimichi.solvers.quadratic import POLISH, PRECISION
 from bimichi.solvers.working_set import WorkingSet
 
@@ -28,6 +29,9 @@ __all__ = ["ConvexSolver"]
 Floats = NDArray[np.float64]
 
 log = logging.getLogger(__name__)
+
+GUESS_LIMIT = 3**6
+"""With more elements, fitting all instances would cost more than a few random starts."""
 
 POLISH_LIMIT = 3**5
 """With more elements, it would cost seconds."""
@@ -40,7 +44,8 @@ class ConvexSolver:
     Parameters
     ----------
     n_starts : int, default=8
-        How many bi-capacities to start from: the middle one, and random ones. A start that comes to witnesses
+        How many measures to start from: the middle one, the one that fits all instances to the labels of their bags
+        best in least squares (up to six sources of a bi-capacity), and random ones. A start that comes to witnesses
         that another has had ends there, so further starts are cheap. `mean` needs no start: it is one QP.
     max_rounds : int, default=100
         How often witnesses may move.
@@ -79,9 +84,7 @@ class ConvexSolver:
         if form == "mean":
             return solve_least_squares(problem)
         working = WorkingSet(problem, form)
-        lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
-        drawn = [sample(problem.lattice, seed) for seed in rng.spawn(self.n_starts - 1)]
-        descents = [_Descent(working, values) for values in [(lower + upper) / 2, *drawn]]
+        descents = [_Descent(working, values) for values in self._starts(problem, form, rng)]
         for descent in descents:
             descent.take_up_missing()
         with ThreadPoolExecutor(min(check_n_jobs(n_jobs), self.n_starts)) as pool:
@@ -96,6 +99,13 @@ class ConvexSolver:
         if best.status.startswith("the QP"):
             warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
         return best.solution(values)
+
+    def _starts(self, problem: Problem, form: ConvexForm, rng: np.random.Generator) -> list[Floats]:
+        lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
+        starts = [(lower + upper) / 2]
+        if self.n_starts > 1 and problem.lattice.size <= GUESS_LIMIT:
+            starts.append(least_squares(problem, (-form.negative[0][1], 1.0), form.completion, (PRECISION,))[0])
+        return starts + [sample(problem.lattice, seed) for seed in rng.spawn(self.n_starts - len(starts))]
 
     def _descend_all(self, descents: list["_Descent"], parallel: Any) -> None:
         """Let all starts take one step at a time; one that meets the witnesses of another need not go on.

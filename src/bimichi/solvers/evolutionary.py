@@ -234,8 +234,11 @@ def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-
 
 @_jit
 def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):  # type: ignore[no-untyped-def]
-    """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`."""
-    total = J
+    """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
+
+    Otherwise infinite as soon as it cannot be below J, since terms are not negative.
+    """
+    total, spent = J, 0.0
     entry, last = index.start[code], index.start[code + 1]
     while entry < last:
         b = index.bag[index.row[entry]]
@@ -248,8 +251,11 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
             entry += 1
         term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
         total += term - terms[b]
+        spent += term
         if accept:
             terms[b] = term
+        elif spent >= J:
+            return np.inf
     return total
 
 
