@@ -5,12 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 TRUE_MEASURE = [0, 0, 0, 1, 0, 0, 1]
 """By size, then lexicographically: 1, 2, 3, 12, 13, 23, 123."""
 
 
-def demo(seed=0, n_bags=50, size=20):
+Data = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def demo(seed: int = 0, n_bags: int = 50, size: int = 20) -> Data:
     """Rows, labels of bags for each row, bag ids, and what each row really is."""
     rng = np.random.default_rng(seed)
     ids = np.repeat(np.arange(n_bags), size)
@@ -22,7 +26,7 @@ def demo(seed=0, n_bags=50, size=20):
     return X, positive.astype(int), ids, target.astype(int)
 
 
-def real_demo():
+def real_demo() -> Data:
     """MICI's own demonstration, where BIMICHI_DATA names a folder that has it."""
     path = Path(os.environ.get("BIMICHI_DATA", "BIMICHI_DATA (not set)")) / "mici_demo" / "mici_demo.npz"
     if not path.exists():

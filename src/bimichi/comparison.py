@@ -266,8 +266,9 @@ def _run(result: Result, data: tuple[Any, ...] | BimichiError, scenes: list[Scen
         start = time.perf_counter()
         maps = [_fuse(result.model, scene) for scene in scenes]
         result.fuse_seconds = time.perf_counter() - start
-        pairs = zip(scenes, maps, strict=True)
-        result.scores = [scores(s.truth, fused, result.model.output_range, s.ignore) for s, fused in pairs]
+        for scene, fused in zip(scenes, maps, strict=True):
+            truth = np.asarray(scene.truth)  # checked before: all test scenes have it
+            result.scores.append(scores(truth, fused, result.model.output_range, scene.ignore))
         result.maps = maps if keep_maps else []
     except NotRunError as error:
         result.problem = f"not run: {error}"

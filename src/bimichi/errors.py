@@ -1,6 +1,6 @@
 """What bimichi raises when something it was given cannot be used."""
 
-__all__ = ["BimichiError", "InvalidInputError", "ModelFileError"]
+__all__ = ["BimichiError", "InvalidInputError", "ModelFileError", "NotRunError"]
 
 
 class BimichiError(Exception):
@@ -13,3 +13,7 @@ class InvalidInputError(BimichiError, ValueError):
 
 class ModelFileError(BimichiError, ValueError):
     """A model file that is missing, damaged, hostile, of another kind or of a newer version."""
+
+
+class NotRunError(BimichiError):
+    """A method cannot run because something it needs was not given."""

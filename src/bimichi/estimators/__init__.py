@@ -11,6 +11,7 @@ from bimichi.estimators.averages import (
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.choquet_qp import BiCapacityQP, ChoquetQP
 from bimichi.estimators.classifiers import KNNFusion, SVMFusion
+from bimichi.estimators.detector import DetectorMask
 from bimichi.estimators.mici import MICI, BinaryMICI, MICIRegressor
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "BinaryMICI",
     "ChoquetQP",
     "ConstantFusion",
+    "DetectorMask",
     "KNNFusion",
     "MICIRegressor",
     "MaxFusion",

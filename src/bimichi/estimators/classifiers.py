@@ -1,6 +1,5 @@
 """scikit-learn's nearest neighbours and support vector machine, as far as needed to give a confidence map."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -92,7 +91,7 @@ class KNNFusion(_Classifier):
     max_samples : int, default=100_000
         From how many instances to learn at most. Of each class the same share is drawn, but at least 1,000 of the rarer
         one, if there are so many.
-    source_names, n_jobs, random_state
+    n_jobs, random_state
         As in `BiMIChI`; `random_state` draws the training instances.
 
     Attributes
@@ -105,13 +104,11 @@ class KNNFusion(_Classifier):
         self,
         n_neighbors: int = 100,
         max_samples: int = 100_000,
-        source_names: Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.max_samples = max_samples
-        self.source_names = source_names
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -133,7 +130,7 @@ class SVMFusion(_Classifier):
         As in `SVC`.
     max_samples : int, default=5_000
         As in `KNNFusion`; training takes time with the square of this.
-    source_names, n_jobs, random_state
+    n_jobs, random_state
         As in `KNNFusion`.
 
     Attributes
@@ -149,7 +146,6 @@ class SVMFusion(_Classifier):
         gamma: Any = "scale",
         class_weight: Any = "balanced",
         max_samples: int = 5_000,
-        source_names: Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -157,7 +153,6 @@ class SVMFusion(_Classifier):
         self.gamma = gamma
         self.class_weight = class_weight
         self.max_samples = max_samples
-        self.source_names = source_names
         self.n_jobs = n_jobs
         self.random_state = random_state
 
