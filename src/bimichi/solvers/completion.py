@@ -13,7 +13,8 @@ Floats = NDArray[np.float64]
 
 def completed(lattice: Lattice, partial: Floats, completion: str) -> Floats:
     """Fill NaN by the rule, and undo what rounding did to the order: the result is monotone and within bounds."""
-    lower, _ = lattice.bounds(np.clip(partial, lattice.low, 1))
+    within = np.clip(partial, *lattice.bounds(np.full(lattice.size, np.nan)))  # what the boundary leaves
+    lower, _ = lattice.bounds(within)
     if completion == "lowest":
         return lattice.with_boundary(np.minimum(lower, 1.0))
     known = np.where(np.isnan(partial), np.nan, np.minimum(lower, 1.0))

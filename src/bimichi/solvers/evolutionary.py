@@ -181,6 +181,8 @@ class _Index(NamedTuple):
     row: NDArray[np.int32]
     weight: Floats
     bag: NDArray[np.int32]  # of every row
+    user_start: Ints  # bags that use the element: user_start[e]..user_start[e+1]
+    user: NDArray[np.int32]
 
 
 def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
@@ -212,7 +214,11 @@ def _index(problem: InMemory) -> _Index:
     start = np.concatenate([[0], np.cumsum(np.bincount(element, minlength=problem.lattice.size))])
     sizes = np.diff(problem.data.offsets)
     bag = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    return _Index(start, row[order].astype(np.int32), weights[row, step][order], bag)
+    row, element = row[order], element[order]
+    first = np.ones(len(row), dtype=bool)
+    first[1:] = (element[1:] != element[:-1]) | (bag[row[1:]] != bag[row[:-1]])
+    user_start = np.searchsorted(element[first], np.arange(problem.lattice.size + 1))
+    return _Index(start, row.astype(np.int32), weights[row, step[order]], bag, user_start, bag[row[first]])
 
 
 _jit = numba.njit(cache=True, nogil=True)
@@ -238,7 +244,9 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
 
     Otherwise infinite as soon as it cannot be below J, since terms are not negative.
     """
-    total, spent = J, 0.0
+    total, ahead = J, 0.0
+    for n in range(index.user_start[code], index.user_start[code + 1]):
+        ahead += terms[index.user[n]]
     entry, last = index.start[code], index.start[code + 1]
     while entry < last:
         b = index.bag[index.row[entry]]
@@ -251,10 +259,10 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
             entry += 1
         term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
         total += term - terms[b]
-        spent += term
+        ahead -= terms[b]
         if accept:
             terms[b] = term
-        elif spent >= J:
+        elif total - ahead >= J:
             return np.inf
     return total
 
