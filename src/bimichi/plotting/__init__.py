@@ -6,11 +6,20 @@ return a Figure. Nothing is shown, saved or set globally. A value has one colour
 """
 
 from bimichi.plotting.capacity import plot_capacity
+from bimichi.plotting.history import plot_history
+from bimichi.plotting.importance import plot_importance
+from bimichi.plotting.interaction import plot_interaction, plot_interactions
 from bimichi.plotting.lattice import plot_lattice
 from bimichi.plotting.matrix import plot_matrix
+from bimichi.plotting.roc import plot_roc
 
 __all__ = [
     "plot_capacity",
+    "plot_history",
+    "plot_importance",
+    "plot_interaction",
+    "plot_interactions",
     "plot_lattice",
     "plot_matrix",
+    "plot_roc",
 ]
