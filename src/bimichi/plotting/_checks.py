@@ -1,0 +1,37 @@
+"""Checks that several pictures share."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.measure import Measure
+
+__all__ = ["check_labels", "check_measure"]
+
+Kind = TypeVar("Kind", bound=Measure)
+
+
+def check_labels(labels: NDArray[Any], what: str) -> NDArray[np.bool_]:
+    """Return whether each label is that of a target."""
+    found = set(np.unique(labels).tolist()) if labels.dtype.kind in "biuf" else {object}
+    if not (found <= {0, 1} or found <= {-1, 1}):
+        shown = ", ".join(map(str, np.unique(labels.astype(str))[:5]))
+        raise InvalidInputError(f"{what} must be 0 and 1, -1 and +1, or bool; found {shown}.")
+    return np.asarray(labels > 0)
+
+
+def check_measure(measure: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
+    """Return `measure` if it is of this `kind` and has at most `limit` sources."""
+    if not isinstance(measure, kind):
+        raise InvalidInputError(
+            f"This picture shows a {kind.__name__}, got {type(measure).__name__}; "
+            "of a fitted model, pass its bicapacity_ or capacity_."
+        )
+    if measure.n_sources > limit:
+        raise InvalidInputError(
+            f"The {measure.lattice.size:,} elements of {measure.n_sources} sources do not fit this picture, "
+            f"which is drawn up to {limit} sources. {remedy}"
+        )
+    return measure

@@ -1,0 +1,61 @@
+"""Elements of a measure in pictures: which are meant, and labels that fit."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.lattice import set_label
+from bimichi.measure import Measure
+from bimichi.plotting._style import literal
+
+__all__ = ["element_mask", "mark_notes", "short_names"]
+
+KEY_WIDTH = 64
+
+
+def element_mask(
+    measure: Measure, given: Iterable[Any] | NDArray[np.bool_] | None, what: str, default: bool
+) -> NDArray[np.bool_]:
+    """Turn a boolean array, or elements told by their sources, into one flag per code; None is `default` for all."""
+    if given is None:
+        return np.full(measure.lattice.size, default)
+    if isinstance(given, np.ndarray):
+        if given.dtype != bool or given.shape != measure.values.shape:
+            raise InvalidInputError(
+                f"{what} must be elements, or a boolean array of shape {measure.values.shape} "
+                f"such as usage_counts(X) > 0; got {given.dtype} of shape {given.shape}."
+            )
+        return given
+    mask = np.zeros(measure.lattice.size, dtype=bool)
+    mask[[measure.code(element) for element in given]] = True
+    return mask
+
+
+def short_names(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
+    """Return names whose sets can be labels, and lines of a key to them.
+
+    If the label of all sources together is longer than `limit`, the sources are numbered, and the key tells which is
+    which; otherwise the names serve, and the key is empty.
+    """
+    if len(set_label(range(len(names)), names)) <= limit:
+        return list(names), []
+    numbers = [str(k + 1) for k in range(len(names))]
+    lines: list[str] = []
+    for number, name in zip(numbers, names, strict=True):
+        entry = f"{number} = {literal(name, KEY_WIDTH - 8)}"
+        if lines and len(lines[-1]) + len(entry) < KEY_WIDTH:
+            lines[-1] += f",  {entry}"
+        else:
+            lines.append(entry)
+    return numbers, lines
+
+
+def mark_notes(used: object, identified: object) -> list[str]:
+    """Return the line that explains the marks, if there are any."""
+    notes = (["bold, framed: used"] if used is not None else []) + (
+        ["hatched: not identified"] if identified is not None else []
+    )
+    return ["     ".join(notes)] if notes else []

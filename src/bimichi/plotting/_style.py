@@ -1,0 +1,160 @@
+"""What every picture shares: matplotlib on demand, one colour scale, colours and marks, names shown as they are."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, Normalize
+
+__all__ = [
+    "DOWN",
+    "HATCH",
+    "INK",
+    "LEFT_OUT",
+    "NEGATIVE",
+    "POSITIVE",
+    "UP",
+    "axes_for",
+    "color_bar",
+    "color_scale",
+    "fitted",
+    "footnote",
+    "ink_on",
+    "line_style",
+    "literal",
+    "pyplot",
+    "size_in_points",
+    "value_colors",
+]
+
+SCALE = "RdBu_r"
+"""From -1, blue, over 0, white, to +1, red. A value has one colour in every picture, so [0, 1] takes its upper half."""
+
+UP, DOWN = "#b2182b", "#2166ac"
+"""The colours of the scale near +1 and -1."""
+
+POSITIVE, NEGATIVE, LEFT_OUT = "#009e73", "#d55e00", "#777777"
+"""Green and red of Okabe and Ito, which the colour-blind can tell apart."""
+
+INK = "#222222"
+MISSING = "#bdbdbd"
+HATCH = "////"
+LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+LINE_DASHES = ("-", "--", "-.", ":")
+
+
+def pyplot() -> Any:
+    """Import ``matplotlib.pyplot``, or say how to install it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Pictures are drawn with matplotlib, which is not installed: pip install 'bimichi[plot]'"
+        ) from error
+    return plt
+
+
+def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
+    """Return `ax`, or the axes of a new figure of this `size` in inches."""
+    plt = pyplot()
+    if ax is None:
+        return plt.subplots(figsize=size, layout="constrained")[1]  # type: ignore[no-any-return]  # plt is Any
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise InvalidInputError(
+            f"ax must be one matplotlib Axes, got {type(ax).__name__}; of several, pass one, as in axes[0]."
+        )
+    return ax
+
+
+def color_scale() -> "tuple[Colormap, Normalize]":
+    """Return the shared colour map, grey where a value is missing, and its fixed limits -1 and 1."""
+    pyplot()
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize
+
+    return colormaps[SCALE].with_extremes(bad=MISSING), Normalize(-1.0, 1.0)
+
+
+def color_bar(
+    axes: "Axes | Sequence[Axes]",
+    low: float = -1.0,
+    high: float = 1.0,
+    label: str = "",
+    extend: Literal["neither", "both"] = "neither",
+    shrink: float = 1.0,
+) -> None:
+    """Draw the shared scale from `low` to `high` beside the axes."""
+    from matplotlib.cm import ScalarMappable
+
+    colors, norm = color_scale()
+    figure = (axes[0] if isinstance(axes, Sequence) else axes).figure
+    ticks = [tick for tick in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= tick <= high]
+    mappable = ScalarMappable(norm, colors)
+    bar = figure.colorbar(mappable, ax=axes, label=label, ticks=ticks, extend=extend, shrink=shrink, aspect=25)
+    bar.ax.set_ylim(low, high)
+
+
+def value_colors(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the colours, as rows of RGBA, that values have in every picture."""
+    colors, norm = color_scale()
+    return np.atleast_2d(colors(norm(np.asarray(values, dtype=np.float64))))
+
+
+def ink_on(color: Sequence[float] | NDArray[np.float64]) -> str:
+    """Return the ink, dark or white, that is easier to read on a colour."""
+    return INK if np.dot(color[:3], (0.299, 0.587, 0.114)) > 0.5 else "white"
+
+
+def line_style(k: int) -> dict[str, Any]:
+    """Return colour and dashes of line k; 28 of them differ."""
+    dashes = LINE_DASHES[k // len(LINE_COLORS) % len(LINE_DASHES)]
+    return {"color": LINE_COLORS[k % len(LINE_COLORS)], "linestyle": dashes}
+
+
+def literal(text: object, limit: int | None = None) -> str:
+    r"""Write text so that matplotlib shows it as it is, on one line, cut in its middle if longer than `limit`.
+
+    Matplotlib sets what stands between two $ as a formula, and shows \$ as $.
+    """
+    line = " ".join(str(text).splitlines())
+    if limit is not None and len(line) > limit:
+        line = f"{line[: limit // 2]}…{line[len(line) - (limit - 1) // 2 :]}"
+    return line.replace("$", r"\$")
+
+
+def fitted(text: object, ax: "Axes", points: float = 10.0) -> str:
+    """Write text as `literal` does, on up to two lines as wide as the axes, cut at its end if longer."""
+    width = max(12, int(size_in_points(ax)[0] / (0.58 * points)))
+    lines = textwrap.wrap(str(text), width, max_lines=2, placeholder="…")
+    return "\n".join(map(literal, lines))
+
+
+def size_in_points(ax: "Axes") -> tuple[float, float]:
+    """Width and height of the axes, before the layout of the figure is final."""
+    box = ax.get_window_extent()
+    return box.width * 72 / ax.figure.dpi, box.height * 72 / ax.figure.dpi
+
+
+def footnote(ax: "Axes", lines: Sequence[str], below: float = 6.0) -> None:
+    """Write small lines under the axes, so many points `below` them."""
+    if lines:
+        ax.annotate(
+            "\n".join(lines),
+            (0.5, 0.0),
+            (0.0, -below),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize="small",
+            color=INK,
+        )

@@ -1,0 +1,71 @@
+"""The elements of a capacity as bars."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.capacity import LISTING_LIMIT, Capacity
+from bimichi.lattice import set_label
+from bimichi.plotting._checks import check_measure
+from bimichi.plotting._elements import element_mask, mark_notes, short_names
+from bimichi.plotting._style import HATCH, INK, axes_for, footnote, ink_on, literal, value_colors
+from bimichi.tables import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_capacity"]
+
+LABEL_LIMIT = 30
+
+
+def plot_capacity(
+    capacity: Capacity,
+    used: Iterable[Any] | NDArray[np.bool_] | None = None,
+    identified: Iterable[Any] | NDArray[np.bool_] | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw a capacity as bars, one for each subset but the empty one, by size, then lexicographically.
+
+    Parameters
+    ----------
+    capacity : Capacity
+        Of up to 6 sources. Long names are numbered, with a key.
+    used : iterable of subsets, or boolean array of shape (2^m,), optional
+        Elements to set bold and to frame, for example ``usage_counts(X, measure="capacity") > 0``.
+    identified : iterable of subsets, or boolean array of shape (2^m,), optional
+        Elements that the data determine; all others are hatched.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    g = check_measure(capacity, Capacity, LISTING_LIMIT, "Read capacity.listing() instead.")
+    bold = element_mask(g, used, "used", default=False)
+    known = element_mask(g, identified, "identified", default=True)
+    names, key = short_names(g.source_names, LABEL_LIMIT)
+    subsets, values = zip(*g.listing(), strict=True)
+    codes = [g.code(subset) for subset in subsets]
+    places = np.arange(len(codes))
+    ax = axes_for(ax, (4.8, 1.0 + 0.2 * len(codes)))
+    bars = ax.barh(places, values, height=0.8, color=value_colors(values), edgecolor="#999999", linewidth=0.6)
+    for place, (code, bar) in enumerate(zip(codes, bars, strict=True)):
+        if not known[code]:
+            ink = ink_on(bar.get_facecolor())
+            ax.barh(place, values[place], height=0.8, fill=False, hatch=HATCH, edgecolor=ink, alpha=0.5, linewidth=0)
+        if bold[code]:
+            bar.set(edgecolor=INK, linewidth=2)
+        weight = "bold" if bold[code] else "normal"
+        ax.text(
+            values[place] + 0.01, place, number(values[place]), va="center", fontsize="small", weight=weight, color=INK
+        )
+    ax.set_yticks(places, [literal(set_label(subset, names)) for subset in subsets], fontsize="small")
+    ax.set(xlim=(0, 1.12), ylim=(len(codes) - 0.4, -0.6), xticks=[0, 0.5, 1], xlabel="g(A)", ylabel="A")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    footnote(ax, key + mark_notes(used, identified), below=34)
+    return ax

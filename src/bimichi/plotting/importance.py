@@ -1,0 +1,112 @@
+"""How much each source matters, above and below zero."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.measure import check_names, number_array
+from bimichi.plotting._style import DOWN, INK, UP, axes_for, literal, size_in_points
+from bimichi.tables import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_importance"]
+
+NAME_WIDTH = 28
+VALUE_WIDTH = 36.0
+"""Points that a value takes beside its bar."""
+
+
+def plot_importance(
+    up: Any,
+    down: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    intervals: ArrayLike | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the importance of each source: to the left on the down side, to the right on the up side.
+
+    Parameters
+    ----------
+    up : array-like of shape (n_sources,), or an object with attributes `up`, `down` and `source_names`
+        Importance of each source while it is above zero. Indices of a bi-capacity bring the next two along.
+    down : array-like of shape (n_sources,)
+        Importance of each source while it is below zero.
+    names : sequence of str, optional
+        Names of the sources; "1", "2", ... by default.
+    intervals : array-like of shape (2, n_sources, 2), optional
+        Lower and upper ends of an interval around each value of `up` and of `down`, drawn as a whisker.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    if hasattr(up, "up"):
+        up, down, names = up.up, up.down, up.source_names if names is None else names
+    right, left = _one_per_source(up, down)
+    shown = check_names(names, len(right))
+    ends = None if intervals is None else _check_intervals(intervals, len(right))
+    ax = axes_for(ax, (5.6, 1.3 + 0.4 * len(right)))
+    reach = max(float(np.abs([right, left]).max()), 0.0 if ends is None else float(np.abs(ends).max()), 1e-3)
+    _draw_side(ax, 1, right, UP, "up (above 0)", None if ends is None else ends[0])
+    _draw_side(ax, -1, left, DOWN, "down (below 0)", None if ends is None else ends[1])
+    limit = reach / max(0.4, 1 - 2 * VALUE_WIDTH / size_in_points(ax)[0])
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.set_yticks(range(len(right)), [literal(name, NAME_WIDTH) for name in shown])
+    ax.set(xlim=(-limit, limit), ylim=(len(right) - 0.4, -0.6), xlabel="importance")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _draw_side(
+    ax: "Axes", side: int, values: NDArray[np.float64], color: str, label: str, ends: NDArray[np.float64] | None
+) -> None:
+    """Draw the bars of one side, +1 to the right or -1 to the left, with their values and whiskers."""
+    places = np.arange(len(values))
+    ax.barh(places, side * values, height=0.7, color=color)
+    ax.text(0.5 + side * 0.25, 1.01, label, color=color, ha="center", fontsize="small", transform=ax.transAxes)
+    tips = np.maximum(values, 0.0)
+    if ends is not None:
+        tips = np.maximum(tips, ends[:, 1])
+        ax.hlines(places, *(side * ends.T), color=INK, linewidth=1.4, zorder=3)
+        ax.plot(side * ends, places[:, None].repeat(2, axis=1), "|", color=INK, markersize=6, zorder=3)
+    for place, value, tip in zip(places.tolist(), values.tolist(), tips.tolist(), strict=True):
+        ax.annotate(
+            number(value),
+            (side * tip, place),
+            (side * 4.0, 0.0),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="center",
+            fontsize="small",
+            color=INK,
+        )
+
+
+def _one_per_source(up: Any, down: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if down is None:
+        raise InvalidInputError("down must be given with up, unless up is an object that has both.")
+    right, left = number_array(up, "up"), number_array(down, "down")
+    if right.ndim != 1 or right.shape != left.shape or right.size == 0:
+        raise InvalidInputError(f"up and down must be 1-D and equally long, got {right.shape} and {left.shape}.")
+    if not (np.isfinite(right).all() and np.isfinite(left).all()):
+        raise InvalidInputError("up and down must be finite.")
+    return right, left
+
+
+def _check_intervals(intervals: ArrayLike, n_sources: int) -> NDArray[np.float64]:
+    ends = number_array(intervals, "intervals")
+    if ends.shape != (2, n_sources, 2) or not (ends[..., 0] <= ends[..., 1]).all():
+        raise InvalidInputError(
+            f"intervals must have shape (2, {n_sources}, 2): for up and for down, for each source, a lower and "
+            f"an upper end; got shape {ends.shape}{'' if ends.shape != (2, n_sources, 2) else ', ends the wrong way'}."
+        )
+    return ends
