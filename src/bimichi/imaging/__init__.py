@@ -1,0 +1,45 @@
+"""From co-registered images and boxes to sources and labelled bags.
+
+Packages of the extra `image` are imported when a function needs them; ``pip install 'bimichi[image]'`` installs them.
+"""
+
+from bimichi.imaging.annotations import read_boxes
+from bimichi.imaging.pedestrians import pedestrian_sources
+from bimichi.imaging.reading import read_image, read_sources
+from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
+from bimichi.imaging.segments import grid_segments, superpixels
+from bimichi.imaging.sources import (
+    SOURCE_RECIPES,
+    adaptive_threshold,
+    difference,
+    edge_strength,
+    equalize,
+    gamma_correction,
+    grey,
+    local_contrast,
+    to_bipolar,
+)
+from bimichi.imaging.writing import write_image
+
+__all__ = [
+    "SOURCE_RECIPES",
+    "adaptive_threshold",
+    "box_mask",
+    "boxes_of",
+    "difference",
+    "edge_strength",
+    "equalize",
+    "gamma_correction",
+    "grey",
+    "grid_segments",
+    "label_bags",
+    "local_contrast",
+    "pedestrian_sources",
+    "polygon_mask",
+    "read_boxes",
+    "read_image",
+    "read_sources",
+    "superpixels",
+    "to_bipolar",
+    "write_image",
+]
