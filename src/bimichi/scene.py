@@ -1,6 +1,6 @@
 """`Scene`: co-registered sources with whatever is known about them; what data sets give and comparisons take."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,10 @@ from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
 from bimichi.measure import check_names
 
-__all__ = ["Scene"]
+__all__ = ["Scene", "join_bags"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
 class Scene:
     """Sources of one image (or of any set of instances), and what is known about them.
 
@@ -87,12 +87,76 @@ class Scene:
 
     def bags(self) -> Bags:
         """Return the labelled bags, for learning."""
+        segments, labels = self._parts()
+        return Bags.from_image(self.sources, segments, labels)
+
+    def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
             raise InvalidInputError(
                 f"Scene {self.name!r} has no bags; add them with scene.with_bags(segments, labels)."
             )
-        return Bags.from_image(self.sources, self.segments, self.labels)
+        return self.segments, self.labels
 
     def with_bags(self, segments: NDArray[np.integer[Any]], labels: Mapping[int, bool]) -> "Scene":
         """Return the same scene with these bags."""
         return replace(self, segments=segments, labels=labels)
+
+
+def join_bags(scenes: Iterable[Scene]) -> Bags:
+    """Join the bags of several scenes, for learning from all of them.
+
+    Scenes without any positive bag may be among them. The whole takes the memory of all their sources.
+
+    Parameters
+    ----------
+    scenes : iterable of Scene
+        Scenes of distinct names, all of the same sources.
+
+    Returns
+    -------
+    Bags
+        Bags whose ids are pairs (name of the scene, segment); `instance` counts through the scenes in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> left, right = (Scene(np.zeros((2, 2)), name, segments=np.array([0, 1])) for name in ("left", "right"))
+    >>> join_bags([left.with_bags(left.segments, {0: True, 1: False}), right.with_bags(right.segments, {1: False})]).ids
+    [('left', 0), ('left', 1), ('right', 1)]
+    """
+    sources: list[NDArray[Any]] = []
+    segments: list[NDArray[np.integer[Any]]] = []
+    labels: dict[int, bool] = {}
+    ids: list[tuple[str, int]] = []
+    names: dict[str, tuple[str, ...]] = {}
+    for scene in scenes:
+        _check_joins(scene, names)
+        names[scene.name] = scene.source_names
+        numbers, given = scene._parts()
+        found, where = np.unique(numbers, return_inverse=True)
+        code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
+        unknown = sorted(set(given) - set(code))
+        if unknown:
+            raise InvalidInputError(
+                f"labels of scene {scene.name!r} name segment {unknown[0]}, which no instance belongs to."
+            )
+        labels |= {code[segment]: label for segment, label in given.items()}
+        sources.append(scene.sources.reshape(-1, scene.n_sources))
+        segments.append(where.ravel() + len(ids))
+        ids += [(scene.name, segment) for segment in code]
+    if not sources:
+        raise InvalidInputError("scenes is empty; give at least one scene.")
+    bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels)
+    bags.ids = [ids[k] for k in bags.ids]  # type: ignore[call-overload]  # from_image made them whole numbers
+    return bags
+
+
+def _check_joins(scene: Scene, names: Mapping[str, tuple[str, ...]]) -> None:
+    if scene.name in names:
+        raise InvalidInputError(f"Two scenes are named {scene.name!r}; names tell their bags apart.")
+    for other, source_names in names.items():
+        if scene.source_names != source_names:
+            raise InvalidInputError(
+                f"Scene {scene.name!r} has sources {', '.join(scene.source_names)}, but scene {other!r} has "
+                f"{', '.join(source_names)}; join scenes of the same sources."
+            )
