@@ -1,0 +1,264 @@
+"""Boxes, polygons and masks of targets, and the labels that they give to bags.
+
+Coordinates are in pixels, x to the right, y down, from the upper left corner of the image: the pixel in row r and
+column c is the square from (c, r) to (c + 1, r + 1). It belongs to a region if its square overlaps it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.extra import image_package
+
+__all__ = ["box_mask", "boxes_of", "label_bags", "polygon_mask"]
+
+TOUCH = 1e-6
+"""Overlap, in pixels, that rounding may make of none."""
+
+
+def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Mark the pixels that overlap any of the boxes.
+
+    Parameters
+    ----------
+    boxes : array-like of shape (n_boxes, 4)
+        Boxes (x, y, width, height) in pixels, fractions allowed. What lies beyond the image is cut off; a box
+        without area, or all of it outside, is an error.
+    shape : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    mask : ndarray of bool, shape (height, width)
+
+    Examples
+    --------
+    >>> box_mask([(1, 0, 1.5, 1)], (2, 4)).astype(int)
+    array([[0, 1, 1, 0],
+           [0, 0, 0, 0]])
+    """
+    height, width = _check_shape(shape)
+    mask = np.zeros((height, width), np.bool_)
+    for k, (x, y, w, h) in enumerate(_check_boxes(boxes)):
+        if w <= 0 or h <= 0:
+            raise InvalidInputError(f"Box {k} {_shown(x, y, w, h)} has no area; width and height must be above 0.")
+        if x >= width or y >= height or x + w <= 0 or y + h <= 0:
+            raise InvalidInputError(
+                f"Box {k} {_shown(x, y, w, h)} lies outside the image of width {width} and height {height}. "
+                "Boxes are (x, y, width, height) in pixels of this image."
+            )
+        mask[_pixels(y, h), _pixels(x, w)] = True
+    return mask
+
+
+def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Mark the pixels that overlap any of the polygons.
+
+    Parameters
+    ----------
+    polygons : sequence of array-like of shape (n_corners, 2)
+        Corners (x, y) of each polygon, in order; the last is joined to the first. Where a polygon crosses itself,
+        the even-odd rule says what is inside. What lies beyond the image is cut off; a polygon that overlaps no
+        pixel is an error.
+    shape : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    mask : ndarray of bool, shape (height, width)
+    """
+    height, width = _check_shape(shape)
+    draw = image_package("skimage.draw")
+    mask = np.zeros((height, width), np.bool_)
+    for k, polygon in enumerate(polygons):
+        corners = _numbers(polygon, f"Polygon {k}")
+        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3:
+            raise InvalidInputError(
+                f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}."
+            )
+        part = draw.polygon2mask((height, width), corners[:, ::-1] - 0.5)
+        columns, rows = _crossed(corners)
+        inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
+        part[rows[inside], columns[inside]] = True
+        if not part.any():
+            raise InvalidInputError(
+                f"Polygon {k} overlaps no pixel of the image of width {width} and height {height}. "
+                "Corners are (x, y) in pixels of this image."
+            )
+        mask |= part
+    return mask
+
+
+def boxes_of(mask: ArrayLike) -> NDArray[np.float64]:
+    """Return the bounding boxes (x, y, width, height) of the 8-connected regions of a mask, shape (n_regions, 4).
+
+    Examples
+    --------
+    >>> boxes_of(np.array([[1, 0, 0, 0], [0, 1, 0, 1]], dtype=bool))
+    array([[0., 0., 2., 2.],
+           [3., 1., 1., 1.]])
+    """
+    regions, _ = ndimage.label(_check_mask(mask, "mask"), structure=np.ones((3, 3)))
+    found = ndimage.find_objects(regions)
+    boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]
+    return np.array(boxes, dtype=np.float64).reshape(-1, 4)
+
+
+def label_bags(
+    segments: ArrayLike,
+    boxes: ArrayLike | None = None,
+    polygons: Sequence[ArrayLike] | None = None,
+    mask: ArrayLike | None = None,
+    min_overlap: float = 0.0,
+    ignore: ArrayLike | None = None,
+    require_both: bool = True,
+) -> dict[int, bool]:
+    """Label bags from where targets are: a bag that meets a box, a polygon or the mask is positive.
+
+    Parameters
+    ----------
+    segments : array-like of int, shape (height, width)
+        The bag of every pixel, such as `superpixels` gives; pixels below 0 belong to none.
+    boxes, polygons, mask : optional
+        Where targets are, as `box_mask` and `polygon_mask` take them, or as an array of bool; at least one of them.
+    min_overlap : float in [0, 1], default=0
+        The least share of its pixels that makes a bag positive; 0 means that one pixel is enough. Bags that meet the
+        region with less are negative, unless the region is passed as `ignore`, too.
+    ignore : array-like of bool, shape (height, width), or of shape (n_boxes, 4), optional
+        A mask or boxes where nobody knows; bags that meet it and are not positive are left out.
+    require_both : bool, default=True
+        Whether it is an error if no bag is positive, or none negative. Pass False for one of several images.
+
+    Returns
+    -------
+    labels : dict of int to bool
+        What `Bags.from_image` and `Scene` take.
+
+    Examples
+    --------
+    >>> label_bags([[0, 0, 1, 1, 2, 2]], boxes=[(1, 0, 2, 1)])
+    {0: True, 1: True, 2: False}
+    """
+    ids = _check_segments(segments)
+    if not 0 <= min_overlap <= 1:
+        raise InvalidInputError(f"min_overlap must lie in [0, 1], got {min_overlap!r}.")
+    region = _region(boxes, polygons, mask, ids.shape)
+    inside = ids >= 0
+    names, where = np.unique(ids[inside], return_inverse=True)
+    sizes = np.bincount(where, minlength=len(names))
+    hits = np.bincount(where[region[inside]], minlength=len(names))
+    positive = (hits > 0) & (hits >= min_overlap * sizes - TOUCH)
+    kept = np.ones(len(names), np.bool_)
+    if ignore is not None:
+        unknown = _ignored(ignore, ids.shape)
+        kept = positive | (np.bincount(where[unknown[inside]], minlength=len(names)) == 0)
+    labels = {int(name): bool(label) for name, label in zip(names[kept], positive[kept], strict=True)}
+    if require_both and len(set(labels.values())) < 2:
+        n_positive = int(positive.sum())
+        raise InvalidInputError(
+            f"Of {len(names)} bags, {n_positive} are positive, {len(labels) - n_positive} negative and "
+            f"{len(names) - len(labels)} left out; learning needs at least one of each class. "
+            "Use more and smaller segments, another min_overlap or ignore, "
+            "or pass require_both=False for one of several images."
+        )
+    return labels
+
+
+def _region(
+    boxes: ArrayLike | None, polygons: Sequence[ArrayLike] | None, mask: ArrayLike | None, shape: tuple[int, int]
+) -> NDArray[np.bool_]:
+    if boxes is None and polygons is None and mask is None:
+        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.")
+    region = np.zeros(shape, np.bool_)
+    if boxes is not None:
+        region |= box_mask(boxes, shape)
+    if polygons is not None:
+        region |= polygon_mask(polygons, shape)
+    if mask is not None:
+        region |= _check_mask(mask, "mask", shape)
+    return region
+
+
+def _ignored(ignore: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    if np.asarray(ignore).dtype == np.bool_:
+        return _check_mask(ignore, "ignore", shape)
+    return box_mask(ignore, shape)
+
+
+def _pixels(start: float, length: float) -> slice:
+    """Pixels along one axis that overlap [start, start + length]."""
+    first = max(0, int(np.floor(start + TOUCH)))
+    return slice(first, max(first + 1, int(np.ceil(start + length - TOUCH))))
+
+
+def _crossed(corners: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Columns and rows of all pixels through whose inside an edge of the polygon passes."""
+    found = []
+    for start, stop in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        step = stop - start
+        at = [np.array([0.0, 1.0])]
+        for axis in np.flatnonzero(step):
+            low, high = sorted((start[axis], stop[axis]))
+            at.append((np.arange(np.ceil(low), np.floor(high) + 1) - start[axis]) / step[axis])
+        cuts = np.unique(np.concatenate(at))
+        cuts = cuts[(cuts >= 0) & (cuts <= 1)]
+        middles = start + step * ((cuts[1:] + cuts[:-1]) / 2)[:, None]  # each strictly within one pixel,
+        found.append(middles[(middles != np.floor(middles)).all(axis=1)])  # or on the line between two
+    columns, rows = np.floor(np.concatenate(found)).astype(np.int64).T
+    return columns, rows
+
+
+def _shown(*box: float) -> str:
+    return f"({', '.join(f'{number:g}' for number in box)})"
+
+
+def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{what} must be numbers, one row each of one length: {error}.") from error
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"{what} must be finite numbers, got NaN or infinity among them.")
+    return array
+
+
+def _check_boxes(boxes: ArrayLike) -> NDArray[np.float64]:
+    array = _numbers(boxes, "boxes")
+    if array.size == 0:
+        return np.empty((0, 4))
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.")
+    return array
+
+
+def _check_shape(shape: Any) -> tuple[int, int]:
+    if len(shape) != 2 or min(shape) < 1:
+        raise InvalidInputError(f"shape must be (height, width), both at least 1, got {tuple(shape)}.")
+    return int(shape[0]), int(shape[1])
+
+
+def _check_mask(mask: ArrayLike, what: str, shape: tuple[int, int] | None = None) -> NDArray[np.bool_]:
+    array = np.asarray(mask)
+    if array.dtype != np.bool_ or array.ndim != 2:
+        raise InvalidInputError(
+            f"{what} must be an array of bool of shape (height, width), got {array.dtype} of shape {array.shape}. "
+            "Compare first, e.g. label == 2."
+        )
+    if shape is not None and array.shape != shape:
+        raise InvalidInputError(f"{what} has shape {array.shape}; it must be that of the segments, {shape}.")
+    return array
+
+
+def _check_segments(segments: ArrayLike) -> NDArray[np.integer[Any]]:
+    array = np.asarray(segments)
+    if array.dtype.kind not in "iu" or array.ndim != 2:
+        raise InvalidInputError(
+            f"segments must be whole numbers of shape (height, width), got {array.dtype} of shape {array.shape}."
+        )
+    if not (array >= 0).any():
+        raise InvalidInputError("segments has no pixel in a bag: all are below 0.")
+    return array

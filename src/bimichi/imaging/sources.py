@@ -1,0 +1,384 @@
+"""Recipes that make sources of images: planes of float32 in [-1, 1].
+
+Every recipe takes one band, (height, width), or RGB, (height, width, 3), of which it takes the lightness. Images of
+whole numbers count from 0 to 1 over the range of their type, so that uint8 and uint16 give the same; images of floats
+count as they are. NaN stays NaN, and says nothing about the pixels around it. A recipe takes some 0.02 s for
+640 x 480 pixels.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from bimichi.errors import InvalidInputError
+
+__all__ = [
+    "SOURCE_RECIPES",
+    "Plane",
+    "adaptive_threshold",
+    "difference",
+    "edge_strength",
+    "equalize",
+    "gamma_correction",
+    "grey",
+    "local_contrast",
+    "to_bipolar",
+]
+
+Plane = NDArray[np.float32]
+Filter = Callable[[NDArray[Any]], NDArray[Any]]
+
+LUMA = (0.299, 0.587, 0.114)
+"""Weights of red, green and blue in lightness (ITU-R BT.601)."""
+
+STRONG = 99.9
+"""The percentile of a strength that counts as full: beyond it lie a few lamps and dead pixels."""
+
+
+def grey(rgb: ArrayLike) -> Plane:
+    """Return the lightness 0.299 R + 0.587 G + 0.114 B, from 0 to 1; one band stays one.
+
+    Parameters
+    ----------
+    rgb : array-like of shape (height, width, 3) or (height, width)
+        Whole numbers count from 0 to 1 over the range of their type; floats count as they are.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+        In [0, 1] unlike other recipes, as an image; `to_bipolar` makes a source of it.
+
+    Examples
+    --------
+    >>> grey(np.array([[[255, 255, 255], [0, 0, 0]]], np.uint8)).tolist()
+    [[1.0, 0.0]]
+    """
+    return _values(rgb).astype(np.float32)
+
+
+def to_bipolar(
+    image: ArrayLike,
+    low: float | None = None,
+    high: float | None = None,
+    percentiles: tuple[float, float] | None = None,
+) -> Plane:
+    """Map [low, high] linearly to [-1, 1]; what lies beyond is clipped.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        One band, or RGB.
+    low, high : float, optional
+        What becomes -1 and +1, in the units of the image. By default the range of the type for whole numbers, and
+        [0, 1] for floats, which must then lie in it.
+    percentiles : (float, float), optional
+        Take `low` and `high` from the image instead: (1, 99) spares outliers, (0, 100) is its range. An image of
+        one value becomes 0.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+
+    Examples
+    --------
+    >>> to_bipolar(np.array([[280.0, 290.0, 310.0, 330.0]]), low=280, high=320).tolist()
+    [[-1.0, -0.5, 0.5, 1.0]]
+    """
+    return np.asarray(2 * _unit(image, low, high, percentiles) - 1, dtype=np.float32)
+
+
+def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0.0) -> Plane:
+    """Compare each pixel with its neighbourhood: -1 where it is brighter, +1 elsewhere.
+
+    Bright areas are *negative*, as in the first source of the paper's pedestrians at night: lamps and what they light
+    speak against a person.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        One band, or RGB.
+    block_size : int, default=51
+        Side of the square neighbourhood in pixels, odd; larger than what is to stand out.
+    offset : float, default=0
+        How much brighter than the mean of its neighbourhood a pixel has to be, where whole numbers count from 0 to 1;
+        above 0, noise in dark areas does not count as bright.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+    """
+    if block_size % 2 != 1 or block_size < 3:
+        raise InvalidInputError(f"block_size must be an odd number of at least 3, got {block_size!r}.")
+    values = _values(image)
+    around = _smoothed(values, lambda plane: ndimage.uniform_filter(plane, block_size))
+    return _with_nan(np.where(values > around + offset, -1.0, 1.0), values)
+
+
+def equalize(image: ArrayLike) -> Plane:
+    """Equalise the histogram: about equally many pixels at each level of [-1, 1], in the order of their values.
+
+    The least value becomes -1, the largest +1, others by the share of pixels up to them; an image of one value
+    becomes 0. The second source of the paper's pedestrians at night.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        One band, or RGB.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+
+    Examples
+    --------
+    >>> equalize(np.array([[0, 1, 2, 200, 255]], np.uint8)).tolist()
+    [[-1.0, -0.5, 0.0, 0.5, 1.0]]
+    """
+    values = _values(image)
+    known = ~np.isnan(values)
+    plane = np.full(values.shape, np.nan, np.float32)
+    _, where, counts = np.unique(values[known], return_inverse=True, return_counts=True)
+    if len(counts) < 2:
+        plane[known] = 0.0
+        return plane
+    above_least = np.cumsum(counts) - counts[0]
+    plane[known] = (2 * above_least / above_least[-1] - 1)[where]
+    return plane
+
+
+def gamma_correction(
+    image: ArrayLike,
+    gamma: float = 0.5,
+    low: float | None = None,
+    high: float | None = None,
+    percentiles: tuple[float, float] | None = None,
+) -> Plane:
+    """Map [low, high] to [0, 1], take the power `gamma`, and map that to [-1, 1].
+
+    The third source of the paper's pedestrians at night, made of the thermal image.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        One band, or RGB.
+    gamma : float, default=0.5
+        Below 1 brightens what is dark, above 1 darkens.
+    low, high, percentiles
+        As in `to_bipolar`.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+
+    Examples
+    --------
+    >>> gamma_correction(np.array([[0.0, 0.25, 1.0]]), gamma=0.5).tolist()
+    [[-1.0, 0.0, 1.0]]
+    """
+    if not 0 < gamma < np.inf:
+        raise InvalidInputError(f"gamma must be a number above 0, got {gamma!r}.")
+    return np.asarray(2 * _unit(image, low, high, percentiles) ** gamma - 1, dtype=np.float32)
+
+
+def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
+    """Say how much brighter (above 0) or darker (below 0) than its neighbourhood a pixel is.
+
+    The difference from the mean of the square around the pixel, divided by its 99.9th percentile in size over
+    the image and clipped. Unlike brightness, it tells small warm things from large ones. An image of one value
+    becomes 0.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        One band, or RGB.
+    radius : int, default=45
+        The square has sides of 2 radius + 1 pixels; larger than what is to stand out.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+    """
+    if radius < 1 or radius != int(radius):
+        raise InvalidInputError(f"radius must be a whole number of at least 1, got {radius!r}.")
+    values = _values(image)
+    above = values - _smoothed(values, lambda plane: ndimage.uniform_filter(plane, 2 * int(radius) + 1))
+    return _with_nan(np.clip(above / _full(np.abs(above)), -1, 1), values)
+
+
+def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
+    """Say how strong the edges around a pixel are: -1 for none, +1 for the strongest of the image.
+
+    The size of the gradient, averaged over the neighbourhood, divided by its 99.9th percentile and clipped. An
+    image of one value becomes -1.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        One band, or RGB.
+    sigma : float, default=1
+        Width in pixels of the Gaussian that smooths the image before the gradient is taken.
+    spread : float, default=4
+        Width in pixels of the Gaussian that averages the size of the gradient, so that what lies between the edges of a
+        small thing counts with them; 0 for edges alone.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+    """
+    if not (sigma >= 0 and spread >= 0):
+        raise InvalidInputError(f"sigma and spread must be at least 0, got {sigma!r} and {spread!r}.")
+    values = _values(image)
+    down, right = np.gradient(_smoothed(values, lambda plane: ndimage.gaussian_filter(plane, sigma)))
+    strength = _with_nan(np.hypot(down, right), values)
+    strength = _smoothed(strength, lambda plane: ndimage.gaussian_filter(plane, spread))
+    return _with_nan(np.clip(2 * strength / _full(strength) - 1, -1, 1), values)
+
+
+def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, float] | None = None) -> Plane:
+    """Return first - second, two images of one size, each from 0 to 1, so from -1 to 1.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (height, width) or (height, width, 3)
+        One band each, or RGB; whole numbers, or floats in [0, 1].
+    percentiles : (float, float), optional
+        Map each image from these percentiles of its own to [0, 1] first, as in `to_bipolar`.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+        NaN where either is NaN.
+
+    Examples
+    --------
+    >>> difference(np.array([[0.75, 0.5]]), np.array([[0.25, 1.0]])).tolist()
+    [[0.5, -0.5]]
+    """
+    one, other = (_unit(image, None, None, percentiles) for image in (first, second))
+    if one.shape != other.shape:
+        raise InvalidInputError(f"first has shape {one.shape}, second {other.shape}; bring them to one size.")
+    return np.asarray(one - other, dtype=np.float32)
+
+
+SOURCE_RECIPES: Mapping[str, Callable[..., Plane]] = MappingProxyType(
+    {
+        recipe.__name__: recipe
+        for recipe in (to_bipolar, adaptive_threshold, equalize, gamma_correction, local_contrast, edge_strength)
+    }
+)
+"""Recipes that make a source of one image, by name."""
+
+
+def _unit(
+    image: ArrayLike, low: float | None, high: float | None, percentiles: tuple[float, float] | None
+) -> NDArray[Any]:
+    """Map an image from [low, high] to [0, 1], clipped; the rules are those of `to_bipolar`."""
+    values = _lightness(_check_image(image))
+    if percentiles is None:
+        least, most = _range(np.asarray(image).dtype, values, low, high)
+    else:
+        if low is not None or high is not None:
+            raise InvalidInputError("Pass either low and high, or percentiles, not both.")
+        least, most = _percentiles(values, percentiles)
+        if least == most:
+            return np.where(np.isnan(values), values, 0.5)
+    return np.asarray(np.clip((values - least) / (most - least), 0, 1))
+
+
+def _range(dtype: np.dtype[Any], values: NDArray[Any], low: float | None, high: float | None) -> tuple[float, float]:
+    """Return the range that was asked for, or that the type or the values suggest."""
+    if low is not None and high is not None:
+        if not low < high:
+            raise InvalidInputError(f"low must be below high, got {low!r} and {high!r}.")
+        return low, high
+    if low is not None or high is not None:
+        raise InvalidInputError(f"low and high go together, got low={low!r} and high={high!r}.")
+    if dtype.kind != "f":
+        return _type_range(dtype)
+    least, most = _percentiles(values, (0, 100))
+    if least < 0 or most > 1:
+        raise InvalidInputError(
+            f"The image has floats from {least:.6g} to {most:.6g}; which of them become -1 and +1 is known for floats in "
+            "[0, 1] alone. Pass low and high, or percentiles=(0, 100) for its range, or percentiles=(1, 99); "
+            "or map it to [0, 1] first."
+        )
+    return 0.0, 1.0
+
+
+def _percentiles(values: NDArray[Any], percentiles: tuple[float, float]) -> tuple[float, float]:
+    first, second = percentiles
+    if not 0 <= first < second <= 100:
+        raise InvalidInputError(f"percentiles must be two rising numbers in [0, 100], got {percentiles!r}.")
+    known = values[~np.isnan(values)]
+    if known.size == 0:
+        return 0.0, 0.0
+    least, most = np.percentile(known, percentiles)
+    return float(least), float(most)
+
+
+def _values(image: ArrayLike) -> NDArray[Any]:
+    """Return one band: whole numbers from 0 to 1 over the range of their type, floats as they are."""
+    array = _check_image(image)
+    values = _lightness(array)
+    if array.dtype.kind == "f":
+        return values
+    low, high = _type_range(array.dtype)
+    return np.asarray((values - low) / (high - low))
+
+
+def _lightness(image: NDArray[Any]) -> NDArray[Any]:
+    """Return one band of floats in the units of the image."""
+    values = image.astype(np.result_type(image.dtype, np.float32), copy=False)
+    if values.ndim == 2:
+        return values
+    red, green, blue = (values[..., k] * values.dtype.type(weight) for k, weight in enumerate(LUMA))
+    return red + green + blue
+
+
+def _type_range(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind == "b":
+        return 0.0, 1.0
+    limits = np.iinfo(dtype)
+    return float(limits.min), float(limits.max)
+
+
+def _smoothed(values: NDArray[Any], smooth: Filter) -> NDArray[Any]:
+    """Return local means of what is known; where nothing near is known, the mean of all."""
+    known = ~np.isnan(values)
+    if known.all():
+        return smooth(values)
+    if not known.any():
+        return values
+    weight = smooth(known.astype(values.dtype))
+    near = weight > np.finfo(np.float32).eps
+    total = smooth(np.where(known, values, 0))
+    return np.asarray(np.divide(total, weight, out=np.full_like(values, values[known].mean()), where=near))
+
+
+def _full(strength: NDArray[Any]) -> float:
+    """Return what counts as full strength, above 0."""
+    known = strength[~np.isnan(strength)]
+    full = float(np.percentile(known, STRONG)) if known.size else 0.0
+    return full or float(known.max(initial=0.0)) or 1.0
+
+
+def _with_nan(plane: NDArray[Any], values: NDArray[Any]) -> Plane:
+    return np.where(np.isnan(values), np.nan, plane).astype(np.float32)
+
+
+def _check_image(image: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(image)
+    if array.size == 0 or not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)):
+        raise InvalidInputError(
+            f"image must have shape (height, width), or (height, width, 3) for RGB, got {array.shape}. "
+            "Take one band of others, e.g. image[..., 0]."
+        )
+    if array.dtype.kind not in "buif":
+        raise InvalidInputError(f"image has type {array.dtype}; it must be real numbers.")
+    if np.isinf(array).any():
+        raise InvalidInputError("image has infinite values; clip them, or set them to NaN.")
+    return array
