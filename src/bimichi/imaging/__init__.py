@@ -1,9 +1,11 @@
 """From co-registered images and boxes to sources and labelled bags.
 
-Packages of the extra `image` are imported when a function needs them: install them with ``pip install 'bimichi[image]'``.
+Packages of the extra `image` are imported when a function needs them; ``pip install 'bimichi[image]'`` installs them.
 """
 
+from bimichi.imaging.annotations import read_boxes
 from bimichi.imaging.pedestrians import pedestrian_sources
+from bimichi.imaging.reading import read_image, read_sources
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
 from bimichi.imaging.segments import grid_segments, superpixels
 from bimichi.imaging.sources import (
@@ -17,6 +19,7 @@ from bimichi.imaging.sources import (
     local_contrast,
     to_bipolar,
 )
+from bimichi.imaging.writing import write_image
 
 __all__ = [
     "SOURCE_RECIPES",
@@ -33,6 +36,10 @@ __all__ = [
     "local_contrast",
     "pedestrian_sources",
     "polygon_mask",
+    "read_boxes",
+    "read_image",
+    "read_sources",
     "superpixels",
     "to_bipolar",
+    "write_image",
 ]

@@ -1,7 +1,5 @@
 """The sources of the paper's pedestrians at night, and three more."""
 
-from typing import Literal
-
 from numpy.typing import ArrayLike
 
 from bimichi.errors import InvalidInputError
@@ -23,9 +21,7 @@ FULL_THERMAL = (0.0, 99.9)
 """Thermal cameras use a part of their range that differs from scene to scene; the few hottest pixels are lamps."""
 
 
-def pedestrian_sources(
-    rgb: ArrayLike, thermal: ArrayLike, n_sources: Literal[3, 6] = 3
-) -> tuple[list[Plane], list[str]]:
+def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -> tuple[list[Plane], list[str]]:
     """Make sources of a night scene: those of the paper [1]_, or six.
 
     Parameters

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.checks import check_mask, check_shape
 from bimichi.imaging.extra import image_package
 
 __all__ = ["box_mask", "boxes_of", "label_bags", "polygon_mask"]
@@ -41,17 +42,17 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
     array([[0, 1, 1, 0],
            [0, 0, 0, 0]])
     """
-    height, width = _check_shape(shape)
+    height, width = check_shape(shape)
     mask = np.zeros((height, width), np.bool_)
     for k, (x, y, w, h) in enumerate(_check_boxes(boxes)):
         if w <= 0 or h <= 0:
             raise InvalidInputError(f"Box {k} {_shown(x, y, w, h)} has no area; width and height must be above 0.")
-        if x >= width or y >= height or x + w <= 0 or y + h <= 0:
+        if x > width - TOUCH or y > height - TOUCH or x + w < TOUCH or y + h < TOUCH:
             raise InvalidInputError(
                 f"Box {k} {_shown(x, y, w, h)} lies outside the image of width {width} and height {height}. "
                 "Boxes are (x, y, width, height) in pixels of this image."
             )
-        mask[_pixels(y, h), _pixels(x, w)] = True
+        mask[_pixels(y, h, height), _pixels(x, w, width)] = True
     return mask
 
 
@@ -71,7 +72,7 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArr
     -------
     mask : ndarray of bool, shape (height, width)
     """
-    height, width = _check_shape(shape)
+    height, width = check_shape(shape)
     draw = image_package("skimage.draw")
     mask = np.zeros((height, width), np.bool_)
     for k, polygon in enumerate(polygons):
@@ -81,9 +82,7 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArr
                 f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}."
             )
         part = draw.polygon2mask((height, width), corners[:, ::-1] - 0.5)
-        columns, rows = _crossed(corners)
-        inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
-        part[rows[inside], columns[inside]] = True
+        part[_crossed(corners, (height, width))] = True
         if not part.any():
             raise InvalidInputError(
                 f"Polygon {k} overlaps no pixel of the image of width {width} and height {height}. "
@@ -102,7 +101,7 @@ def boxes_of(mask: ArrayLike) -> NDArray[np.float64]:
     array([[0., 0., 2., 2.],
            [3., 1., 1., 1.]])
     """
-    regions, _ = ndimage.label(_check_mask(mask, "mask"), structure=np.ones((3, 3)))
+    regions, _ = ndimage.label(check_mask(mask, "mask"), structure=np.ones((3, 3)))
     found = ndimage.find_objects(regions)
     boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]
     return np.array(boxes, dtype=np.float64).reshape(-1, 4)
@@ -179,37 +178,39 @@ def _region(
     if polygons is not None:
         region |= polygon_mask(polygons, shape)
     if mask is not None:
-        region |= _check_mask(mask, "mask", shape)
+        region |= check_mask(mask, "mask", shape)
     return region
 
 
 def _ignored(ignore: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
     if np.asarray(ignore).dtype == np.bool_:
-        return _check_mask(ignore, "ignore", shape)
+        return check_mask(ignore, "ignore", shape)
     return box_mask(ignore, shape)
 
 
-def _pixels(start: float, length: float) -> slice:
-    """Pixels along one axis that overlap [start, start + length]."""
+def _pixels(start: float, length: float, extent: int) -> slice:
+    """Pixels along one axis of the image that overlap [start, start + length]."""
     first = max(0, int(np.floor(start + TOUCH)))
-    return slice(first, max(first + 1, int(np.ceil(start + length - TOUCH))))
+    return slice(first, max(first + 1, int(np.ceil(min(start + length - TOUCH, extent)))))
 
 
-def _crossed(corners: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Columns and rows of all pixels through whose inside an edge of the polygon passes."""
+def _crossed(corners: NDArray[np.float64], shape: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of all pixels through whose inside an edge of the polygon passes."""
+    extent = np.array(shape[::-1])
     found = []
     for start, stop in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         step = stop - start
-        at = [np.array([0.0, 1.0])]
+        at = [np.array([0.0, 1.0])]  # along the edge: its ends, and where it meets lines between pixels
         for axis in np.flatnonzero(step):
             low, high = sorted((start[axis], stop[axis]))
-            at.append((np.arange(np.ceil(low), np.floor(high) + 1) - start[axis]) / step[axis])
+            lines = np.arange(max(np.ceil(low), 0), min(np.floor(high), extent[axis]) + 1)
+            at.append(np.clip((lines - start[axis]) / step[axis], 0, 1))
         cuts = np.unique(np.concatenate(at))
-        cuts = cuts[(cuts >= 0) & (cuts <= 1)]
-        middles = start + step * ((cuts[1:] + cuts[:-1]) / 2)[:, None]  # each strictly within one pixel,
-        found.append(middles[(middles != np.floor(middles)).all(axis=1)])  # or on the line between two
-    columns, rows = np.floor(np.concatenate(found)).astype(np.int64).T
-    return columns, rows
+        found.append(start + step * ((cuts[1:] + cuts[:-1]) / 2)[:, None])
+    middles = np.concatenate(found)
+    within = (middles != np.floor(middles)) & (middles > 0) & (middles < extent)  # not on a line between two pixels
+    columns, rows = np.floor(middles[within.all(axis=1)]).astype(np.int64).T
+    return rows, columns
 
 
 def _shown(*box: float) -> str:
@@ -232,24 +233,6 @@ def _check_boxes(boxes: ArrayLike) -> NDArray[np.float64]:
         return np.empty((0, 4))
     if array.ndim != 2 or array.shape[1] != 4:
         raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.")
-    return array
-
-
-def _check_shape(shape: Any) -> tuple[int, int]:
-    if len(shape) != 2 or min(shape) < 1:
-        raise InvalidInputError(f"shape must be (height, width), both at least 1, got {tuple(shape)}.")
-    return int(shape[0]), int(shape[1])
-
-
-def _check_mask(mask: ArrayLike, what: str, shape: tuple[int, int] | None = None) -> NDArray[np.bool_]:
-    array = np.asarray(mask)
-    if array.dtype != np.bool_ or array.ndim != 2:
-        raise InvalidInputError(
-            f"{what} must be an array of bool of shape (height, width), got {array.dtype} of shape {array.shape}. "
-            "Compare first, e.g. label == 2."
-        )
-    if shape is not None and array.shape != shape:
-        raise InvalidInputError(f"{what} has shape {array.shape}; it must be that of the segments, {shape}.")
     return array
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.checks import check_image, check_mask, check_shape
 from bimichi.imaging.extra import image_package
 
 __all__ = ["grid_segments", "superpixels"]
@@ -28,8 +29,9 @@ def superpixels(
     n_segments : int, default=300
         About how many superpixels.
     compactness : float, optional
-        The larger, the squarer; the smaller, the closer to edges. As in scikit-image, it is weighed against differences
-        of up to 100 in Lab and of up to 1 elsewhere, so the default is 10 in Lab and 0.1 elsewhere.
+        The larger, the squarer; the smaller, the closer to edges. As in scikit-image, it is weighed against distances
+        of up to 100 in Lab, and of up to the root of the number of bands elsewhere: the default is 10 in Lab, and 0.2
+        times that root elsewhere.
     mask : array-like of bool, shape (height, width), optional
         Where superpixels are wanted.
     sigma : float, default=1
@@ -44,21 +46,22 @@ def superpixels(
 
     Notes
     -----
-    About 0.3 s for 640 x 480 pixels. The same image gives the same superpixels.
+    About 0.4 s for 640 x 480 pixels. The same image gives the same superpixels.
 
     References
     ----------
     .. [1] R. Achanta et al., "SLIC Superpixels Compared to State-of-the-Art Superpixel Methods", IEEE TPAMI 34 (11),
        2012.
     """
-    given = _check_image(image)
+    given = check_image(image, bands=None)
     if isinstance(n_segments, bool) or not isinstance(n_segments, int | np.integer) or n_segments < 1:
         raise InvalidInputError(f"n_segments must be a whole number of at least 1, got {n_segments!r}.")
     lab = given.dtype == np.uint8 and given.shape[2:] == (3,) if lab is None else lab
     if lab and given.shape[2:] != (3,):
         raise InvalidInputError(f"lab=True needs an RGB image of shape (height, width, 3), got {given.shape}.")
-    compactness = (10.0 if lab else 0.1) if compactness is None else compactness
-    if not compactness > 0 or not sigma >= 0:
+    if compactness is None:
+        compactness = 10.0 if lab else 0.2 * (given.size / (given.shape[0] * given.shape[1])) ** 0.5
+    if not (0 < compactness < np.inf and 0 <= sigma < np.inf):
         raise InvalidInputError(f"compactness must be above 0 and sigma at least 0, got {compactness!r} and {sigma!r}.")
     wanted, filled = _wanted(given, mask)
     slic = image_package("skimage.segmentation").slic
@@ -99,39 +102,19 @@ def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> NDArra
            [0, 0, 1, 1, 2],
            [3, 3, 4, 4, 5]])
     """
-    height, width = shape
-    tall, wide = (size, size) if isinstance(size, int | np.integer) else size
-    if min(height, width, tall, wide) < 1:
-        raise InvalidInputError(f"shape and size must be at least 1, got shape {shape!r} and size {size!r}.")
+    height, width = check_shape(shape)
+    tall, wide = check_shape((size, size) if np.ndim(size) == 0 else size, "size")
     per_row = -(-width // wide)
     return np.asarray(np.arange(height)[:, None] // tall * per_row + np.arange(width) // wide, dtype=np.int64)
 
 
 def _wanted(image: NDArray[Any], mask: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Where superpixels are wanted, and the image with NaN filled, which smoothing would spread."""
-    wanted = np.ones(image.shape[:2], np.bool_)
-    if mask is not None:
-        wanted = np.asarray(mask)
-        if wanted.dtype != np.bool_ or wanted.shape != image.shape[:2]:
-            raise InvalidInputError(
-                f"mask must be an array of bool of shape {image.shape[:2]}, got {wanted.dtype} of shape {wanted.shape}."
-            )
+    shape = image.shape[:2]
+    wanted = np.ones(shape, np.bool_) if mask is None else check_mask(mask, "mask", shape)
     missing = np.isnan(image)
     if missing.any():
         wanted = wanted & ~(missing if image.ndim == 2 else missing.any(axis=2))
     if not wanted.any():
         raise InvalidInputError("No pixel is left to cut into superpixels: all are masked out or NaN.")
     return wanted, np.where(missing, image[wanted].mean(), image) if missing.any() else image
-
-
-def _check_image(image: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(image)
-    if array.ndim not in (2, 3) or array.size == 0:
-        raise InvalidInputError(
-            f"image must have shape (height, width) or (height, width, n_channels), got {array.shape}."
-        )
-    if array.dtype.kind not in "buif":
-        raise InvalidInputError(f"image has type {array.dtype}; it must be real numbers.")
-    if np.isinf(array).any():
-        raise InvalidInputError("image has infinite values; clip them, or set them to NaN.")
-    return array

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import ROUNDING, brightness, unit_brightness
 
 __all__ = [
     "SOURCE_RECIPES",
@@ -30,10 +31,6 @@ __all__ = [
 ]
 
 Plane = NDArray[np.float32]
-Filter = Callable[[NDArray[Any]], NDArray[Any]]
-
-LUMA = (0.299, 0.587, 0.114)
-"""Weights of red, green and blue in lightness (ITU-R BT.601)."""
 
 STRONG = 99.9
 """The percentile of a strength that counts as full: beyond it lie a few lamps and dead pixels."""
@@ -57,7 +54,7 @@ def grey(rgb: ArrayLike) -> Plane:
     >>> grey(np.array([[[255, 255, 255], [0, 0, 0]]], np.uint8)).tolist()
     [[1.0, 0.0]]
     """
-    return _values(rgb).astype(np.float32)
+    return brightness(rgb).copy()
 
 
 def to_bipolar(
@@ -88,7 +85,7 @@ def to_bipolar(
     >>> to_bipolar(np.array([[280.0, 290.0, 310.0, 330.0]]), low=280, high=320).tolist()
     [[-1.0, -0.5, 0.5, 1.0]]
     """
-    return np.asarray(2 * _unit(image, low, high, percentiles) - 1, dtype=np.float32)
+    return np.asarray(2 * unit_brightness(image, low, high, percentiles) - 1, dtype=np.float32)
 
 
 def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0.0) -> Plane:
@@ -111,11 +108,13 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    if block_size % 2 != 1 or block_size < 3:
+    if not isinstance(block_size, int | np.integer) or block_size < 3 or block_size % 2 == 0:
         raise InvalidInputError(f"block_size must be an odd number of at least 3, got {block_size!r}.")
-    values = _values(image)
+    if not np.isfinite(offset):
+        raise InvalidInputError(f"offset must be a finite number, got {offset!r}.")
+    values = brightness(image)
     around = _smoothed(values, lambda plane: ndimage.uniform_filter(plane, block_size))
-    return _with_nan(np.where(values > around + offset, -1.0, 1.0), values)
+    return _with_nan(np.where(values > around + (offset + _rounding(values)), -1.0, 1.0), values)
 
 
 def equalize(image: ArrayLike) -> Plane:
@@ -138,7 +137,7 @@ def equalize(image: ArrayLike) -> Plane:
     >>> equalize(np.array([[0, 1, 2, 200, 255]], np.uint8)).tolist()
     [[-1.0, -0.5, 0.0, 0.5, 1.0]]
     """
-    values = _values(image)
+    values = brightness(image)
     known = ~np.isnan(values)
     plane = np.full(values.shape, np.nan, np.float32)
     _, where, counts = np.unique(values[known], return_inverse=True, return_counts=True)
@@ -152,7 +151,7 @@ def equalize(image: ArrayLike) -> Plane:
 
 def gamma_correction(
     image: ArrayLike,
-    gamma: float = 0.5,
+    gamma: float = 1.5,
     low: float | None = None,
     high: float | None = None,
     percentiles: tuple[float, float] | None = None,
@@ -165,8 +164,9 @@ def gamma_correction(
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
         One band, or RGB.
-    gamma : float, default=0.5
-        Below 1 brightens what is dark, above 1 darkens.
+    gamma : float, default=1.5
+        Below 1 brightens what is dark, above 1 darkens it. The default keeps the ground and walls of a thermal image
+        well below 0; on night scenes, measures learned with it ranked people better than with 0.5 or 1.
     low, high, percentiles
         As in `to_bipolar`.
 
@@ -181,7 +181,7 @@ def gamma_correction(
     """
     if not 0 < gamma < np.inf:
         raise InvalidInputError(f"gamma must be a number above 0, got {gamma!r}.")
-    return np.asarray(2 * _unit(image, low, high, percentiles) ** gamma - 1, dtype=np.float32)
+    return np.asarray(2 * unit_brightness(image, low, high, percentiles) ** gamma - 1, dtype=np.float32)
 
 
 def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
@@ -202,11 +202,11 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    if radius < 1 or radius != int(radius):
+    if not isinstance(radius, int | np.integer) or radius < 1:
         raise InvalidInputError(f"radius must be a whole number of at least 1, got {radius!r}.")
-    values = _values(image)
-    above = values - _smoothed(values, lambda plane: ndimage.uniform_filter(plane, 2 * int(radius) + 1))
-    return _with_nan(np.clip(above / _full(np.abs(above)), -1, 1), values)
+    values = brightness(image)
+    above = values - _smoothed(values, lambda plane: ndimage.uniform_filter(plane, 2 * radius + 1))
+    return _with_nan(np.clip(above / _full(np.abs(above), values), -1, 1), values)
 
 
 def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
@@ -229,13 +229,14 @@ def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> 
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    if not (sigma >= 0 and spread >= 0):
-        raise InvalidInputError(f"sigma and spread must be at least 0, got {sigma!r} and {spread!r}.")
-    values = _values(image)
-    down, right = np.gradient(_smoothed(values, lambda plane: ndimage.gaussian_filter(plane, sigma)))
+    if not (0 <= sigma < np.inf and 0 <= spread < np.inf):
+        raise InvalidInputError(f"sigma and spread must be finite and at least 0, got {sigma!r} and {spread!r}.")
+    values = brightness(image)
+    smooth = _smoothed(values, lambda plane: ndimage.gaussian_filter(plane, sigma))
+    down, right = (ndimage.correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
     strength = _with_nan(np.hypot(down, right), values)
     strength = _smoothed(strength, lambda plane: ndimage.gaussian_filter(plane, spread))
-    return _with_nan(np.clip(2 * strength / _full(strength) - 1, -1, 1), values)
+    return _with_nan(np.clip(2 * strength / _full(strength, values) - 1, -1, 1), values)
 
 
 def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, float] | None = None) -> Plane:
@@ -258,7 +259,7 @@ def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, fl
     >>> difference(np.array([[0.75, 0.5]]), np.array([[0.25, 1.0]])).tolist()
     [[0.5, -0.5]]
     """
-    one, other = (_unit(image, None, None, percentiles) for image in (first, second))
+    one, other = (unit_brightness(image, None, None, percentiles) for image in (first, second))
     if one.shape != other.shape:
         raise InvalidInputError(f"first has shape {one.shape}, second {other.shape}; bring them to one size.")
     return np.asarray(one - other, dtype=np.float32)
@@ -273,112 +274,31 @@ SOURCE_RECIPES: Mapping[str, Callable[..., Plane]] = MappingProxyType(
 """Recipes that make a source of one image, by name."""
 
 
-def _unit(
-    image: ArrayLike, low: float | None, high: float | None, percentiles: tuple[float, float] | None
-) -> NDArray[Any]:
-    """Map an image from [low, high] to [0, 1], clipped; the rules are those of `to_bipolar`."""
-    values = _lightness(_check_image(image))
-    if percentiles is None:
-        least, most = _range(np.asarray(image).dtype, values, low, high)
-    else:
-        if low is not None or high is not None:
-            raise InvalidInputError("Pass either low and high, or percentiles, not both.")
-        least, most = _percentiles(values, percentiles)
-        if least == most:
-            return np.where(np.isnan(values), values, 0.5)
-    return np.asarray(np.clip((values - least) / (most - least), 0, 1))
-
-
-def _range(dtype: np.dtype[Any], values: NDArray[Any], low: float | None, high: float | None) -> tuple[float, float]:
-    """Return the range that was asked for, or that the type or the values suggest."""
-    if low is not None and high is not None:
-        if not low < high:
-            raise InvalidInputError(f"low must be below high, got {low!r} and {high!r}.")
-        return low, high
-    if low is not None or high is not None:
-        raise InvalidInputError(f"low and high go together, got low={low!r} and high={high!r}.")
-    if dtype.kind != "f":
-        return _type_range(dtype)
-    least, most = _percentiles(values, (0, 100))
-    if least < 0 or most > 1:
-        raise InvalidInputError(
-            f"The image has floats from {least:.6g} to {most:.6g}; which of them become -1 and +1 is known for floats in "
-            "[0, 1] alone. Pass low and high, or percentiles=(0, 100) for its range, or percentiles=(1, 99); "
-            "or map it to [0, 1] first."
-        )
-    return 0.0, 1.0
-
-
-def _percentiles(values: NDArray[Any], percentiles: tuple[float, float]) -> tuple[float, float]:
-    first, second = percentiles
-    if not 0 <= first < second <= 100:
-        raise InvalidInputError(f"percentiles must be two rising numbers in [0, 100], got {percentiles!r}.")
-    known = values[~np.isnan(values)]
-    if known.size == 0:
-        return 0.0, 0.0
-    least, most = np.percentile(known, percentiles)
-    return float(least), float(most)
-
-
-def _values(image: ArrayLike) -> NDArray[Any]:
-    """Return one band: whole numbers from 0 to 1 over the range of their type, floats as they are."""
-    array = _check_image(image)
-    values = _lightness(array)
-    if array.dtype.kind == "f":
-        return values
-    low, high = _type_range(array.dtype)
-    return np.asarray((values - low) / (high - low))
-
-
-def _lightness(image: NDArray[Any]) -> NDArray[Any]:
-    """Return one band of floats in the units of the image."""
-    values = image.astype(np.result_type(image.dtype, np.float32), copy=False)
-    if values.ndim == 2:
-        return values
-    red, green, blue = (values[..., k] * values.dtype.type(weight) for k, weight in enumerate(LUMA))
-    return red + green + blue
-
-
-def _type_range(dtype: np.dtype[Any]) -> tuple[float, float]:
-    if dtype.kind == "b":
-        return 0.0, 1.0
-    limits = np.iinfo(dtype)
-    return float(limits.min), float(limits.max)
-
-
-def _smoothed(values: NDArray[Any], smooth: Filter) -> NDArray[Any]:
+def _smoothed(values: Plane, smooth: Callable[[Plane], Plane]) -> Plane:
     """Return local means of what is known; where nothing near is known, the mean of all."""
     known = ~np.isnan(values)
     if known.all():
         return smooth(values)
     if not known.any():
         return values
-    weight = smooth(known.astype(values.dtype))
-    near = weight > np.finfo(np.float32).eps
-    total = smooth(np.where(known, values, 0))
-    return np.asarray(np.divide(total, weight, out=np.full_like(values, values[known].mean()), where=near))
+    weight = smooth(known.astype(np.float32))
+    total = smooth(np.where(known, values, np.float32(0)))
+    around = np.full_like(values, values[known].mean())
+    return np.divide(total, weight, out=around, where=weight > ROUNDING)
 
 
-def _full(strength: NDArray[Any]) -> float:
-    """Return what counts as full strength, above 0."""
+def _rounding(values: Plane) -> float:
+    """Return a difference of local means and values that may be none."""
+    return ROUNDING * float(np.abs(values[~np.isnan(values)]).max(initial=0.0))
+
+
+def _full(strength: Plane, values: Plane) -> float:
+    """Return what counts as full strength; infinity if there is but rounding."""
     known = strength[~np.isnan(strength)]
-    full = float(np.percentile(known, STRONG)) if known.size else 0.0
-    return full or float(known.max(initial=0.0)) or 1.0
+    if known.max(initial=0.0) <= _rounding(values):
+        return np.inf
+    return float(np.percentile(known, STRONG)) or float(known.max())
 
 
-def _with_nan(plane: NDArray[Any], values: NDArray[Any]) -> Plane:
+def _with_nan(plane: NDArray[Any], values: Plane) -> Plane:
     return np.where(np.isnan(values), np.nan, plane).astype(np.float32)
-
-
-def _check_image(image: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(image)
-    if array.size == 0 or not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)):
-        raise InvalidInputError(
-            f"image must have shape (height, width), or (height, width, 3) for RGB, got {array.shape}. "
-            "Take one band of others, e.g. image[..., 0]."
-        )
-    if array.dtype.kind not in "buif":
-        raise InvalidInputError(f"image has type {array.dtype}; it must be real numbers.")
-    if np.isinf(array).any():
-        raise InvalidInputError("image has infinite values; clip them, or set them to NaN.")
-    return array

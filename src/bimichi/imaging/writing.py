@@ -1,0 +1,87 @@
+"""Images to files, each written whole or not at all."""
+
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.extra import image_package
+from bimichi.io import atomic_write
+
+__all__ = ["write_image"]
+
+
+def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
+    """Write an image to a TIFF or PNG file; one who reads it meanwhile sees the old file or the new one.
+
+    Parameters
+    ----------
+    path : str or path
+        Ends in .tif or .tiff, or in .png; an old file is replaced.
+    image : array-like of shape (height, width) or (height, width, n_bands)
+        To TIFF go any bands: floats as float32, NaN included, which is without loss for maps of float32. To PNG go one
+        band or RGB: floats in [-1, 1] as 0 to 255, NaN is an error. uint8 and, but for RGB in PNG, uint16 are kept as
+        they are; bool becomes 0 and 255.
+    """
+    array = np.asarray(image)
+    if array.ndim not in (2, 3) or array.size == 0:
+        raise InvalidInputError(
+            f"image must have shape (height, width) or (height, width, n_bands), got {array.shape}."
+        )
+    if array.dtype.kind != "f" and array.dtype not in (np.bool_, np.uint8, np.uint16):
+        raise InvalidInputError(f"image has type {array.dtype}; it must be floats, uint8, uint16 or bool. Convert it.")
+    if array.dtype == np.bool_:
+        array = array * np.uint8(255)
+    if array.shape[2:] == (1,):
+        array = array[..., 0]
+    suffix = Path(str(path)).suffix.lower()
+    if suffix in (".tif", ".tiff"):
+        content = _tiff(array)
+    elif suffix == ".png":
+        content = _png(array)
+    else:
+        raise InvalidInputError(f"path must end in .tif, .tiff or .png, got {path!s}.")
+    atomic_write(path, lambda file: file.write(content))
+
+
+def _tiff(image: NDArray[Any]) -> bytes:
+    if image.dtype.kind == "f":
+        image = image.astype(np.float32)
+    colour = image.shape[2:] == (3,) and image.dtype != np.float32
+    buffer = BytesIO()
+    image_package("tifffile").imwrite(
+        buffer, image, photometric="rgb" if colour else "minisblack", planarconfig="contig", metadata=None
+    )
+    return buffer.getvalue()
+
+
+def _png(image: NDArray[Any]) -> bytes:
+    if image.dtype.kind == "f":
+        image = _eight_bits(image)
+    if image.shape[2:] not in ((), (3,)) or (image.ndim == 3 and image.dtype == np.uint16):
+        raise InvalidInputError(
+            f"PNG takes one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
+        )
+    buffer = BytesIO()
+    image_package("PIL.Image").fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _eight_bits(image: NDArray[Any]) -> NDArray[np.uint8]:
+    missing = int(np.isnan(image).sum())
+    if missing:
+        raise InvalidInputError(
+            f"image has NaN in {missing:,} places, which PNG cannot hold. Write a TIFF, or fill them, "
+            "e.g. with numpy.nan_to_num(image, nan=-1)."
+        )
+    low, high = float(image.min()), float(image.max())
+    if low < -1 or high > 1:
+        raise InvalidInputError(
+            f"image has floats from {low:.6g} to {high:.6g}; to PNG go floats in [-1, 1]. Write a TIFF, or map it with "
+            "bimichi.imaging.to_bipolar."
+        )
+    return np.rint((image.astype(np.float64) + 1) * 127.5).astype(np.uint8)
