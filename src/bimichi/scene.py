@@ -14,7 +14,7 @@ from bimichi.measure import check_names
 __all__ = ["Scene", "join_bags"]
 
 
-@dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
+@dataclass(frozen=True, eq=False, repr=False)  # arrays do not compare to one bool, and do not fit on a line
 class Scene:
     """Sources of one image (or of any set of instances), and what is known about them.
 
@@ -74,6 +74,10 @@ class Scene:
                     f"{what} of scene {self.name!r} has shape {np.shape(given)}; "
                     f"it must be that of a source, {self.shape}."
                 )
+
+    def __repr__(self) -> str:
+        bags = "" if self.labels is None else f"; {len(self.labels)} bags, {sum(self.labels.values())} positive"
+        return f"Scene({self.name!r}, {' x '.join(map(str, self.shape))}; {', '.join(self.source_names)}{bags})"
 
     @property
     def n_sources(self) -> int:

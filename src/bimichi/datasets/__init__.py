@@ -1,0 +1,9 @@
+"""Scenes to learn from and to compare on: drawn ones, and readers of public ones, which are not included."""
+
+from bimichi.datasets.kaist_frames import kaist
+from bimichi.datasets.letters import UMOptimum, um, um_optimum
+from bimichi.datasets.msrs_scenes import msrs
+from bimichi.datasets.pedestrians import Scenes
+from bimichi.datasets.streets import street
+
+__all__ = ["Scenes", "UMOptimum", "kaist", "msrs", "street", "um", "um_optimum"]

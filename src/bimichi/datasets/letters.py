@@ -1,0 +1,156 @@
+"""`um`: the paper's synthetic experiment, a "U" above an "M" in three sources, and its best measure in closed form."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging import boxes_of, label_bags, superpixels
+from bimichi.sampling import random_generator
+from bimichi.scene import Scene
+
+__all__ = ["UMOptimum", "um", "um_optimum"]
+
+U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)
+"""The three patterns of sources."""
+
+STROKE, HALF = 0.03, 0.14
+"""Half the width of a stroke and of a letter, in parts of the image's height."""
+
+
+def um(
+    height: int = 100,
+    width: int = 80,
+    n_segments: int = 50,
+    compactness: float = 1.0,
+    noise: float = 0.0,
+    random_state: int | np.random.Generator | None = 0,
+) -> Scene:
+    """Draw the paper's synthetic experiment [1]_: a "U" above an "M", both targets.
+
+    Source 1 is +1 on the U and -1 elsewhere; source 2 is -1 on the M and +1 elsewhere; source 3 is -1 on both letters
+    and +1 on the background. Superpixels of the truth are the bags; those that touch a letter are positive. All three
+    sources are -1 on the M, where every integral is -1: the bipolar objective must miss it, and the magnitude finds it.
+
+    Parameters
+    ----------
+    height, width : int
+        Size of the image; at least 20 each.
+    n_segments, compactness : int, float
+        See `bimichi.imaging.superpixels`.
+    noise : float, default=0
+        Standard deviation of Gaussian noise on the sources, which stay in [-1, 1].
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the noise.
+
+    References
+    ----------
+    .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
+       FUZZ-IEEE 2024, Section IV-A.
+
+    Examples
+    --------
+    >>> scene = um()
+    >>> np.unique(scene.sources.reshape(-1, 3), axis=0)
+    array([[-1., -1., -1.],
+           [-1.,  1.,  1.],
+           [ 1.,  1., -1.]])
+    """
+    for what, value in (("height", height), ("width", width)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 20:
+            raise InvalidInputError(f"{what} must be a whole number of at least 20, got {value!r}.")
+    if not 0 <= noise < np.inf:
+        raise InvalidInputError(f"noise must be a finite number of at least 0, got {noise!r}.")
+    u, m = _letters(height, width)
+    truth = u | m
+    sources = np.where(u[..., None], U, np.where(m[..., None], M, BACKGROUND))
+    if noise:
+        sources = np.clip(sources + random_generator(random_state).normal(0, noise, sources.shape), -1, 1)
+    segments = superpixels(truth.astype(np.float64), n_segments, compactness, sigma=0)
+    return Scene(
+        sources,
+        "UM",
+        segments=segments,
+        labels=label_bags(segments, mask=truth),
+        truth=truth,
+        boxes=boxes_of(truth),
+        licence="MIT, as bimichi, which draws it",
+        citation="After H. Vakharia and X. Du, FUZZ-IEEE 2024; drawn by bimichi.datasets.um",
+    )
+
+
+def _letters(height: int, width: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    y = (np.arange(height)[:, None] + 0.5) / height
+    x = ((np.arange(width)[None, :] + 0.5) / width - 0.5) * 0.8
+    angles = np.linspace(0, np.pi, 17)
+    bowl = zip(-HALF * np.cos(angles), 0.44 - STROKE - HALF + HALF * np.sin(angles), strict=True)
+    u = _stroke(x, y, [(-HALF, 0.08), *bowl, (HALF, 0.08)])
+    m = _stroke(x, y, [(-HALF, 0.9), (-HALF, 0.58), (0.0, 0.84), (HALF, 0.58), (HALF, 0.9)])
+    return u, m
+
+
+def _stroke(x: NDArray[np.float64], y: NDArray[np.float64], corners: list[tuple[float, float]]) -> NDArray[np.bool_]:
+    inside = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=bool)
+    for (x0, y0), (x1, y1) in pairwise(corners):
+        dx, dy = x1 - x0, y1 - y0
+        t = np.clip(((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy), 0, 1)
+        inside |= np.hypot(x - x0 - t * dx, y - y0 - t * dy) < STROKE
+    return inside
+
+
+class UMOptimum(NamedTuple):
+    """The optimum of the bipolar objective, and the kinds of bags that decide it.
+
+    Attributes
+    ----------
+    negative : int
+        Negative bags (n); they hold background alone.
+    mixed : int
+        Positive bags with background and no U (k).
+    missed : int
+        Positive bags of M alone (f).
+    background : float
+        g(23, 1), the integral of the background.
+    letter : float
+        g(12, 3), the integral of the U.
+    objective_value : float
+        J.
+    """
+
+    negative: int
+    mixed: int
+    missed: int
+    background: float
+    letter: float
+    objective_value: float
+
+
+def um_optimum(scene: Scene) -> UMOptimum:
+    """Return the optimum of Objective Function 1 ("bipolar") on a UM picture without noise, in closed form.
+
+    Only two elements matter: g(12, 3) on the U, and x = g(23, 1) on the background; on the M, the integral is
+    g(empty, 123) = -1. Neither is above the other in the order. So the U is best at 1, and its bags cost nothing; n
+    negative bags cost (x + 1)^2 each; k positive bags with background but no U cost (x - 1)^2 each, as the M in them
+    would cost 4, the most there is; f bags of M alone do cost 4. The sum is least at x = (k - n) / (k + n).
+
+    Examples
+    --------
+    >>> best = um_optimum(um())
+    >>> best.background == (best.mixed - best.negative) / (best.mixed + best.negative)
+    True
+    """
+    bags = scene.bags()
+    kinds = [np.flatnonzero(np.equal(bags.X, pattern).all(axis=1)) for pattern in (U, BACKGROUND, M)]
+    if sum(map(len, kinds)) != len(bags.X):
+        raise InvalidInputError(f"Scene {scene.name!r} has other sources than um() draws without noise.")
+    starts = bags.offsets
+    has_u, has_background, has_m = (np.diff(np.searchsorted(kind, starts)) > 0 for kind in kinds)
+    if (~bags.labels & (has_u | has_m)).any():
+        raise InvalidInputError(f"Scene {scene.name!r} has a negative bag that holds a letter; label it positive.")
+    n = int((~bags.labels).sum())
+    k = int((bags.labels & has_background & ~has_u).sum())
+    f = int((bags.labels & ~has_background & ~has_u).sum())
+    x = (k - n) / (k + n)
+    return UMOptimum(n, k, f, x, 1.0, n * (x + 1) ** 2 + k * (x - 1) ** 2 + 4 * f)
