@@ -4,16 +4,20 @@ from bimichi.explain.attribution import Chain, Step, chain, contributions
 from bimichi.explain.data_weighted import DataIndices, data_indices
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import Indices, indices
+from bimichi.explain.sentences import Fact, Summary, summary
 
 __all__ = [
     "Chain",
     "DataIndices",
+    "Fact",
     "Identifiability",
     "Indices",
     "Step",
+    "Summary",
     "chain",
     "contributions",
     "data_indices",
     "identifiability",
     "indices",
+    "summary",
 ]
