@@ -5,6 +5,7 @@ from bimichi.explain.data_weighted import DataIndices, data_indices
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import Indices, indices
 from bimichi.explain.sentences import Fact, Summary, summary
+from bimichi.explain.stability import Stability, bootstrap
 
 __all__ = [
     "Chain",
@@ -12,8 +13,10 @@ __all__ = [
     "Fact",
     "Identifiability",
     "Indices",
+    "Stability",
     "Step",
     "Summary",
+    "bootstrap",
     "chain",
     "contributions",
     "data_indices",
