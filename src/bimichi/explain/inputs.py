@@ -1,0 +1,49 @@
+"""What explanations start from: a measure, or a fitted model with the sources made ready as it makes them."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bimichi.bicapacity import BiCapacity
+from bimichi.capacity import Capacity
+from bimichi.errors import InvalidInputError
+from bimichi.estimators import BiMIChI
+from bimichi.measure import Measure
+from bimichi.planes import split_planes
+
+__all__ = ["Explained", "lowest", "measure_of", "ready"]
+
+Explained = BiCapacity | Capacity | BiMIChI
+"""What can be explained."""
+
+
+def measure_of(measure_or_model: Explained) -> BiCapacity | Capacity:
+    """Return the measure itself, or the one that a fitted model has learned."""
+    if isinstance(measure_or_model, BiCapacity | Capacity):
+        return measure_or_model
+    if isinstance(measure_or_model, BiMIChI):
+        check_is_fitted(measure_or_model)
+        learned: BiCapacity = measure_or_model.bicapacity_
+        return learned
+    raise InvalidInputError(
+        f"measure_or_model must be a BiCapacity, a Capacity or a fitted BiMIChI, got {type(measure_or_model).__name__}."
+    )
+
+
+def ready(measure_or_model: Explained, X: Any) -> tuple[BiCapacity | Capacity, Any]:
+    """Return the measure, and the sources as its integral takes them: scaled and turned as `BiMIChI.integral` does."""
+    measure = measure_of(measure_or_model)
+    if not isinstance(measure_or_model, BiMIChI):
+        return measure, X
+    model = measure_or_model
+    if hasattr(X, "columns"):  # a data frame: its columns must be those of fit, in their order
+        X = validate_data(model, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
+    _, planes = split_planes(X, model.n_features_in_)
+    entered = model._scale.apply([np.atleast_1d(plane) for plane in planes], model.polarity_)
+    return measure, [plane.reshape(planes[0].shape) for plane in entered]
+
+
+def lowest(measure: Measure) -> float:
+    """Return the least value that a source may take: -1, or 0 for a capacity."""
+    return -1.0 if measure.lattice.base == 3 else 0.0

@@ -1,0 +1,259 @@
+"""A learned model in plain English; every sentence comes with the numbers that it was made from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from bimichi.bicapacity import BiCapacity
+from bimichi.errors import InvalidInputError
+from bimichi.estimators import BiMIChI
+from bimichi.explain.attribution import contributions
+from bimichi.explain.data_weighted import DataIndices, data_indices
+from bimichi.explain.identifiability import Identifiability, identifiability
+from bimichi.explain.inputs import ready
+
+__all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
+
+Planes = list[NDArray[Any]]
+
+DECIDES = 0.5
+"""A source decides if it carries at least this share of the fused confidence."""
+
+HARDLY = 0.05
+"""A source hardly matters if it carries at most this share."""
+
+STRONG = 0.05
+"""An interaction is told if it is at least this share of the fused confidence."""
+
+MOST = 3
+"""How many interactions are told at most, the strongest first."""
+
+SHIFTS = 0.05
+"""What training left open matters if it can move the share of the first source by at least this much."""
+
+AGAINST = 0.02
+"""A high source counts against a target (or a low one for it) if it does by at least this much on the average."""
+
+OFTEN = 0.01
+"""What happens in a smaller share of the instances is not told."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One sentence, its kind, the sources that it is about, and the numbers that it was made from."""
+
+    kind: str
+    sources: tuple[str, ...]
+    numbers: Mapping[str, float]
+    sentence: str
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What is to be said about a model, the most important first."""
+
+    facts: tuple[Fact, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences, one for each fact."""
+        return [fact.sentence for fact in self.facts]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+def summary(model: BiMIChI, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> Summary:
+    """Say in plain words how a model decides, on given data.
+
+    Parameters
+    ----------
+    model : fitted BiMIChI
+        What to explain.
+    X : array-like of shape (..., n_sources), or list of planes
+        The data to speak of: the training data, or a scene. Instances with NaN are left out.
+    n_jobs : int, optional
+        Number of threads; all cores by default. The result does not depend on it.
+
+    Notes
+    -----
+    The "fused confidence" is the mean over instances of the sum of |contribution|; see `data_indices`. A source is
+    "high" where it enters the integral above 0, scaled; one that is turned over is then called "low", as it was
+    given. The poles of a "magnitude" model are both targets, so there sources count towards +1 or -1. The constants
+    of this module decide what is worth a sentence. Memory is O(n m).
+    """
+    if not isinstance(model, BiMIChI):
+        raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
+    check_is_fitted(model)
+    g, entered = model.bicapacity_, ready(model, X)[1]
+    words = _Words(g.source_names, tuple((model.polarity_ < 0).tolist()), model._objective.absolute)
+    found = data_indices(g, entered, n_jobs=n_jobs)
+    known = identifiability(model)
+    facts = [
+        *_shares(found, words),
+        *_other_completions(known, entered, found, words, n_jobs),
+        *_turned(words),
+        *_against(g, entered, words, n_jobs),
+        *_interactions(found, words),
+        _open(known),
+        _search(model),
+    ]
+    return Summary(tuple(facts))
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How sources are called."""
+
+    names: tuple[str, ...]
+    turned: tuple[bool, ...]
+    two_poles: bool
+
+    def name(self, k: int) -> str:
+        return f"source {self.names[k]}" if self.names[k].isdigit() else self.names[k]
+
+    def level(self, k: int, up: bool) -> str:
+        """How a user, who sees the source as given, calls it where it enters the integral up or down."""
+        return "high" if up != self.turned[k] else "low"
+
+    def at(self, k: int, up: bool) -> str:
+        return f"{self.level(k, up)} {self.name(k)}"
+
+    def way(self, up: bool) -> str:
+        """Where a contribution of this sign leads; if both poles are targets, to one of them."""
+        if self.two_poles:
+            return "towards +1" if up else "towards -1"
+        return "for a target" if up else "against a target"
+
+
+def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
+    if found.magnitude == 0:
+        yield Fact("silent", (), {"magnitude": 0.0}, "No source moves the fused confidence on this data.")
+        return
+    for position, k in enumerate(np.argsort(-found.share, kind="stable").tolist()):
+        share = float(found.share[k])
+        if position == 0 and share >= DECIDES:
+            kind, says = "decides", f"{words.name(k)} decides: it carries {_percent(share)} of the fused confidence."
+        elif position == 0:
+            kind = "leads"
+            says = f"no source decides alone: {words.name(k)} carries {_percent(share)} of the fused confidence."
+        elif share <= HARDLY:
+            kind, says = "hardly", f"{words.name(k)} hardly matters: it carries {_percent(share)}."
+        else:
+            kind, says = "carries", f"{words.name(k)} carries {_percent(share)}."
+        yield Fact(kind, (words.names[k],), {"share": share}, _sentence(says))
+
+
+def _other_completions(
+    known: Identifiability, entered: Planes, found: DataIndices, words: _Words, n_jobs: int | None
+) -> Iterator[Fact]:
+    """The first source's share if the elements that training left open were lowest, and highest."""
+    if found.magnitude == 0 or not known.open.any():
+        return
+    k = int(np.argmax(found.share))
+    share = float(found.share[k])
+    lowest, highest = (
+        float(
+            data_indices(
+                BiCapacity(values, words.names, known.measure.lattice.zero_bound), entered, n_jobs=n_jobs
+            ).share[k]
+        )
+        for values in (known.lower, known.upper)
+    )
+    if max(abs(lowest - share), abs(highest - share)) >= SHIFTS:
+        says = (
+            f"that hangs on elements that no training instance uses: with the lowest values they can have, "
+            f"{words.name(k)} would carry {_percent(lowest)}, with the highest {_percent(highest)}."
+        )
+        numbers = {"share": share, "lowest": lowest, "highest": highest}
+        yield Fact("completion", (words.names[k],), numbers, _sentence(says))
+
+
+def _turned(words: _Words) -> Iterator[Fact]:
+    for k, turned in enumerate(words.turned):
+        if turned:
+            says = f"{words.name(k)} is turned over: low values count {words.way(True)}."
+            yield Fact("turned", (words.names[k],), {"polarity": -1.0}, _sentence(says))
+
+
+def _against(g: BiCapacity, entered: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
+    """Sources that count against a target though up, or for it though down, and beside which other one most."""
+    parts = contributions(g, entered, n_jobs=n_jobs).reshape(-1, g.n_sources).T
+    kept = ~np.isnan(parts[0])
+    parts, sources = parts[:, kept], [plane.ravel()[kept] for plane in entered]
+    for k, up in product(range(g.n_sources), (True, False)):
+        met = []
+        for j in range(g.n_sources):
+            where = (sources[k] > 0) & (sources[j] < 0) if up else (sources[k] < 0) & (sources[j] > 0)
+            if where.mean() >= OFTEN:
+                met.append((float(parts[k, where].mean()), float(where.mean()), j))
+        mean, share, j = (min if up else max)(met, default=(0.0, 0.0, k))
+        if (-mean if up else mean) >= AGAINST:
+            says = (
+                f"{words.at(k, up)} counts {words.way(not up)} when {words.name(j)} is {words.level(j, not up)}: "
+                f"{mean:+.2f} on the average."
+            )
+            numbers = {"mean": mean, "share of instances": share}
+            yield Fact("against" if up else "for", (words.names[k], words.names[j]), numbers, _sentence(says))
+
+
+def _interactions(found: DataIndices, words: _Words) -> list[Fact]:
+    """The strongest interactions."""
+    if found.magnitude == 0:
+        return []
+    strong = [fact for fact in _pairs(found, words) if fact.numbers["share"] >= STRONG]
+    return sorted(strong, key=lambda fact: -fact.numbers["share"])[:MOST]
+
+
+def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
+    """All interactions of sources that pull their own way, up for and down against, in words."""
+    pulls = {True: found.signed_up > 0, False: found.signed_down < 0}
+    sources = range(len(words.names))
+    for i, j, up in product(sources, sources, (True, False)):
+        if i < j and pulls[up][i] and pulls[up][j]:
+            value = float((found.interaction_up if up else found.interaction_down)[i, j])
+            both, way = f"{words.at(i, up)} and {words.at(j, up)}", words.way(up)
+            kind = "complements" if (value > 0) == up else "substitutes"
+            if kind == "complements":
+                says = f"{both} confirm each other: together they count more {way} than one by one."
+            else:
+                says = f"{both} stand in for each other: beside one, the other counts less {way}."
+        elif i != j and up and pulls[True][i] and pulls[False][j]:
+            value = float(found.interaction_mixed[i, j])
+            kind, change = ("dampened", "less") if value > 0 else ("heightened", "more")
+            says = f"{words.at(i, True)} counts {change} {words.way(True)} beside {words.at(j, False)} than without."
+        else:
+            continue
+        numbers = {"interaction": value, "share": abs(value) / found.magnitude}
+        yield Fact(kind, (words.names[i], words.names[j]), numbers, _sentence(says))
+
+
+def _open(known: Identifiability) -> Fact:
+    number, free = int(known.open.sum()), known.n_free
+    if number:
+        says = f"The training data left {number:,} of {free:,} elements open; there the solver chose."
+    else:
+        says = f"The training data determined all {free:,} elements."
+    return Fact("open", (), {"open": number, "free": free}, says)
+
+
+def _search(model: BiMIChI) -> Fact:
+    status, value = model.solution_.status, float(model.objective_value_)
+    numbers = {"J": value, "rounds": float(model.n_iter_)}
+    if model.solution_.lower_bound is not None:
+        numbers["lower bound"] = float(model.solution_.lower_bound)
+    ended = "converged" if status == "converged" else f"did not converge ({status})"
+    return Fact("search", (), numbers, f"The search {ended}: the {model._objective.name} objective is {value:.4g}.")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _sentence(says: str) -> str:
+    return says[0].upper() + says[1:]

@@ -1,0 +1,157 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from bimichi import BiCapacity, BiMIChI, Capacity, InvalidInputError
+from bimichi.explain import contributions, data_indices, identifiability, sentences, summary
+
+NAMES = ["thermal", "bright", "texture"]
+
+
+def with_measure(g, polarity=None, objective="bipolar"):
+    """A model that has learned g, without the learning."""
+    m = g.n_sources
+    X = np.concatenate([np.eye(m), -np.eye(m)])
+    model = BiMIChI(objective, source_names=g.source_names).fit(X, np.arange(2 * m) < m)
+    model.bicapacity_ = g
+    model.polarity_ = np.ones(m) if polarity is None else np.array(polarity, dtype=float)
+    return model
+
+
+@pytest.fixture
+def scene(rng):
+    bags = np.repeat(np.arange(60), 50)
+    y = (bags % 3 == 0).astype(int)
+    X = rng.normal([-0.5, 0.4, 0.0], 0.2, (len(bags), 3))
+    targets = (y == 1) & (rng.random(len(bags)) < 0.2)
+    X[targets] = rng.normal([0.7, -0.6, 0.0], 0.2, (int(targets.sum()), 3))
+    return np.clip(X, -1, 1), y, bags
+
+
+def kinds(found):
+    return [fact.kind for fact in found.facts]
+
+
+@pytest.mark.parametrize("objective", ["bipolar", "mean", "magnitude"])
+def test_every_sentence_is_backed_by_its_numbers(objective, scene):
+    X, y, bags = scene
+    model = BiMIChI(objective, polarity="learn", source_names=NAMES, random_state=0).fit(X, y, bags=bags)
+    found = summary(model, X)
+    assert found.sentences == [fact.sentence for fact in found.facts] == str(found).splitlines()
+    for fact in found.facts:
+        assert re.fullmatch(r"[A-Z].*\.", fact.sentence)
+        assert set(fact.sources) <= set(NAMES)
+        assert fact.numbers
+        assert np.isfinite(list(fact.numbers.values())).all()
+        for percent in re.findall(r"(\d+) %", fact.sentence):
+            assert any(f"{100 * number:.0f}" == percent for number in fact.numbers.values())
+    shares = {fact.sources[0]: fact.numbers["share"] for fact in found.facts[:3]}
+    expected = data_indices(model, X).share
+    assert [shares[name] for name in NAMES] == pytest.approx(expected)
+    assert list(shares.values()) == sorted(expected, reverse=True)
+    open_, search = found.facts[-2:]
+    assert open_.numbers == {"open": identifiability(model).open.sum(), "free": 24}
+    assert search.numbers["J"] == model.objective_value_
+    assert search.numbers["lower bound"] == model.solution_.lower_bound
+    assert "The search converged" in search.sentence
+    turned = [fact.sources[0] for fact in found.facts if fact.kind == "turned"]
+    assert turned == [name for name, sign in zip(NAMES, model.polarity_, strict=True) if sign < 0]
+    assert ("target" in str(found)) == (objective != "magnitude")
+
+
+def test_who_decides_and_who_hardly_matters(rng):
+    X = rng.uniform(-1, 1, (500, 3))
+    found = summary(with_measure(BiCapacity.additive([0.8, 0.17, 0.03], NAMES)), X)
+    assert kinds(found)[:3] == ["decides", "carries", "hardly"]
+    assert re.match(r"Thermal decides: it carries \d\d % of the fused confidence.", found.sentences[0])
+    assert found.sentences[2].startswith("Texture hardly matters")
+    even = summary(with_measure(BiCapacity.additive([0.35, 0.35, 0.3])), X)
+    assert kinds(even)[0] == "leads"
+    assert re.match(r"No source decides alone: source [12] carries \d\d %", even.sentences[0])
+    assert not {"complements", "substitutes", "dampened", "heightened", "against"} & set(kinds(even))
+
+
+def test_nothing_to_tell_of_silence():
+    found = summary(with_measure(BiCapacity.additive([0.5, 0.5])), np.zeros((5, 2)))
+    assert kinds(found) == ["silent", "open", "search"]
+
+
+@pytest.mark.parametrize(
+    ("elements", "signs", "kind", "sentence"),
+    [
+        ({((0,), ()): 0.0, ((1,), ()): 0.0}, (1, 1), "complements", "High a and high b confirm each other"),
+        ({((0,), ()): 1.0, ((1,), ()): 1.0}, (1, 1), "substitutes", "High a and high b stand in for each other"),
+        ({((), (0,)): 0.0, ((), (1,)): 0.0}, (-1, -1), "complements", "Low a and low b confirm each other"),
+        ({((), (0,)): -1.0, ((), (1,)): -1.0}, (-1, -1), "substitutes", "Low a and low b stand in for each other"),
+        ({((0,), (1,)): -0.5, ((0,), ()): 0.5}, (1, -1), "dampened", "High a counts less for a target beside low b"),
+        ({((0,), (1,)): 0.5, ((), (1,)): -0.5}, (1, -1), "heightened", "High a counts more for a target beside low b"),
+    ],
+)
+def test_interactions_in_words(elements, signs, kind, sentence, rng):
+    g = BiCapacity.from_elements(elements, ["a", "b"])
+    X = rng.uniform(0.2, 1, (50, 2)) * signs
+    fact = next(fact for fact in summary(with_measure(g), X).facts if "interaction" in fact.numbers)
+    assert fact.kind == kind
+    assert fact.sentence.startswith(sentence)
+    assert fact.numbers["share"] == pytest.approx(abs(fact.numbers["interaction"]) / data_indices(g, X).magnitude)
+    turned = summary(with_measure(g, (1, -1)), X * (1, -1))
+    assert any("low b" in s if signs[1] > 0 else "high b" in s for s in turned.sentences)
+
+
+def test_only_the_strongest_interactions_are_told(rng):
+    all_or_nothing = Capacity.binary([(0, 1, 2, 3)], 4)
+    g = BiCapacity.from_capacities(all_or_nothing, all_or_nothing)
+    found = summary(with_measure(g), rng.uniform(0.2, 1, (50, 4)))
+    told = [fact.numbers["share"] for fact in found.facts if "interaction" in fact.numbers]
+    assert len(told) == sentences.MOST
+    assert told == sorted(told, reverse=True)
+
+
+def test_a_high_source_may_count_against(rng):
+    g = BiCapacity.from_elements({((1,), ()): -0.6, ((1,), (0,)): -0.8, ((0,), (1,)): 0.2}, ["thermal", "rgb"], False)
+    X = rng.uniform(0.3, 0.9, (400, 2)) * [-1, 1]
+    fact = next(fact for fact in summary(with_measure(g), X).facts if fact.kind == "against")
+    assert fact.sentence.startswith("High rgb counts against a target when thermal is low: -0.")
+    assert fact.sources == ("rgb", "thermal")
+    assert fact.numbers["mean"] == pytest.approx(contributions(g, X)[:, 1].mean())
+    assert fact.numbers["share of instances"] == 1
+    mirrored = BiCapacity.from_elements({((), (1,)): 0.6, ((0,), (1,)): 0.8}, ["thermal", "rgb"], False)
+    fact = next(fact for fact in summary(with_measure(mirrored), -X).facts if fact.kind == "for")
+    assert fact.sentence.startswith("Low rgb counts for a target when thermal is high: +0.")
+
+
+def test_what_the_training_left_open_is_told(rng):
+    X = np.where(rng.random((40, 3)) < 0.5, 1.0, -1.0)
+    y = (X[:, 0] > 0) & (X[:, 1] > 0)
+    model = BiMIChI(source_names=NAMES, random_state=0).fit(X, y)
+    scene = rng.uniform(-1, 1, (200, 3))
+    found = summary(model, scene)
+    known = identifiability(model)
+    fact = next(fact for fact in found.facts if fact.kind == "completion")
+    low = BiCapacity(known.lower, NAMES, zero_bound=False)
+    first = NAMES.index(fact.sources[0])
+    assert fact.numbers["lowest"] == pytest.approx(data_indices(low, scene).share[first])
+    assert f"left {known.open.sum()} of 24 elements open" in found.sentences[-2]
+
+
+def test_a_search_that_ended_early_is_told(rng):
+    model = with_measure(BiCapacity.random(3, False, 0))
+    model.solution_ = replace(model.solution_, status="reached max_rounds", lower_bound=None)
+    fact = summary(model, rng.uniform(-1, 1, (9, 3))).facts[-1]
+    assert "did not converge (reached max_rounds)" in fact.sentence
+    assert set(fact.numbers) == {"J", "rounds"}
+
+
+def test_layouts_nan_and_bad_input(rng):
+    g = BiCapacity.random(3, False, 3)
+    model = with_measure(g)
+    image = rng.uniform(-1, 1, (20, 30, 3))
+    image[0, 0, 0] = np.nan
+    assert summary(model, image).sentences == summary(model, list(np.moveaxis(image, -1, 0)), n_jobs=1).sentences
+    with pytest.raises(InvalidInputError, match="model must be a fitted BiMIChI, got BiCapacity"):
+        summary(g, image)
+    with pytest.raises(NotFittedError):
+        summary(BiMIChI(), image)
