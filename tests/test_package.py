@@ -92,9 +92,14 @@ def test_learning_example():
     assert "(converged)" in done.stdout
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/learning.md"])
+PAGES = [
+    page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "```python" in page.read_text()
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_the_docs_runs(page):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     assert blocks
     for block in blocks:
         done = run("-c", block)
