@@ -8,6 +8,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import check_estimator
 
 import bimichi
 from bimichi import (
@@ -179,6 +180,11 @@ class TestAverages:
 
 
 class TestClassifiers:
+    @pytest.mark.parametrize("method", [KNNFusion(n_neighbors=5), SVMFusion()], ids=["KNN", "SVM"])
+    def test_scikit_learns_own_checks(self, method):
+        results = check_estimator(method, on_skip=None)
+        assert len(results) > 50
+
     def test_neighbours_are_those_of_scikit_learn(self, data):
         X, _, _, target = data
         expected = KNeighborsClassifier(20).fit(X, target).predict_proba(X)[:, 1]

@@ -88,8 +88,8 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         """Rows, and whether the label of each is the second class."""
         if y is None and self.needs == "instances":
             raise InvalidInputError(
-                f"{type(self).__name__} needs the label of every instance, but y is missing. Methods that learn from "
-                "labels of bags are BiMIChI, MICI and BinaryMICI."
+                f"{type(self).__name__} requires y to be passed, but the target y is None: it needs the label of every "
+                "instance. Methods that learn from labels of bags are BiMIChI, MICI and BinaryMICI."
             )
         X, y = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=self._finite())
         check_classification_targets(y)
