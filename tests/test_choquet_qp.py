@@ -117,7 +117,7 @@ class TestBoth:
 
     def test_bad_input(self, method):
         X, y = instances(3)
-        with pytest.raises(InvalidInputError, match="requires y to be passed.* needs the label of every instance"):
+        with pytest.raises(InvalidInputError, match=r"requires y to be passed.* needs the label of every instance"):
             method.fit(X)
         with pytest.raises(InvalidInputError, match="sample_weight is 0 for all instances"):
             method.fit(X, y, sample_weight=np.zeros(len(X)))

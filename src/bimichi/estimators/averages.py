@@ -1,5 +1,6 @@
 """Fusion without a measure: one source, a constant, the smallest, the largest, and (weighted) means."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -60,8 +61,9 @@ class _Pointwise(FusionClassifier, NormalisedFusion):
         run_chunks(run, planes.chunks(), check_n_jobs(self.n_jobs))
         return planes.out
 
+    @abstractmethod
     def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
-        raise NotImplementedError
+        """Write the confidence of some instances."""
 
 
 def _fold(function: Callable[..., Plane], sources: tuple[Plane, ...], out: Plane) -> None:

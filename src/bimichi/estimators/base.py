@@ -3,6 +3,7 @@
 The contract: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (which kind of label or input) and `output_range`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar, Literal
@@ -25,7 +26,7 @@ Needs = Literal["bags", "instances", "image"] | None
 FLOATS = [np.float64, np.float32]
 
 
-class Fusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
     """A method that turns sources into one confidence map.
 
     Attributes
@@ -46,6 +47,7 @@ class Fusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         """Where `fuse` lies."""
         return (0.0, 1.0)
 
+    @abstractmethod
     def fuse(self, X: Any) -> NDArray[Any]:
         """Return the confidence of every instance.
 
@@ -54,7 +56,6 @@ class Fusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         X : array-like of shape (..., n_sources), or list of n_sources planes
             Rows, an image, or planes. NaN in a source gives NaN.
         """
-        raise NotImplementedError
 
     def _names(self) -> Sequence[str] | None:
         given = getattr(self, "source_names", None)

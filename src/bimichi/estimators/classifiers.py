@@ -1,5 +1,6 @@
 """scikit-learn's nearest neighbours and support vector machine, as far as needed to give a confidence map."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,8 +54,9 @@ class _Classifier(FusionClassifier):
         picked = [rng.choice(few, wanted, replace=False), rng.choice(many, self.max_samples - wanted, replace=False)]
         return np.sort(np.concatenate(picked))
 
+    @abstractmethod
     def _train(self, X: NDArray[Any], positive: NDArray[np.bool_]) -> Any:
-        raise NotImplementedError
+        """Return the fitted classifier."""
 
     def fuse(self, X: Any) -> NDArray[Any]:
         """Return the probability of the target at every instance; rows, an image or planes. NaN gives NaN."""
