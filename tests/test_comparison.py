@@ -88,7 +88,9 @@ def test_tables(comparison):
     frame = comparison.to_frame()
     assert frame.index.tolist() == [result.name for result in comparison.results]
     assert frame.loc["KNN", "AUC"] == comparison["KNN"].mean("auc")
-    assert frame.loc["CI-QP", "measure"].count(" ") == 2
+    assert frame.loc["CI-QP", "learned"].count(" ") == 2
+    assert frame.loc["weighted mean", "learned"].count(" ") == 1
+    assert "Bi-MIChI (mean):" in markdown
     assert frame.loc["Mask R-CNN", "problem"].startswith("not run")
     assert "MICI-BFM" in repr(comparison)
     assert set(comparison.measures()) >= {"CI-QP", "MICI noisy-or", "Bi-MIChI (mean)"}

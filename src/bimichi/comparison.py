@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 COLUMNS = {"AUC": ("auc", 1), "AP": ("average_precision", 1), "F1": ("best_f1", 1), "RMSE": ("rmse", -1)}
 """Scores of the table, and whether more (1) or less (-1) is better."""
 
+LISTED_SOURCES = 3
+
 
 @dataclass
 class Result:
@@ -98,7 +100,7 @@ class Comparison:
                 "worst AUC": min((s.auc for s in result.scores), default=float("nan")),
                 "fit seconds": result.fit_seconds,
                 "fuse seconds": result.fuse_seconds,
-                "measure": "" if result.measure is None else _listed(result.measure),
+                "learned": _learned(result),
                 "problem": result.problem,
             }
             for result in self.results
@@ -106,13 +108,19 @@ class Comparison:
         return pd.DataFrame(rows, index=pd.Index([result.name for result in self.results], name="method"))
 
     def to_markdown(self) -> str:
-        """Write the table, and the learned normalised measures below it, as Markdown.
+        """Write the table, and the learned measures below it, as Markdown.
 
-        Among the methods built on a measure, the best score is bold, the second best in italics.
+        Among the methods built on a measure, the best score is bold, the second best in italics. Bi-capacities are
+        listed up to three sources.
         """
         parts = [self.table().to_markdown()]
-        measures = self.measures_table()
-        return "\n\n".join(parts + ([measures.to_markdown()] if measures.rows else []))
+        normalised = self.measures_table()
+        if normalised.rows:
+            parts.append(normalised.to_markdown())
+        for name, g in self.measures().items():
+            if isinstance(g, BiCapacity) and g.n_sources <= LISTED_SOURCES:
+                parts += [f"{name}:", g.to_markdown()]
+        return "\n\n".join(parts)
 
     def to_latex(self) -> str:
         """Write the table as LaTeX (booktabs); best bold, second best underlined, as in the paper."""
@@ -162,10 +170,13 @@ class Comparison:
         return Table(["measure", *(set_label(subset, first.source_names) for subset in subsets)], rows)
 
 
-def _listed(measure: Capacity | BiCapacity) -> str:
-    if isinstance(measure, Capacity):
-        return " ".join(number(value) for _, value in measure.listing())
-    return f"{measure.lattice.size} elements"
+def _learned(result: Result) -> str:
+    """What a method learned, as far as it fits a line: a normalised measure by size of the set, or weights."""
+    if isinstance(result.measure, Capacity):
+        return " ".join(number(value) for _, value in result.measure.listing())
+    if result.measure is not None:
+        return f"{result.measure.lattice.size} elements"
+    return " ".join(number(weight) for weight in getattr(result.model, "weights_", []))
 
 
 def compare(
