@@ -74,6 +74,7 @@ class Bags:
         sample_weight: ArrayLike | None = None,
         nan: Literal["raise", "drop"] = "raise",
         real_labels: bool = False,
+        one_class: bool = False,
     ) -> "Bags":
         """Group instances by bag.
 
@@ -92,6 +93,8 @@ class Bags:
             Whether instances with NaN are an error, or left out with a warning.
         real_labels : bool, default=False
             Whether labels are real numbers, for regression.
+        one_class : bool, default=False
+            Whether all bags may be positive, or all negative: for parts of a larger whole.
         """
         rows = _rows(X)
         n = len(rows)
@@ -112,7 +115,7 @@ class Bags:
         ids = [name for name, some in zip(ids, filled, strict=True) if some]
         offsets = np.concatenate([[0], offsets[1:][filled]])
         made = cls(rows[order], offsets, label[starts], weight[starts], np.ones(len(order)), order, ids)
-        return made._checked()
+        return made._checked(one_class)
 
     @classmethod
     def from_list(
@@ -145,6 +148,7 @@ class Bags:
         segments: ArrayLike,
         labels: Mapping[int, Any] | ArrayLike,
         nan: Literal["raise", "drop"] = "raise",
+        one_class: bool = False,
     ) -> "Bags":
         """Take an image whose segments (superpixels) are the bags.
 
@@ -156,7 +160,7 @@ class Bags:
             To which segment each pixel belongs.
         labels : mapping of segment to label, or array-like indexed by segment
             Segments that a mapping does not name are left out.
-        nan : {"raise", "drop"}
+        nan, one_class
             As in `from_instances`.
         """
         planes = Planes(X)
@@ -183,16 +187,16 @@ class Bags:
         kept = np.array([label is not None for label in named])[where]
         values = np.array([0 if label is None else label for label in named])
         X_rows = np.stack([plane.ravel() for plane in planes.contiguous(slice(0, None))], axis=1)
-        made = cls.from_instances(X_rows[kept], values[where][kept], flat[kept], nan=nan)
+        made = cls.from_instances(X_rows[kept], values[where][kept], flat[kept], nan=nan, one_class=one_class)
         made.instance = np.flatnonzero(kept)[made.instance]
         return made
 
-    def _checked(self) -> "Bags":
+    def _checked(self, one_class: bool) -> "Bags":
         if not len(self):
             raise InvalidInputError(
                 "There are no bags left: sample weights are all zero, all instances have NaN, or X is empty."
             )
-        if self.labels.dtype == bool and (self.labels.all() or not self.labels.any()):
+        if not one_class and self.labels.dtype == bool and (self.labels.all() or not self.labels.any()):
             side = "positive" if self.labels.all() else "negative"
             raise InvalidInputError(
                 f"All {len(self)} bags are {side}: only one class. Learning needs at least one bag of each class."

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
 
-__all__ = ["Planes", "check_n_jobs", "run_chunks", "split_planes"]
+__all__ = ["Planes", "check_n_jobs", "out_of_range", "run_chunks", "source_label", "split_planes"]
 
 CHUNK = 1 << 19
 """Instances a task takes when planes are read where they are."""
@@ -118,19 +118,16 @@ class Planes:
                 bad = part[(part < low) | (part > 1)]
                 if bad.size:
                     worst = float(bad[np.argmax(np.abs(bad))])
-                    raise InvalidInputError(
-                        f"{self._source(k)} reaches {worst!r}; sources must lie in [{low:g}, 1]. {remedy}"
-                    )
+                    raise out_of_range(k, self._names, worst, low, remedy)
 
     def check_nan(self) -> None:
         """Raise if a source holds NaN."""
         for k, plane in enumerate(self._planes):
             count = sum(int(np.isnan(plane[chunk]).sum()) for chunk in self.chunks())
             if count:
-                raise InvalidInputError(f"{self._source(k)} has NaN in {count:,} instances. Fill or drop them.")
-
-    def _source(self, k: int) -> str:
-        return f"Source {self._names[k]!r} (index {k})" if self._names else f"Source index {k}"
+                raise InvalidInputError(
+                    f"{source_label(k, self._names)} has NaN in {count:,} instances. Fill or drop them."
+                )
 
     def _check_out(self, out: NDArray[Any] | None, planes: list[NDArray[Any]]) -> NDArray[Any]:
         if out is None:
@@ -143,6 +140,16 @@ class Planes:
         if any(np.shares_memory(out, plane) for plane in planes):
             raise InvalidInputError("out shares memory with X; pass another array.")
         return out
+
+
+def source_label(k: int, names: Sequence[str] | None) -> str:
+    """Name a source in an error."""
+    return f"Source {names[k]!r} (index {k})" if names else f"Source index {k}"
+
+
+def out_of_range(k: int, names: Sequence[str] | None, worst: float, low: float, remedy: str) -> InvalidInputError:
+    """Return the error that names a source outside [low, 1]."""
+    return InvalidInputError(f"{source_label(k, names)} reaches {worst!r}; sources must lie in [{low:g}, 1]. {remedy}")
 
 
 def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:

@@ -9,31 +9,29 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.bags import Bags
 from bimichi.problem import Solution
+from bimichi.training import BagMeans
 
 __all__ = ["guess_polarity", "learn_polarity"]
 
 Signs = NDArray[np.float64]
 
 
-def guess_polarity(bags: Bags) -> Signs:
+def guess_polarity(bags: BagMeans) -> Signs:
     """Turn over the sources that are lower, on the average over bags, in positive bags than in negative ones."""
-    sums = np.add.reduceat(bags.X * bags.counts[:, None], bags.offsets[:-1], axis=0)
-    means = sums / np.add.reduceat(bags.counts, bags.offsets[:-1])[:, None]
     share = bags.weights[:, None]
-    positive = (means * share)[bags.labels].sum(axis=0) / share[bags.labels].sum()
-    negative = (means * share)[~bags.labels].sum(axis=0) / share[~bags.labels].sum()
+    positive = (bags.means * share)[bags.labels].sum(axis=0) / share[bags.labels].sum()
+    negative = (bags.means * share)[~bags.labels].sum(axis=0) / share[~bags.labels].sum()
     return np.where(positive >= negative, 1.0, -1.0)
 
 
-def learn_polarity(bags: Bags, solve: Callable[[Signs], Solution]) -> tuple[Signs, Solution]:
+def learn_polarity(guess: Signs, solve: Callable[[Signs], Solution]) -> tuple[Signs, Solution]:
     """Start from the better of "as given" and the guess; flip one source at a time while J falls.
 
     Parameters
     ----------
-    bags : Bags
-        The training data.
+    guess : ndarray of shape (n_sources,)
+        Where to start besides "as given"; see `guess_polarity`.
     solve : callable
         Takes the signs, returns the solution for the bags so turned. It is called once for each set of signs,
         between m + 2 and, rarely, a few times m.
@@ -46,11 +44,11 @@ def learn_polarity(bags: Bags, solve: Callable[[Signs], Solution]) -> tuple[Sign
             known[key] = solve(signs)
         return known[key]
 
-    signs = min((np.ones(bags.n_sources), guess_polarity(bags)), key=lambda s: at(s).objective_value)
+    signs = min((np.ones(len(guess)), guess), key=lambda s: at(s).objective_value)
     flipped = True
     while flipped:
         flipped = False
-        for k in range(bags.n_sources):
+        for k in range(len(guess)):
             other = signs.copy()
             other[k] *= -1
             best = at(signs).objective_value

@@ -1,17 +1,24 @@
 """`Scene`: co-registered sources with whatever is known about them; what data sets give and comparisons take."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from os import PathLike
+from typing import Any, overload
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
+from bimichi.io import atomic_write
 from bimichi.measure import check_names
 
-__all__ = ["Scene", "join_bags"]
+__all__ = ["Scene", "Scenes", "join_bags"]
+
+ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal")
+TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # arrays do not compare to one bool, and do not fit on a line
@@ -101,12 +108,79 @@ class Scene:
             )
         return self.segments, self.labels
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a compressed NumPy file (.npz) that `load` reads, replacing it only when complete."""
+        arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+        texts = json.dumps({name: getattr(self, name) for name in TEXTS})
+        labels = None if self.labels is None else np.array([*self.labels.items()], dtype=np.int64).reshape(-1, 2)
+        extra = {} if labels is None else {"labels": labels}
+        atomic_write(path, lambda file: np.savez_compressed(file, texts=np.array(texts), **arrays, **extra))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Scene":
+        """Read what `save` wrote. Nothing in the file is executed."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                given: dict[str, Any] = {name: file[name] for name in ARRAYS if name in file}
+                texts = json.loads(str(file["texts"]))
+                given |= {name: texts[name] for name in TEXTS}
+                if "labels" in file:
+                    given["labels"] = {int(segment): bool(label) for segment, label in file["labels"]}
+        except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+            raise InvalidInputError(f"{path} is not a scene file, as Scene.save writes them: {error}.") from error
+        return cls(**given)
+
     def with_bags(self, segments: NDArray[np.integer[Any]], labels: Mapping[int, bool]) -> "Scene":
         """Return the same scene with these bags."""
         return replace(self, segments=segments, labels=labels)
 
 
-def join_bags(scenes: Iterable[Scene]) -> Bags:
+class Scenes(Sequence[Scene]):
+    """Scenes that are read one at a time, each when it is asked for, and not kept.
+
+    ``scenes[0]``, ``scenes["name"]`` and loops read scenes; ``scenes[:8]`` is a shorter sequence and reads none;
+    ``"name" in scenes`` asks for a name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the scenes are called, in order.
+    load : callable
+        Takes a name, gives its scene.
+    """
+
+    def __init__(self, names: Sequence[str], load: Callable[[str], Scene]) -> None:
+        self.names = tuple(names)
+        self._load = load
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:3]) + (", ..." if len(self) > 3 else "")
+        return f"Scenes({len(self)}: {shown})"
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[Scene]:
+        return map(self._load, self.names)
+
+    @overload
+    def __getitem__(self, which: int | str) -> Scene: ...
+    @overload
+    def __getitem__(self, which: slice) -> "Scenes": ...
+    def __getitem__(self, which: int | str | slice) -> "Scene | Scenes":
+        if isinstance(which, slice):
+            return Scenes(self.names[which], self._load)
+        if isinstance(which, str):
+            if which not in self.names:
+                raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
+            return self._load(which)
+        return self._load(self.names[which])
+
+
+def join_bags(scenes: Iterable[Scene], one_class: bool = False) -> Bags:
     """Join the bags of several scenes, for learning from all of them.
 
     Scenes without any positive bag may be among them. The whole takes the memory of all their sources.
@@ -115,6 +189,8 @@ def join_bags(scenes: Iterable[Scene]) -> Bags:
     ----------
     scenes : iterable of Scene
         Scenes of distinct names, all of the same sources.
+    one_class : bool, default=False
+        Whether all bags may be positive, or all negative: for parts of a larger whole.
 
     Returns
     -------
@@ -150,7 +226,7 @@ def join_bags(scenes: Iterable[Scene]) -> Bags:
         ids += [(scene.name, segment) for segment in code]
     if not sources:
         raise InvalidInputError("scenes is empty; give at least one scene.")
-    bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels)
+    bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels, one_class=one_class)
     bags.ids = [ids[k] for k in bags.ids]  # type: ignore[call-overload]  # from_image made them whole numbers
     return bags
 

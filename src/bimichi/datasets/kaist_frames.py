@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.datasets.folders import Folders, Frame, list_frames, read_pair, subfolder
-from bimichi.datasets.pedestrians import Scenes, pedestrian_scene
+from bimichi.datasets.pedestrians import pedestrian_scene
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import box_mask
-from bimichi.scene import Scene
+from bimichi.scene import Scene, Scenes
 
 __all__ = ["NIGHT_SETS", "kaist"]
 

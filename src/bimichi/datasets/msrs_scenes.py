@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 from bimichi.datasets.folders import Folders, Frame, list_frames, read_pair, subfolder
-from bimichi.datasets.pedestrians import Scenes, pedestrian_scene
+from bimichi.datasets.pedestrians import pedestrian_scene
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, read_image
-from bimichi.scene import Scene
+from bimichi.scene import Scene, Scenes
 
 __all__ = ["msrs"]
 

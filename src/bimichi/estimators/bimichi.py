@@ -10,20 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bimichi import io
-from bimichi.bags import Bags
 from bimichi.bicapacity import BiCapacity
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.estimators.base import FusionClassifier, Needs
-from bimichi.estimators.scaling import Scale, learn_scale
 from bimichi.integral import choquet
-from bimichi.linear import usage_counts
 from bimichi.measure import check_names
 from bimichi.objectives import Objective, get_objective
-from bimichi.planes import Planes
-from bimichi.polarity import learn_polarity
-from bimichi.problem import InMemory, Solution
+from bimichi.planes import out_of_range
+from bimichi.polarity import guess_polarity, learn_polarity
+from bimichi.problem import Solution
 from bimichi.sampling import random_generator
+from bimichi.scaling import Scale, learn_scale
 from bimichi.solvers import SOLVERS, get_solver
+from bimichi.training import InHand, Training, is_lazy
 
 __all__ = ["BiMIChI"]
 
@@ -128,8 +127,10 @@ class BiMIChI(FusionClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_instances, n_sources), or Bags
-            Instances of all bags. `Bags` bring their labels, so that nothing else is given.
+        X : array-like of shape (n_instances, n_sources), Bags, a Dask array, or a list of scenes
+            Instances of all bags. `Bags` bring their labels, so that nothing else is given; so do scenes, which may be
+            `Scene` objects, Dask delayed ones, functions that return them, or paths of files of `Scene.save`. Dask
+            arrays and lists stay where they are; see `bimichi.scale.cluster`.
         y : array-like of shape (n_instances,)
             Labels of the bags, repeated for each of their instances; two classes.
         bags : array-like of shape (n_instances,), optional
@@ -145,26 +146,35 @@ class BiMIChI(FusionClassifier):
                 "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
             )
         self._objective = objective
-        return self._fit_bags(self._take_bags(X, y, bags, sample_weight), objective, solver)
+        training: Training
+        if is_lazy(X):
+            from bimichi.scale.cluster import training_from
 
-    def _fit_bags(self, found: Bags, objective: Objective, solver: Any) -> Self:
+            training = training_from(self, X, y, bags, sample_weight)
+        else:
+            training = InHand(self._take_bags(X, y, bags, sample_weight))
+        return self._learn(training, objective, solver)
+
+    def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
         names = self._names()
-        self._scale = learn_scale(found.X, self.scale)
+        low, high = training.ranges()
+        self._scale = learn_scale(low, high, self.scale)
         if self.scale is None:
-            Planes(found.X, names=names).check_range(-1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
-        found.X = np.stack(self._scale.apply(list(found.X.T), np.ones(found.n_sources)), axis=1)
-        bags = found.singles_merged()
+            for k in np.flatnonzero((low < -1) | (high > 1)):
+                worst = float(max(low[k], high[k], key=abs))
+                raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
+        training = training.scaled(self._scale)
         seed = random_generator(self.random_state).integers(2**63)
 
         def solve(signs: NDArray[np.float64]) -> Solution:
-            problem = InMemory(bags.turned(signs), objective, self.n_jobs)
+            problem = training.problem(objective, signs, self.n_jobs)
             found: Solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
             return found
 
         if self.polarity == "learn":
-            signs, solution = learn_polarity(bags, solve)
+            signs, solution = learn_polarity(guess_polarity(training.means()), solve)
         else:
-            signs = np.ones(bags.n_sources)
+            signs = np.ones(training.n_sources)
             solution = solve(signs)
         self.polarity_ = signs
         self.solution_ = solution
@@ -172,10 +182,9 @@ class BiMIChI(FusionClassifier):
         self.objective_value_ = solution.objective_value
         self.history_ = solution.history
         self.n_iter_ = solution.n_iter
-        turned = found.turned(signs).X
         self.usage_ = {
-            "touched": usage_counts(turned, n_jobs=self.n_jobs),
-            "weighted": usage_counts(turned, weighted=True, n_jobs=self.n_jobs),
+            "touched": training.usage(signs, False, self.n_jobs),
+            "weighted": training.usage(signs, True, self.n_jobs),
         }
         return self
 

@@ -1,10 +1,12 @@
 """Maps of sources to [-1, 1], learned in `fit` and kept in the model."""
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
 
 __all__ = ["SCALES", "Scale", "learn_scale"]
@@ -17,6 +19,12 @@ class Scale(NamedTuple):
 
     centre: NDArray[np.float64]
     factor: NDArray[np.float64]
+
+    def bags(self, bags: Bags) -> Bags:
+        """Return the same bags with sources mapped."""
+        made = copy(bags)
+        made.X = np.stack(self.apply(list(bags.X.T), np.ones(bags.n_sources)), axis=1)
+        return made
 
     def apply(self, planes: list[NDArray[Any]], polarity: NDArray[np.float64]) -> list[NDArray[Any]]:
         """Return scaled and turned planes; those that stay as they are are not copied."""
@@ -31,14 +39,13 @@ class Scale(NamedTuple):
         return done
 
 
-def learn_scale(X: NDArray[Any], scale: str | None) -> Scale:
-    """Learn the map of this kind from the rows of `X`; None means none."""
-    m = X.shape[1]
+def learn_scale(low: NDArray[np.float64], high: NDArray[np.float64], scale: str | None) -> Scale:
+    """Learn the map of this kind from the least and the greatest value of each source; None means none."""
+    m = len(low)
     if scale is None:
         return Scale(np.zeros(m), np.ones(m))
     if scale not in SCALES:
         raise InvalidInputError(f"scale must be None, 'minmax' or 'maxabs', got {scale!r}.")
-    low, high = np.nanmin(X, axis=0).astype(np.float64), np.nanmax(X, axis=0).astype(np.float64)
     if scale == "minmax":
         centre, reach = low / 2 + high / 2, high / 2 - low / 2
     else:

@@ -1,0 +1,3 @@
+"""Beyond memory and one machine."""
+
+__all__: list[str] = []

@@ -1,0 +1,319 @@
+"""Learning from data that stay where they are: on the workers of a Dask cluster, or in parts in this process.
+
+The data are parts that hold whole bags. What a solver asks is asked of every part: the values of the measure go out,
+one row a bag comes back. Dask runs a part again whose worker died.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.bags import Bags
+from bimichi.errors import InvalidInputError
+from bimichi.gram import Gram
+from bimichi.linear import usage_counts
+from bimichi.objectives import Objective
+from bimichi.planes import check_n_jobs
+from bimichi.problem import Extremes, InMemory
+from bimichi.scaling import Scale
+from bimichi.scene import Scene, Scenes, join_bags
+from bimichi.training import BagMeans, bag_means
+
+__all__ = ["Partitioned", "Parts", "training_from"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Holder(Protocol):
+    """Who keeps the parts, and runs functions where they are."""
+
+    def hold(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
+        """Apply a function to each part; the results stay there, and what stands for them is returned."""
+        ...
+
+    def ask(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
+        """Apply a function to each part, and return the results."""
+        ...
+
+
+class _Here:
+    """Parts in this process, a thread each; lazy ones are computed by Dask's threads."""
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self._jobs = check_n_jobs(n_jobs)
+
+    def hold(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
+        """Apply a function to each part."""
+        with ThreadPoolExecutor(self._jobs) as pool:
+            return list(pool.map(lambda part: function(_computed(part), *arguments), parts))
+
+    ask = hold
+
+
+class _OnCluster:
+    """Parts on the workers of a Dask cluster."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def hold(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
+        """Apply a function to each part; futures are returned."""
+        held = [self._client.compute(part) if hasattr(part, "__dask_graph__") else part for part in parts]
+        return [self._client.submit(function, part, *arguments, pure=False) for part in held]
+
+    def ask(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
+        """Apply a function to each part, and gather the results."""
+        found: list[Any] = self._client.gather(self.hold(function, parts, *arguments))
+        return found
+
+
+def _computed(part: Any) -> Any:
+    return part.compute(scheduler="threads") if hasattr(part, "__dask_graph__") else part
+
+
+def _holder(n_jobs: int | None) -> Holder:
+    try:
+        from distributed import get_client
+
+        return _OnCluster(get_client())
+    except (ImportError, ValueError):  # not installed, or no client is active
+        return _Here(n_jobs)
+
+
+class Parts:
+    """Bags in parts; see `bimichi.training.Training`."""
+
+    def __init__(self, holder: Holder, parts: Sequence[Any], n_sources: int, starts: Ints) -> None:
+        self._holder = holder
+        self._parts = parts
+        self._starts = starts  # number of instances before each part
+        self.n_sources = n_sources
+
+    def ranges(self) -> tuple[Floats, Floats]:
+        """The least and the greatest value of each source."""
+        lows, highs = zip(*self._holder.ask(_ranges, self._parts), strict=True)
+        return np.min(lows, axis=0).astype(np.float64), np.max(highs, axis=0).astype(np.float64)
+
+    def scaled(self, scale: Scale) -> "Parts":
+        """The same bags with sources mapped."""
+        return Parts(self._holder, self._holder.hold(_scaled, self._parts, scale), self.n_sources, self._starts)
+
+    def means(self) -> BagMeans:
+        """Means over the instances of each bag."""
+        return BagMeans(
+            *(np.concatenate(column) for column in zip(*self._holder.ask(bag_means, self._parts), strict=True))
+        )
+
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned":
+        """What a solver asks, for sources turned by these signs."""
+        held = self._holder.hold(_problem, self._parts, objective, signs)
+        return Partitioned(self._holder, held, objective, self.n_sources, self._starts)
+
+    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element."""
+        total: NDArray[np.int64] = np.sum(self._holder.ask(_usage, self._parts, signs, weighted), axis=0)
+        return total
+
+
+class Partitioned:
+    """A problem whose rows are in parts; rows are numbered through them. See `bimichi.problem.Problem`."""
+
+    def __init__(
+        self, holder: Holder, parts: Sequence[Any], objective: Objective, n_sources: int, starts: Ints
+    ) -> None:
+        self._holder = holder
+        self._parts = parts
+        self.objective = objective
+        self.lattice = objective.lattice(n_sources)
+        facts = holder.ask(_facts, parts)
+        self.labels = np.concatenate([fact.labels for fact in facts])
+        self.weights = np.concatenate([fact.weights for fact in facts])
+        self._first = np.concatenate([[0], np.cumsum([fact.n_rows for fact in facts])])
+        self.instance = _Instances(self, starts)
+
+    def value(self, values: Floats) -> float:
+        """J at these values of the measure."""
+        return float(sum(self._holder.ask(InMemory.value, self._parts, values)))
+
+    def extremes(self, values: Floats) -> Extremes:
+        """For each bag, the rows that can decide it now; one number a bag comes back."""
+        found = self._holder.ask(InMemory.extremes, self._parts, values)
+        moved = [
+            Extremes(e.low, e.high, e.low_row + first, e.high_row + first)
+            for e, first in zip(found, self._first[:-1], strict=True)
+        ]
+        return Extremes(*(np.concatenate(column) for column in zip(*moved, strict=True)))
+
+    def rows(self, which: Ints) -> tuple[NDArray[np.int32], Floats]:
+        """Codes and weights of some rows."""
+        m = self.lattice.n_sources
+        codes, weights = np.empty((len(which), m), np.int32), np.empty((len(which), m))
+        for places, part, local in self._split(which):
+            [(codes[places], weights[places])] = self._holder.ask(InMemory.rows, [part], local)
+        return codes, weights
+
+    def gram(self, targets: tuple[float, float]) -> Gram:
+        """Add up the quadratic forms of the parts."""
+        forms = self._holder.ask(InMemory.gram, self._parts, targets)
+        return Gram(
+            sum((form.matrix for form in forms[1:]), forms[0].matrix),
+            np.sum([form.linear for form in forms], axis=0),
+            float(sum(form.constant for form in forms)),
+        )
+
+    def _split(self, which: Ints) -> list[tuple[Ints, Any, Ints]]:
+        """For each part with some of these rows: their places in `which`, the part, their numbers in it."""
+        owner = np.searchsorted(self._first, which, side="right") - 1
+        return [
+            (places, self._parts[p], which[places] - self._first[p])
+            for p in np.unique(owner)
+            for places in [np.flatnonzero(owner == p)]
+        ]
+
+
+class _Instances:
+    """Where rows stood in what the user gave; asked for, not kept."""
+
+    def __init__(self, problem: Partitioned, starts: Ints) -> None:
+        self._problem, self._starts = problem, starts
+
+    def __getitem__(self, which: Ints) -> Ints:
+        problem = self._problem
+        found = np.empty(len(which), np.int64)
+        for places, part, local in problem._split(which):
+            [numbers] = problem._holder.ask(_instances, [part], local)
+            found[places] = numbers + self._starts[np.searchsorted(problem._first, which[places[0]], side="right") - 1]
+        return found
+
+
+class _Facts(NamedTuple):
+    labels: NDArray[np.bool_]
+    weights: Floats
+    n_rows: int
+
+
+def _facts(problem: InMemory) -> _Facts:
+    return _Facts(problem.labels, problem.weights, len(problem.data.codes))
+
+
+def _instances(problem: InMemory, rows: Ints) -> Ints:
+    return problem.instance[rows]
+
+
+def _ranges(bags: Bags) -> tuple[NDArray[Any], NDArray[Any]]:
+    return bags.X.min(axis=0), bags.X.max(axis=0)
+
+
+def _scaled(bags: Bags, scale: Scale) -> Bags:
+    return scale.bags(bags)
+
+
+def _problem(bags: Bags, objective: Objective, signs: Floats) -> InMemory:
+    return InMemory(bags.turned(signs), objective, n_jobs=1)
+
+
+def _usage(bags: Bags, signs: Floats, weighted: bool) -> NDArray[np.int64]:
+    return usage_counts(bags.turned(signs).X, weighted, n_jobs=1)
+
+
+def _shape(bags: Bags) -> tuple[int, int, bool, bool]:
+    return len(bags.X), bags.n_sources, bool(bags.labels.any()), bool((~bags.labels).any())
+
+
+def training_from(model: Any, X: Any, y: Any, bags: Any, sample_weight: Any) -> Parts:
+    """Return the parts of a Dask array with labels, or of a list of scenes, for a model's `fit`.
+
+    Parameters
+    ----------
+    model : BiMIChI
+        Gets `classes_` and `n_features_in_`.
+    X : dask.array.Array of shape (n_instances, n_sources), Scenes, or list of scenes
+        Scenes are `Scene` objects, Dask delayed ones, functions that return one, or paths of files of `Scene.save`.
+    y, bags, sample_weight : array-like of shape (n_instances,)
+        As in `BiMIChI.fit`, for arrays; they are held in memory here. Rows of a bag must stand together.
+    """
+    holder = _holder(model.n_jobs)
+    if isinstance(X, Scenes | list | tuple):
+        if y is not None or bags is not None or sample_weight is not None:
+            raise InvalidInputError("Scenes bring labels and bags; give fit nothing besides.")
+        model.classes_ = np.array([0, 1])
+        items = [_Named(X, name) for name in X.names] if isinstance(X, Scenes) else list(X)
+        parts = holder.hold(_scene_bags, items)
+    else:
+        parts = _array_parts(model, holder, X, y, bags, sample_weight)
+    shapes = holder.ask(_shape, parts)
+    widths = {shape[1] for shape in shapes}
+    if len(widths) > 1:
+        raise InvalidInputError(f"All parts must have the same sources; some have {min(widths)}, some {max(widths)}.")
+    if not any(shape[2] for shape in shapes) or not any(shape[3] for shape in shapes):
+        raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
+    model.n_features_in_ = widths.pop()
+    starts = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
+    return Parts(holder, parts, model.n_features_in_, starts)
+
+
+class _Named:
+    """One scene of a lazy sequence, to be read where it is used."""
+
+    def __init__(self, scenes: Scenes, name: str) -> None:
+        self._scenes, self._name = scenes, name
+
+    def __call__(self) -> Scene:
+        return self._scenes[self._name]
+
+
+def _scene_bags(item: Any) -> Bags:
+    """Bags of a scene in any form; bags of one class are fine in a part."""
+    scene = item() if callable(item) else Scene.load(item) if isinstance(item, str | PathLike) else item
+    if isinstance(scene, Bags):
+        return scene
+    if not isinstance(scene, Scene):
+        raise InvalidInputError(f"A scene must be a Scene, or give one, got {type(scene).__name__}.")
+    return join_bags([scene], one_class=True)
+
+
+def _array_parts(model: Any, holder: Holder, X: Any, y: Any, bags: Any, sample_weight: Any) -> list[Any]:
+    """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins."""
+    from dask import delayed
+
+    if X.ndim != 2 or not all(np.isfinite(size) for size in X.shape):
+        raise InvalidInputError(f"X must be a Dask array of known shape (n_instances, n_sources), got {X!r}.")
+    if y is None:
+        raise InvalidInputError("y is missing: the label of its bag, for every instance.")
+    n = X.shape[0]
+    y, ids = np.asarray(y), np.arange(n) if bags is None else np.asarray(bags)
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    for what, given in (("y", y), ("bags", ids), ("sample_weight", weight)):
+        if given.shape != (n,):
+            raise InvalidInputError(f"{what} has shape {given.shape}; it must have one entry for each of {n:,} rows.")
+    model.classes_ = np.unique(y)
+    if len(model.classes_) != 2:
+        raise InvalidInputError(f"y must have two classes, got {len(model.classes_)}.")
+    begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    if len(begins) != len(np.unique(ids)):
+        raise InvalidInputError("Rows of a bag must stand together in a Dask array. Sort X, y and bags by bag first.")
+    ends = np.cumsum(X.chunks[0])
+    cuts = np.unique(np.concatenate([[0], begins[np.searchsorted(begins, ends[:-1], side="right") - 1], [n]]))
+    positive = y == model.classes_[1]
+    make = delayed(_row_bags, pure=False)
+    X = X.rechunk({1: -1})
+    return holder.hold(
+        _same,
+        [
+            make(X[a:b], positive[a:b], ids[a:b], weight[a:b], model.nan)
+            for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+        ],
+    )
+
+
+def _row_bags(X: NDArray[Any], y: Any, ids: Any, weight: Any, nan: Any) -> Bags:
+    return Bags.from_instances(X, y, ids, weight, nan, one_class=True)
+
+
+def _same(part: Any) -> Any:
+    return part

@@ -1,0 +1,97 @@
+"""What an estimator asks of its training bags, wherever they are: here in memory; `bimichi.scale.cluster` elsewhere."""
+
+from os import PathLike
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.bags import Bags
+from bimichi.linear import usage_counts
+from bimichi.objectives import Objective
+from bimichi.problem import InMemory, Problem
+from bimichi.scaling import Scale
+from bimichi.scene import Scene, Scenes
+
+__all__ = ["BagMeans", "InHand", "Training", "bag_means", "is_lazy"]
+
+Floats = NDArray[np.float64]
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether data are for `bimichi.scale.cluster`: a Dask collection, or a list of scenes that may come later."""
+    if hasattr(X, "__dask_graph__") or isinstance(X, Scenes):
+        return True
+    if not isinstance(X, list | tuple) or not X:
+        return False
+    return isinstance(X[0], Scene | str | PathLike) or callable(X[0]) or hasattr(X[0], "__dask_graph__")
+
+
+class BagMeans(NamedTuple):
+    """Of every bag, the mean of each source, its label and its weight."""
+
+    means: Floats
+    labels: NDArray[np.bool_]
+    weights: Floats
+
+
+class Training(Protocol):
+    """Labelled bags to learn from."""
+
+    n_sources: int
+
+    def ranges(self) -> tuple[Floats, Floats]:
+        """The least and the greatest value of each source."""
+        ...
+
+    def scaled(self, scale: Scale) -> Self:
+        """The same bags with sources mapped."""
+        ...
+
+    def means(self) -> BagMeans:
+        """Means over the instances of each bag."""
+        ...
+
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
+        """What a solver asks, for sources turned by these signs."""
+        ...
+
+    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element; see `usage_counts`."""
+        ...
+
+
+class InHand:
+    """Bags in memory."""
+
+    def __init__(self, bags: Bags) -> None:
+        self._bags = bags
+        self._merged = bags.singles_merged()
+        self.n_sources = bags.n_sources
+
+    def ranges(self) -> tuple[Floats, Floats]:
+        """The least and the greatest value of each source."""
+        return self._bags.X.min(axis=0).astype(np.float64), self._bags.X.max(axis=0).astype(np.float64)
+
+    def scaled(self, scale: Scale) -> "InHand":
+        """The same bags with sources mapped."""
+        return InHand(scale.bags(self._bags))
+
+    def means(self) -> BagMeans:
+        """Means over the instances of each bag."""
+        return bag_means(self._merged)
+
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
+        """What a solver asks, for sources turned by these signs."""
+        return InMemory(self._merged.turned(signs), objective, n_jobs)
+
+    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element."""
+        return usage_counts(self._bags.turned(signs).X, weighted, n_jobs=n_jobs)
+
+
+def bag_means(bags: Bags) -> BagMeans:
+    """Means over the instances of each bag, labels and weights."""
+    sums = np.add.reduceat(bags.X * bags.counts[:, None], bags.offsets[:-1], axis=0)
+    means = sums / np.add.reduceat(bags.counts, bags.offsets[:-1])[:, None]
+    return BagMeans(means.astype(np.float64), bags.labels, bags.weights)
