@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, overload
 from zipfile import BadZipFile
 
@@ -112,15 +113,15 @@ class Scene:
         """Write to a compressed NumPy file (.npz) that `load` reads, replacing it only when complete."""
         arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
         texts = json.dumps({name: getattr(self, name) for name in TEXTS})
-        labels = None if self.labels is None else np.array([*self.labels.items()], dtype=np.int64).reshape(-1, 2)
-        extra = {} if labels is None else {"labels": labels}
-        atomic_write(path, lambda file: np.savez_compressed(file, texts=np.array(texts), **arrays, **extra))
+        if self.labels is not None:
+            arrays["labels"] = np.array([*self.labels.items()], dtype=np.int64).reshape(-1, 2)
+        atomic_write(path, lambda file: np.savez_compressed(file, texts=np.array(texts), **arrays))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Scene":
         """Read what `save` wrote. Nothing in the file is executed."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 given: dict[str, Any] = {name: file[name] for name in ARRAYS if name in file}
                 texts = json.loads(str(file["texts"]))
                 given |= {name: texts[name] for name in TEXTS}

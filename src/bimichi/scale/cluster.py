@@ -6,6 +6,7 @@ one row a bag comes back. Dask runs a part again whose worker died.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from os import PathLike
 from typing import Any, NamedTuple, Protocol
 
@@ -40,6 +41,10 @@ class Holder(Protocol):
         """Apply a function to each part, and return the results."""
         ...
 
+    def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        """Apply a function to each part with an argument of its own, and return the results."""
+        ...
+
 
 class _Here:
     """Parts in this process, a thread each; lazy ones are computed by Dask's threads."""
@@ -53,6 +58,10 @@ class _Here:
             return list(pool.map(lambda part: function(_computed(part), *arguments), parts))
 
     ask = hold
+
+    def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        """Apply a function to each part with an argument of its own; these are small questions."""
+        return [function(part, argument) for part, argument in zip(parts, arguments, strict=True)]
 
 
 class _OnCluster:
@@ -69,6 +78,14 @@ class _OnCluster:
     def ask(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
         """Apply a function to each part, and gather the results."""
         found: list[Any] = self._client.gather(self.hold(function, parts, *arguments))
+        return found
+
+    def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+        """Apply a function to each part with an argument of its own, and gather the results."""
+        pairs = zip(parts, arguments, strict=True)
+        found: list[Any] = self._client.gather(
+            [self._client.submit(function, part, argument, pure=False) for part, argument in pairs]
+        )
         return found
 
 
@@ -106,7 +123,7 @@ class Parts:
     def means(self) -> BagMeans:
         """Means over the instances of each bag."""
         return BagMeans(
-            *(np.concatenate(column) for column in zip(*self._holder.ask(bag_means, self._parts), strict=True))
+            *(np.concatenate(column) for column in zip(*self._holder.ask(_means, self._parts), strict=True))
         )
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned":
@@ -153,8 +170,8 @@ class Partitioned:
         """Codes and weights of some rows."""
         m = self.lattice.n_sources
         codes, weights = np.empty((len(which), m), np.int32), np.empty((len(which), m))
-        for places, part, local in self._split(which):
-            [(codes[places], weights[places])] = self._holder.ask(InMemory.rows, [part], local)
+        for places, _, (some_codes, some_weights) in self._ask_rows(InMemory.rows, which):
+            codes[places], weights[places] = some_codes, some_weights
         return codes, weights
 
     def gram(self, targets: tuple[float, float]) -> Gram:
@@ -166,14 +183,14 @@ class Partitioned:
             float(sum(form.constant for form in forms)),
         )
 
-    def _split(self, which: Ints) -> list[tuple[Ints, Any, Ints]]:
-        """For each part with some of these rows: their places in `which`, the part, their numbers in it."""
+    def _ask_rows(self, function: Callable[..., Any], which: Ints) -> list[tuple[Ints, int, Any]]:
+        """Ask about rows: for each part that has some, their places in `which`, its number, and its answer."""
         owner = np.searchsorted(self._first, which, side="right") - 1
-        return [
-            (places, self._parts[p], which[places] - self._first[p])
-            for p in np.unique(owner)
-            for places in [np.flatnonzero(owner == p)]
-        ]
+        asked = np.unique(owner)
+        places = [np.flatnonzero(owner == p) for p in asked]
+        numbers = [which[where] - self._first[p] for p, where in zip(asked, places, strict=True)]
+        answers = self._holder.ask_each(function, [self._parts[p] for p in asked], numbers)
+        return list(zip(places, asked.tolist(), answers, strict=True))
 
 
 class _Instances:
@@ -183,12 +200,17 @@ class _Instances:
         self._problem, self._starts = problem, starts
 
     def __getitem__(self, which: Ints) -> Ints:
-        problem = self._problem
         found = np.empty(len(which), np.int64)
-        for places, part, local in problem._split(which):
-            [numbers] = problem._holder.ask(_instances, [part], local)
-            found[places] = numbers + self._starts[np.searchsorted(problem._first, which[places[0]], side="right") - 1]
+        for places, part, numbers in self._problem._ask_rows(_instances, which):
+            found[places] = numbers + self._starts[part]
         return found
+
+
+class _Part(NamedTuple):
+    """Whole bags, and how many instances the user gave for them, left out ones included."""
+
+    bags: Bags
+    n_given: int
 
 
 class _Facts(NamedTuple):
@@ -205,24 +227,29 @@ def _instances(problem: InMemory, rows: Ints) -> Ints:
     return problem.instance[rows]
 
 
-def _ranges(bags: Bags) -> tuple[NDArray[Any], NDArray[Any]]:
-    return bags.X.min(axis=0), bags.X.max(axis=0)
+def _ranges(part: _Part) -> tuple[NDArray[Any], NDArray[Any]]:
+    return part.bags.X.min(axis=0), part.bags.X.max(axis=0)
 
 
-def _scaled(bags: Bags, scale: Scale) -> Bags:
-    return scale.bags(bags)
+def _scaled(part: _Part, scale: Scale) -> _Part:
+    return part._replace(bags=scale.bags(part.bags))
 
 
-def _problem(bags: Bags, objective: Objective, signs: Floats) -> InMemory:
-    return InMemory(bags.turned(signs), objective, n_jobs=1)
+def _means(part: _Part) -> BagMeans:
+    return bag_means(part.bags)
 
 
-def _usage(bags: Bags, signs: Floats, weighted: bool) -> NDArray[np.int64]:
-    return usage_counts(bags.turned(signs).X, weighted, n_jobs=1)
+def _problem(part: _Part, objective: Objective, signs: Floats) -> InMemory:
+    return InMemory(part.bags.turned(signs), objective, n_jobs=1)
 
 
-def _shape(bags: Bags) -> tuple[int, int, bool, bool]:
-    return len(bags.X), bags.n_sources, bool(bags.labels.any()), bool((~bags.labels).any())
+def _usage(part: _Part, signs: Floats, weighted: bool) -> NDArray[np.int64]:
+    return usage_counts(part.bags.turned(signs).X, weighted, n_jobs=1)
+
+
+def _shape(part: _Part) -> tuple[int, int, bool, bool]:
+    labels = part.bags.labels
+    return part.n_given, part.bags.n_sources, bool(labels.any()), bool((~labels).any())
 
 
 def training_from(model: Any, X: Any, y: Any, bags: Any, sample_weight: Any) -> Parts:
@@ -243,7 +270,7 @@ def training_from(model: Any, X: Any, y: Any, bags: Any, sample_weight: Any) -> 
             raise InvalidInputError("Scenes bring labels and bags; give fit nothing besides.")
         model.classes_ = np.array([0, 1])
         items = [_Named(X, name) for name in X.names] if isinstance(X, Scenes) else list(X)
-        parts = holder.hold(_scene_bags, items)
+        parts = holder.hold(_scene_part, items)
     else:
         parts = _array_parts(model, holder, X, y, bags, sample_weight)
     shapes = holder.ask(_shape, parts)
@@ -267,19 +294,17 @@ class _Named:
         return self._scenes[self._name]
 
 
-def _scene_bags(item: Any) -> Bags:
+def _scene_part(item: Any) -> _Part:
     """Bags of a scene in any form; bags of one class are fine in a part."""
     scene = item() if callable(item) else Scene.load(item) if isinstance(item, str | PathLike) else item
-    if isinstance(scene, Bags):
-        return scene
     if not isinstance(scene, Scene):
         raise InvalidInputError(f"A scene must be a Scene, or give one, got {type(scene).__name__}.")
-    return join_bags([scene], one_class=True)
+    return _Part(join_bags([scene], one_class=True), int(np.prod(scene.shape)))
 
 
 def _array_parts(model: Any, holder: Holder, X: Any, y: Any, bags: Any, sample_weight: Any) -> list[Any]:
     """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins."""
-    from dask import delayed
+    from dask.delayed import delayed
 
     if X.ndim != 2 or not all(np.isfinite(size) for size in X.shape):
         raise InvalidInputError(f"X must be a Dask array of known shape (n_instances, n_sources), got {X!r}.")
@@ -300,19 +325,16 @@ def _array_parts(model: Any, holder: Holder, X: Any, y: Any, bags: Any, sample_w
     ends = np.cumsum(X.chunks[0])
     cuts = np.unique(np.concatenate([[0], begins[np.searchsorted(begins, ends[:-1], side="right") - 1], [n]]))
     positive = y == model.classes_[1]
-    make = delayed(_row_bags, pure=False)
+    make = delayed(_row_part, pure=False)
     X = X.rechunk({1: -1})
     return holder.hold(
         _same,
-        [
-            make(X[a:b], positive[a:b], ids[a:b], weight[a:b], model.nan)
-            for a, b in zip(cuts[:-1], cuts[1:], strict=True)
-        ],
+        [make(X[a:b], positive[a:b], ids[a:b], weight[a:b], model.nan) for a, b in pairwise(cuts)],
     )
 
 
-def _row_bags(X: NDArray[Any], y: Any, ids: Any, weight: Any, nan: Any) -> Bags:
-    return Bags.from_instances(X, y, ids, weight, nan, one_class=True)
+def _row_part(X: NDArray[Any], y: Any, ids: Any, weight: Any, nan: Any) -> _Part:
+    return _Part(Bags.from_instances(X, y, ids, weight, nan, one_class=True), len(X))
 
 
 def _same(part: Any) -> Any:

@@ -1,0 +1,151 @@
+"""Learning in parts, in threads and on a real cluster of two processes, one of which is killed."""
+
+import os
+import signal
+import warnings
+
+import dask.array as da
+import numpy as np
+import pytest
+from dask import delayed
+from distributed import Client, LocalCluster
+
+from bimichi import Bags, BiMIChI, ConvexSolver, InvalidInputError, Scene, join_bags
+from bimichi.scene import Scenes
+
+QUICK = ConvexSolver(n_starts=3)
+
+
+def rows(seed=0, n_bags=40, size=25, m=3):
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(n_bags), size)
+    y = (ids % 4 == 0).astype(int)
+    X = np.clip(rng.normal(-0.3, 0.35, (len(ids), m)) + 0.8 * (y * (rng.random(len(ids)) < 0.3))[:, None], -1, 1)
+    X[:, 1] *= -1
+    return X, y, ids
+
+
+def scene(seed, name, positive=True):
+    rng = np.random.default_rng(seed)
+    truth = np.zeros((20, 24), dtype=bool)
+    truth[5:9, 6:12] = positive
+    sources = np.clip(rng.normal(-0.3, 0.3, (20, 24, 2)) + 0.9 * truth[..., None], -1, 1)
+    row, column = np.mgrid[:20, :24]
+    segments = row // 5 * 6 + column // 4
+    labels = {int(s): bool(truth[segments == s].any()) for s in np.unique(segments) if s != 3}
+    return Scene(sources, name, segments=segments, labels=labels, truth=truth)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        warnings.catch_warnings(),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture(params=["threads", "cluster"])
+def place(request):
+    if request.param == "threads":
+        yield None
+        return
+    with Client(request.getfixturevalue("cluster")) as client:
+        yield client
+
+
+def assert_same(one, two):
+    np.testing.assert_allclose(one.bicapacity_.values, two.bicapacity_.values, atol=1e-9)
+    assert one.objective_value_ == pytest.approx(two.objective_value_, abs=1e-9)
+    np.testing.assert_array_equal(one.polarity_, two.polarity_)
+    for kind in ("touched", "weighted"):
+        np.testing.assert_array_equal(one.usage_[kind], two.usage_[kind])
+    if one.solution_.witnesses is not None:
+        np.testing.assert_array_equal(one.solution_.witnesses, two.solution_.witnesses)
+
+
+@pytest.mark.parametrize(
+    ("objective", "chunk"), [("bipolar", 1000), ("bipolar", 170), ("magnitude", 333), ("mean", 70)]
+)
+def test_arrays_give_what_memory_gives(place, objective, chunk):
+    X, y, ids = rows()
+    model = BiMIChI(objective, QUICK, random_state=0)
+    expected = BiMIChI(objective, QUICK, random_state=0).fit(X, y, ids)
+    assert_same(model.fit(da.from_array(X, chunks=(chunk, 2)), y, ids), expected)
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_polarity_scale_weights_and_names(place):
+    X, y, ids = rows(1)
+    weight = np.repeat(np.random.default_rng(0).integers(0, 3, 40), 25).astype(float)
+    model = BiMIChI("mean", polarity="learn", scale="minmax", source_names=["a", "b", "c"], random_state=0)
+    one = BiMIChI(**model.get_params()).fit(50 * X, y, ids, sample_weight=weight)
+    two = model.fit(da.from_array(50 * X, chunks=(300, 3)), da.from_array(y, chunks=100), ids, sample_weight=weight)
+    assert_same(two, one)
+    assert two.polarity_.tolist() == [1, -1, 1]
+    np.testing.assert_allclose(two.fuse(50 * X), one.fuse(50 * X), atol=1e-9)
+
+
+def test_scenes_in_every_form(place, tmp_path):
+    scenes = [scene(0, "a"), scene(1, "b"), scene(2, "c", positive=False)]
+    expected = BiMIChI(solver=QUICK, random_state=0).fit(join_bags(scenes))
+    scenes[1].save(tmp_path / "b.npz")
+    mixed = [scenes[0], str(tmp_path / "b.npz"), delayed(scenes[2])]
+    assert_same(BiMIChI(solver=QUICK, random_state=0).fit(mixed), expected)
+    lazy = Scenes(["a", "b", "c"], {s.name: s for s in scenes}.__getitem__)
+    assert_same(BiMIChI(solver=QUICK, random_state=0).fit(lazy), expected)
+
+
+def test_a_killed_worker_changes_nothing(cluster):
+    X, y, ids = rows(3, n_bags=60)
+    expected = BiMIChI(random_state=0).fit(X, y, ids)
+    with Client(cluster) as client:
+        victims = list(client.run(os.getpid).values())
+        killed = []
+
+        class Killing(ConvexSolver):
+            """Kills a worker when the fit is under way and its parts are on the workers."""
+
+            def solve(self, problem, rng, n_jobs=None, verbose=0):
+                problem.value(problem.lattice.with_boundary(np.zeros(problem.lattice.size)))
+                os.kill(victims[0], signal.SIGKILL)
+                killed.append(victims[0])
+                return super().solve(problem, rng, n_jobs, verbose)
+
+        model = BiMIChI(solver=Killing(), random_state=0).fit(da.from_array(X, chunks=(200, 3)), y, ids)
+        assert killed
+        assert victims[0] not in client.run(os.getpid).values()
+    assert_same(model, expected)
+
+
+def test_scene_files(tmp_path):
+    one = scene(0, "<a>")
+    one.save(tmp_path / "a.npz")
+    two = Scene.load(tmp_path / "a.npz")
+    assert (two.name, two.source_names, two.labels) == (one.name, one.source_names, one.labels)
+    np.testing.assert_array_equal(two.sources, one.sources)
+    np.testing.assert_array_equal(two.truth, one.truth)
+    assert two.rgb is None
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 no archive")
+    for path in ("bad.npz", "missing.npz"):
+        with pytest.raises(InvalidInputError, match=f"{path} is not a scene file"):
+            Scene.load(tmp_path / path)
+
+
+def test_bad_input():
+    X, y, ids = rows()
+    lazy = da.from_array(X, chunks=(100, 3))
+    for arguments, message in (
+        ((lazy,), "y is missing"),
+        ((lazy, y[:-1], ids), "y has shape"),
+        ((lazy, y, ids % 7), "Rows of a bag must stand together"),
+        ((lazy, 0 * y, ids), "y must have two classes"),
+        ((lazy * 9, y, ids), r"reaches .*; sources must lie in \[-1, 1\]"),
+        (([scene(0, "a")], y), "Scenes bring labels"),
+        (([scene(0, "a", positive=False)],), "All bags are of one class"),
+        (([lambda: 3],), "A scene must be a Scene, or give one, got int"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            BiMIChI().fit(*arguments)
+    with pytest.raises(InvalidInputError, match="only one class"):
+        Bags.from_instances(X, 0 * y, ids)
