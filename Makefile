@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = -m pip --disable-pip-version-check -q
 BUILD = hatchling editables
 
-.PHONY: demo test lint bench clean clean-cache
+.PHONY: demo test lint bench docs clean clean-cache
 
 demo: .venv/installed
 	.venv/bin/python examples/three_sensors.py output/demo
@@ -18,6 +18,9 @@ lint: .venv/installed
 
 bench: .venv/installed
 	.venv/bin/python -m bench --save output/bench.json
+
+docs: .venv/installed
+	.venv/bin/mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

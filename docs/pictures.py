@@ -1,0 +1,82 @@
+"""Draw the pictures of the documentation: ``python docs/pictures.py``. They are kept beside the pages."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bimichi import BiCapacity, BiMIChI, Scene
+from bimichi.datasets import street
+from bimichi.explain import contributions, identifiability, indices
+from bimichi.plotting import plot_bags, plot_importance, plot_lattice, plot_maps, plot_matrix
+
+FOLDER = Path(__file__).parent / "images"
+SHORT = ("threshold", "grey", "thermal")
+
+
+def lattice() -> None:
+    """Two sources, and the chain of one instance."""
+    g = BiCapacity.from_elements(
+        {(("thermal",), ("rgb",)): 0.8, (("rgb",), ("thermal",)): -0.6, (("thermal",), ()): 0.9, (("rgb",), ()): 0.2},
+        ["thermal", "rgb"],
+    )
+    figure, ax = plt.subplots(figsize=(6.5, 4.5))
+    plot_lattice(g, x=[0.9, -0.3], ax=ax)
+    save(figure, "lattice")
+
+
+def scene_and_model() -> tuple[Scene, BiMIChI]:
+    """A street at night, and what is learned from it."""
+    scene = street(random_state=0)
+    model = BiMIChI("bipolar", polarity="learn", source_names=SHORT, random_state=0).fit(scene.bags())
+    return scene, model
+
+
+def bags(scene: Scene) -> None:
+    """Superpixels, positive where they meet a box."""
+    figure, ax = plt.subplots(figsize=(6.5, 5))
+    plot_bags(scene.segments, scene.labels, scene.rgb, ax=ax)
+    save(figure, "bags")
+
+
+def maps(scene: Scene, model: BiMIChI) -> None:
+    """The sources, and their fusion."""
+    planes = {name: scene.sources[..., k] for k, name in enumerate(SHORT)}
+    figure = plot_maps(planes | {"fused": model.fuse(scene.sources)}, ncols=4)
+    figure.set_size_inches(12, 3.2)
+    save(figure, "maps")
+
+
+def matrix(model: BiMIChI) -> None:
+    """What was learned; elements that no pixel determines are hatched."""
+    figure, ax = plt.subplots(figsize=(7.5, 5.5))
+    found = identifiability(model)
+    plot_matrix(model.bicapacity_, used=model.usage_["weighted"] > 0, identified=found.used, ax=ax)
+    save(figure, "matrix")
+
+
+def importance(scene: Scene, model: BiMIChI) -> None:
+    """Which source matters, upwards and downwards, and where."""
+    figure, ax = plt.subplots(figsize=(6, 2.8))
+    plot_importance(indices(model), ax=ax)
+    save(figure, "importance")
+    shares = contributions(model, scene.sources)
+    figure = plot_maps({name: np.clip(shares[..., k], -1, 1) for k, name in enumerate(SHORT)}, ncols=3)
+    figure.set_size_inches(11, 3.4)
+    save(figure, "contributions")
+
+
+def save(figure: plt.Figure, name: str) -> None:
+    """Write a picture that is small enough for a repository."""
+    FOLDER.mkdir(exist_ok=True)
+    figure.savefig(FOLDER / f"{name}.png", dpi=100, bbox_inches="tight", metadata={"Software": None})
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    lattice()
+    found, learned = scene_and_model()
+    bags(found)
+    maps(found, learned)
+    matrix(learned)
+    importance(found, learned)
