@@ -20,7 +20,7 @@ bench: .venv/installed
 	.venv/bin/python -m bench --save output/bench.json
 
 docs: .venv/installed
-	.venv/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
