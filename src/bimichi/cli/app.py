@@ -6,7 +6,12 @@ import typer
 from typer.core import TyperGroup
 
 import bimichi
+from bimichi.cli.bags import bags
+from bimichi.cli.compare import compare
 from bimichi.cli.console import user_errors
+from bimichi.cli.fuse import fuse
+from bimichi.cli.show import show
+from bimichi.cli.train import train
 
 __all__ = ["app", "run"]
 
@@ -46,6 +51,13 @@ def program(
 
     `bimichi COMMAND --help` tells more, with examples.
     """
+
+
+app.command()(train)
+app.command()(fuse)
+app.command()(bags)
+app.command()(show)
+app.command()(compare)
 
 
 def run() -> None:

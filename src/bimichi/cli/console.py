@@ -15,10 +15,13 @@ import numpy as np
 import typer
 from rich.console import Console, RenderableType
 from rich.markup import escape
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from bimichi.errors import BimichiError
+from bimichi.tables import Cell, Table
 
-__all__ = ["Json", "Output", "Quiet", "plain", "say", "user_errors"]
+__all__ = ["Json", "Output", "Quiet", "plain", "rich_table", "say", "user_errors"]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[
@@ -65,6 +68,16 @@ class Output:
             _console(stderr=False).print(*shown, sep="\n", soft_wrap=all(isinstance(part, str) for part in shown))
 
 
+def rich_table(table: Table) -> RichTable:
+    """Return a table for the terminal, its text shown as it is."""
+    shown = RichTable()
+    for k, title in enumerate(table.header):
+        shown.add_column(Text(title), justify="right" if k else "left")
+    for row in table.rows:
+        shown.add_row(*(Text(cell.text, " ".join(_styles(cell))) for cell in row))
+    return shown
+
+
 def say(text: str, heading: str = "") -> None:
     """Print one message on standard error, not wrapped, and with nothing in it taken for markup."""
     _console(stderr=True).print(f"{heading}{escape(text)}", soft_wrap=True, highlight=False)
@@ -100,6 +113,10 @@ def user_errors() -> Iterator[None]:
         except (BimichiError, ImportError, OSError, MemoryError) as error:
             say(_message(error), "[bold red]Error:[/] ")
             raise typer.Exit(1) from error
+
+
+def _styles(cell: Cell) -> list[str]:
+    return ["bold"] * cell.bold + ["underline"] * cell.underlined
 
 
 def _message(error: Exception) -> str:
