@@ -1,4 +1,7 @@
-"""The commands, put together: one line each."""
+"""The commands, put together: one line each.
+
+They import what is slow to import when they run, so that help and completion are quick.
+"""
 
 from typing import Annotated, Any
 

@@ -1,7 +1,7 @@
 """`bimichi bags`: a picture of the bags and their labels."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -9,13 +9,13 @@ import typer
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet, rich_table
 from bimichi.cli.inputs import find_sets
-from bimichi.cli.labels import read_scenes
-from bimichi.cli.outputs import output_file, output_folder
+from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
-from bimichi.errors import InvalidInputError
 from bimichi.io import atomic_write
-from bimichi.scene import Scene
 from bimichi.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from bimichi import Scene
 
 __all__ = ["bags"]
 
@@ -54,17 +54,14 @@ def bags(
     bimichi bags thermal.png grey.png --boxes boxes.csv -o bags.png
     ```
     """
+    from bimichi.cli.labels import read_scenes
+
     say, labelling, image_sets = Output(quiet, json), options.labelling(ctx.params), find_sets(sources)
     inputs = [*image_sets.files, *labelling.files(image_sets)]
-    if not image_sets.many:
-        output_file(output, PICTURES, inputs)
-    elif output.suffix.lower() in PICTURES:
-        raise InvalidInputError(f"Of many scenes, the output must be a folder, got {output}.")
-    else:
-        output_folder(output)
+    files = output_files(output, image_sets.scenes, image_sets.many, PICTURES)
+    keep_inputs(files, inputs)
     with Run("bags", ctx.params, inputs) as run:
         scenes, _ = read_scenes(image_sets, labelling, options.listed(names), options.listed(recipe), scaled=True)
-        files = [output / f"{scene.name}.png" if image_sets.many else output for scene in scenes]
         for scene, file in zip(scenes, files, strict=True):
             _draw(scene, file)
         record = run.write(run_path(output), files)
@@ -74,7 +71,7 @@ def bags(
     say.result({"run": record, "scenes": counts}, rich_table(table))
 
 
-def _draw(scene: Scene, path: Path) -> None:
+def _draw(scene: "Scene", path: Path) -> None:
     from bimichi.plotting import plot_bags
 
     segments, labels = scene._parts()
@@ -92,7 +89,7 @@ def _figure(ratio: float) -> Any:
     return Figure(figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained")
 
 
-def _counted(scene: Scene) -> dict[str, Any]:
+def _counted(scene: "Scene") -> dict[str, Any]:
     labels = scene.labels or {}
     positive = sum(labels.values())
     found = 0 if scene.segments is None else len(np.unique(scene.segments[scene.segments >= 0]))

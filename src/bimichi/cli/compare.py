@@ -12,8 +12,7 @@ import bimichi
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet, plain, rich_table
 from bimichi.cli.inputs import find_sets
-from bimichi.cli.labels import check_both, read_scenes, with_truth
-from bimichi.cli.outputs import output_file
+from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.io import atomic_write
 
@@ -56,10 +55,12 @@ def compare(
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
+    from bimichi.cli.labels import check_both, read_scenes, with_truth
+
     say, labelling, image_sets = Output(quiet, json), options.labelling(ctx.params), find_sets(sources)
     inputs = [*image_sets.files, *labelling.files(image_sets), *image_sets.companions(truth, "--truth")]
     if output is not None:
-        output_file(output, TABLES, inputs)
+        keep_inputs([output_file(output, TABLES)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
             scenes, _ = read_scenes(image_sets, labelling, options.listed(names), options.listed(recipe), scaled=False)

@@ -41,6 +41,11 @@ class ImageSets:
     many: bool
 
     @property
+    def scenes(self) -> list[str]:
+        """Names of the scenes."""
+        return [one.name for one in self.sets]
+
+    @property
     def files(self) -> list[Path]:
         """All files, each once."""
         return list(dict.fromkeys(file for one in self.sets for file in one.files))
@@ -117,10 +122,9 @@ def _found(source: str) -> Mapping[str, Path]:
 
 def _matched(pattern: str, file: Path) -> str:
     """What the wildcards of a pattern stand for in a file's path, without its ending."""
-    parts = [re.escape(text) for text in WILDCARD.split(pattern)]
-    found = re.fullmatch("(.*)".join(parts), str(file)) or re.fullmatch("(.*)".join(parts), f"./{file}")
-    texts = found.groups() if found else (file.name,)
-    scene = "_".join(text for text in texts if text)
+    fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).as_posix())]
+    found = re.fullmatch("([^/]*)".join(fixed), file.as_posix())
+    scene = "_".join(text for text in found.groups() if text) if found else file.name
     return Path(scene).stem if Path(scene).suffix.lower() in SUFFIXES else scene
 
 

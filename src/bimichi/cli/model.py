@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.bicapacity import BiCapacity
-from bimichi.cli.sources import RECIPES
+from bimichi.cli.recipes import RECIPES
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.integral import choquet
 from bimichi.io import read_model, write_model

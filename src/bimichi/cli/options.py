@@ -1,12 +1,14 @@
 """Options that commands share."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bimichi.cli.labels import Labelling
-from bimichi.cli.sources import RECIPES
+from bimichi.cli.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from bimichi.cli.labels import Labelling
 
 __all__ = [
     "Bags",
@@ -116,8 +118,10 @@ Seed = Annotated[int, typer.Option(min=0, help="What all random numbers come fro
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.", metavar="N")]
 
 
-def labelling(parameters: dict[str, Any]) -> Labelling:
+def labelling(parameters: dict[str, Any]) -> "Labelling":
     """Gather the options above from ``ctx.params``."""
+    from bimichi.cli.labels import Labelling
+
     if (parameters["boxes"] is None) == (parameters["labels"] is None):
         raise typer.BadParameter("give one of the two", param_hint="'--boxes' / '--labels'")
     return Labelling(**{name: parameters[name] for name in Labelling.__dataclass_fields__})

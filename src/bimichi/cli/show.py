@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.markup import escape
 
 from bimichi.cli.console import Json, Output, rich_table
-from bimichi.cli.model import FusionModel
 from bimichi.tables import Cell, Table, number
+
+if TYPE_CHECKING:
+    from bimichi.cli.model import FusionModel
 
 __all__ = ["show"]
 
@@ -34,6 +36,8 @@ def show(
     bimichi show model.json --json
     ```
     """
+    from bimichi.cli.model import FusionModel
+
     found = FusionModel.load(model)
     g = found.bicapacity
     table = g._table(found.touched > 0) if g.n_sources <= MATRIX_LIMIT else _most_used(found, elements)
@@ -41,7 +45,7 @@ def show(
     Output(json=json).result(_data(found), _head(found), rich_table(_sources(found)), rich_table(table), used)
 
 
-def _data(model: FusionModel) -> dict[str, Any]:
+def _data(model: "FusionModel") -> dict[str, Any]:
     header, g = model.header, model.bicapacity
     keys = ("objective", "objective_value", "lower_bound", "status", "n_iter", "scale", "classes", "bimichi")
     return {key: header.get(key) for key in keys} | {
@@ -59,7 +63,7 @@ def _data(model: FusionModel) -> dict[str, Any]:
     }
 
 
-def _head(model: FusionModel) -> str:
+def _head(model: "FusionModel") -> str:
     header = model.header
     bound = header.get("lower_bound")
     return escape(
@@ -69,7 +73,7 @@ def _head(model: FusionModel) -> str:
     )
 
 
-def _sources(model: FusionModel) -> Table:
+def _sources(model: "FusionModel") -> Table:
     scale = model.header.get("scale") or "none"
     rows = [
         [Cell(name), Cell(recipe or "–"), Cell(str(scale)), Cell("as it is" if sign > 0 else "turned over")]
@@ -78,7 +82,7 @@ def _sources(model: FusionModel) -> Table:
     return Table(["source", "recipe", "scale", "polarity"], rows)
 
 
-def _most_used(model: FusionModel, limit: int) -> Table:
+def _most_used(model: "FusionModel", limit: int) -> Table:
     """List the elements that most training instances used."""
     g, touched = model.bicapacity, model.touched
     codes = [int(code) for code in np.argsort(-touched, kind="stable")[:limit] if touched[code]]
@@ -94,7 +98,7 @@ def _most_used(model: FusionModel, limit: int) -> Table:
     return Table(["A", "B", "g(A, B)", "used by"], rows)
 
 
-def _pairs(model: FusionModel, codes: Iterable[int]) -> Iterator[tuple[int, tuple[list[str], list[str]]]]:
+def _pairs(model: "FusionModel", codes: Iterable[int]) -> Iterator[tuple[int, tuple[list[str], list[str]]]]:
     """Yield codes with the names in A and in B."""
     names = model.source_names
     for code in codes:
@@ -102,5 +106,5 @@ def _pairs(model: FusionModel, codes: Iterable[int]) -> Iterator[tuple[int, tupl
         yield code, ([names[k] for k in up], [names[k] for k in down])
 
 
-def _recipes(model: FusionModel) -> list[str | None]:
+def _recipes(model: "FusionModel") -> list[str | None]:
     return [None] * model.bicapacity.n_sources if model.recipes is None else list(model.recipes)

@@ -7,18 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.cli.inputs import ImageSet, ImageSets
+from bimichi.cli.recipes import AS_IS
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import SOURCE_RECIPES, read_image
 from bimichi.measure import check_names
 
-__all__ = ["AS_IS", "POINTWISE", "RECIPES", "choose_recipes", "make_source", "read_images", "size", "source_names"]
-
-AS_IS = "as_is"
-"""The recipe that changes nothing: values are in [-1, 1] already, or `--scale` brings them there."""
-
-RECIPES = (AS_IS, *SOURCE_RECIPES)
-POINTWISE = (AS_IS, "to_bipolar", "gamma_correction")
-"""Recipes that look at one pixel at a time, so that an image can be taken in strips."""
+__all__ = ["choose_recipes", "make_source", "read_images", "size", "source_names"]
 
 
 def read_images(image_set: ImageSet) -> list[NDArray[Any]]:

@@ -10,9 +10,7 @@ import bimichi
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet
 from bimichi.cli.inputs import find_sets
-from bimichi.cli.labels import check_both, read_scenes
-from bimichi.cli.model import save_model
-from bimichi.cli.outputs import output_file
+from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 
 __all__ = ["train"]
@@ -73,10 +71,13 @@ def train(
     bimichi train bands.tif --labels mask.png --polarity learn -o model.json
     ```
     """
+    from bimichi.cli.labels import check_both, read_scenes
+    from bimichi.cli.model import save_model
+
     say, labelling = Output(quiet, json), options.labelling(ctx.params)
     image_sets = find_sets(sources)
     inputs = [*image_sets.files, *labelling.files(image_sets)]
-    output_file(output, inputs=inputs)
+    keep_inputs([output_file(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):
             scenes, recipes = read_scenes(
