@@ -3,8 +3,9 @@
 The contract: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (which kind of label or input) and `output_range`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import wraps
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,12 +18,26 @@ from bimichi.bags import Bags, group
 from bimichi.errors import InvalidInputError
 from bimichi.measure import check_names
 from bimichi.objectives import to_common_scale
-from bimichi.planes import Planes, split_planes
+from bimichi.planes import Planes, is_xarray, split_planes
 
-__all__ = ["Fusion", "FusionClassifier", "Needs", "NormalisedFusion"]
+__all__ = ["Fusion", "FusionClassifier", "Needs", "NormalisedFusion", "takes_xarray"]
 
 Needs = Literal["bags", "instances", "image"] | None
 FLOATS = [np.float64, np.float32]
+
+
+def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
+    """Let a method that fuses arrays take those of xarray, too."""
+
+    @wraps(method)
+    def either(self: "Fusion", X: Any, *arguments: Any, **named: Any) -> Any:
+        if self.needs != "image" and is_xarray(X):
+            from bimichi.scale.arrays import fuse_array
+
+            return fuse_array(self, X, method=method.__name__)
+        return method(self, X, *arguments, **named)
+
+    return either
 
 
 class Fusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -41,6 +56,11 @@ class Fusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     needs: ClassVar[Needs] = None
     fuzzy: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fuse" in vars(cls):
+            cls.fuse = takes_xarray(cls.fuse)  # type: ignore[method-assign]
+
     @property
     def output_range(self) -> tuple[float, float]:
         """Where `fuse` lies."""
@@ -52,7 +72,8 @@ class Fusion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         Parameters
         ----------
         X : array-like of shape (..., n_sources), or list of n_sources planes
-            Rows, an image, or planes. NaN in a source gives NaN.
+            Rows, an image, or planes. NaN in a source gives NaN. An array or a dataset of xarray gives an array of
+            xarray back; see `bimichi.scale.fuse_array`.
         """
         raise NotImplementedError
 

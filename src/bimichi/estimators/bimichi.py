@@ -13,7 +13,7 @@ from bimichi import io
 from bimichi.bags import Bags
 from bimichi.bicapacity import BiCapacity
 from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.estimators.base import FusionClassifier, Needs
+from bimichi.estimators.base import FusionClassifier, Needs, takes_xarray
 from bimichi.estimators.scaling import Scale, learn_scale
 from bimichi.integral import choquet
 from bimichi.linear import usage_counts
@@ -179,6 +179,7 @@ class BiMIChI(FusionClassifier):
         }
         return self
 
+    @takes_xarray
     def integral(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
         """Return the integral C of every instance, in [-1, 1].
 

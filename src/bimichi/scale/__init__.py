@@ -1,0 +1,14 @@
+"""Data that is larger than memory, or has coordinates: arrays of xarray, rasters, frames in bulk.
+
+Packages of the extra `raster` are imported when a function needs them; ``pip install 'bimichi[raster]'`` installs them.
+If xarray is installed, importing this package gives its arrays and datasets ``X.bimichi.fuse(model)``.
+"""
+
+from importlib.util import find_spec
+
+from bimichi.scale.arrays import fuse_array
+
+if find_spec("xarray"):
+    import bimichi.scale.accessor  # noqa: F401  # registers itself
+
+__all__ = ["fuse_array"]
