@@ -7,8 +7,10 @@ If xarray is installed, importing this package gives its arrays and datasets ``X
 from importlib.util import find_spec
 
 from bimichi.scale.arrays import fuse_array
+from bimichi.scale.frames import FrameResults, fuse_frames
+from bimichi.scale.rasters import fuse_raster
 
 if find_spec("xarray"):
     import bimichi.scale.accessor  # noqa: F401  # registers itself
 
-__all__ = ["fuse_array"]
+__all__ = ["FrameResults", "fuse_array", "fuse_frames", "fuse_raster"]

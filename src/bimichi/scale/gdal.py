@@ -61,7 +61,7 @@ def open_source(path: str | PathLike[str]) -> Any:
     try:
         return open_dataset(path)
     except (errors.RasterioError, OSError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read {path!s}: {reason_of(error)}") from error
+        raise InvalidInputError(f"Cannot read {path!s}: {reason_of(error)}.") from error
 
 
 def reason_of(error: BaseException) -> str:
@@ -70,4 +70,4 @@ def reason_of(error: BaseException) -> str:
     while cause is not None and cause.__cause__ is not None:
         cause = cause.__cause__
     text = str(error) if cause is None else str(getattr(cause, "errmsg", cause))
-    return text.rstrip(".") + "."
+    return text.rstrip(".")
