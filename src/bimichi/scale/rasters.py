@@ -1,9 +1,9 @@
 """Rasters larger than memory, fused window by window into a GeoTIFF."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from os import PathLike
 from pathlib import Path
 from queue import SimpleQueue
@@ -105,8 +105,12 @@ def fuse_raster(
         target = GeoTiff(output, stack, getattr(model, "output_range", (-1.0, 1.0)), block, compress, overviews, jobs)
         order = _match(stack, fuser, names)
         plan = Plan(stack, fuser, order, *_windows(stack, target, jobs))
-        with target.writing() as write, progress_bar("fusing", len(plan.windows), verbose) as advance:
-            for window, fused in _fused(plan, jobs):
+        with (
+            target.writing() as write,
+            progress_bar("fusing", len(plan.windows), verbose) as advance,
+            closing(_fused(plan, jobs)) as results,
+        ):
+            for window, fused in results:
                 write(fused, window)
                 advance(1, None)
     return target.path
@@ -142,7 +146,7 @@ def _windows(stack: Stack, target: GeoTiff, jobs: int) -> tuple[list[Any], int]:
     return windows, int(np.clip(MEMORY // (columns * rows * tile), 2, jobs + 1))
 
 
-def _fused(plan: Plan, jobs: int) -> Iterator[tuple[Any, NDArray[Any]]]:
+def _fused(plan: Plan, jobs: int) -> Generator[tuple[Any, NDArray[Any]], None, None]:
     """Windows and what they fuse to, in order."""
     workers = min(jobs, plan.under_way, len(plan.windows))
     with ExitStack() as held:
@@ -152,7 +156,7 @@ def _fused(plan: Plan, jobs: int) -> Iterator[tuple[Any, NDArray[Any]]]:
         if workers == 1:
             yield from ((window, _fuse_window(plan, window, readers)) for window in plan.windows)
             return
-        pool = held.enter_context(ThreadPoolExecutor(workers))
+        pool = ThreadPoolExecutor(workers)
         held.callback(pool.shutdown, cancel_futures=True)
         waiting = iter(plan.windows)
         running: deque[tuple[Any, Future[NDArray[Any]]]] = deque()
@@ -172,15 +176,19 @@ def _fuse_window(plan: Plan, window: Any, readers: "SimpleQueue[Reader]") -> NDA
     reader = readers.get()
     try:
         found = reader.read(window)
-        planes = [found[k] for k in plan.order]
-        fused = np.empty(planes[0].shape, plan.stack.dtype)
-        step = max(1, SLICE // fused.shape[1])
+        return _fuse_planes(plan, [found[k] for k in plan.order])
+    finally:
+        readers.put(reader)
+
+
+def _fuse_planes(plan: Plan, planes: list[NDArray[Any]]) -> NDArray[Any]:
+    fused = np.empty(planes[0].shape, plan.stack.dtype)
+    step = max(1, SLICE // fused.shape[1])
+    try:
         for start in range(0, len(fused), step):
             part = slice(start, start + step)
             fused[part] = plan.fuser.fuse([plane[part] for plane in planes])
-        return fused
     except InvalidInputError as error:
         bands = ", ".join(f"index {k} is {plan.stack.labels[place]}" for k, place in enumerate(plan.order))
         raise InvalidInputError(f"{error} Of the sources, {bands}.") from error
-    finally:
-        readers.put(reader)
+    return fused

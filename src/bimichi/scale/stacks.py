@@ -37,7 +37,8 @@ class Grid(NamedTuple):
         if self[:3] != other[:3] or self.transform.is_degenerate or other.transform.is_degenerate:
             return self == other
         corners = np.array([[0.0, self.width, 0.0], [0.0, 0.0, self.height], [1.0, 1.0, 1.0]])
-        there = np.reshape(tuple(~self.transform @ other.transform), (3, 3)) @ corners
+        mine, theirs = (np.reshape(tuple(grid.transform), (3, 3)) for grid in (self, other))
+        there = np.linalg.solve(mine, theirs @ corners)
         return bool(np.abs(there - corners).max() < TOLERANCE)
 
 
@@ -49,7 +50,9 @@ class File(NamedTuple):
     descriptions: list[str | None]
     nodata: list[float | None]
     dtype: np.dtype[Any]
+    """What holds its values exactly: float32, or float64."""
     masked: bool
+    """Whether a mask, or a band of transparency, says where there is no data."""
     grid: Grid
 
 
@@ -127,7 +130,7 @@ class Reader:
         self._held = ExitStack()
         self._buffers: list[NDArray[Any]] = [np.empty(0, file.dtype) for file in stack.files]
         try:
-            self._datasets = [self._open(file) for file in stack.files]
+            self._opened = [self._open(file) for file in stack.files]
         except BaseException:
             self._held.close()
             raise
@@ -138,11 +141,11 @@ class Reader:
     def __exit__(self, *error: object) -> None:
         self._held.close()
 
-    def _open(self, file: File) -> Any:
+    def _open(self, file: File) -> tuple[File, Any]:
         dataset = self._held.enter_context(open_source(file.path))
         grid = self._stack.grid
         if grid.matches(file.grid):
-            return dataset
+            return file, dataset
         rasterio = raster_package("rasterio")
         warped = raster_package("rasterio.vrt").WarpedVRT(
             dataset,
@@ -155,13 +158,14 @@ class Reader:
             nodata=np.nan,
             dtype=file.dtype.name,
         )
-        return self._held.enter_context(warped)
+        # Where it has no data, for whatever reason, a warped band is NaN already.
+        return file._replace(nodata=[None] * len(file.bands), masked=False), self._held.enter_context(warped)
 
     def read(self, window: Any) -> list[NDArray[Any]]:
         """Return one plane a source, NaN where there is no data; the next call overwrites them."""
         errors = raster_package("rasterio.errors")
         planes: list[NDArray[Any]] = []
-        for k, (file, dataset) in enumerate(zip(self._stack.files, self._datasets, strict=True)):
+        for k, (file, dataset) in enumerate(self._opened):
             block = self._buffer(k, (len(file.bands), int(window.height), int(window.width)))
             try:
                 dataset.read(file.bands, window=window, out=block)
@@ -185,21 +189,21 @@ class Reader:
 def _inspect(path: str) -> File:
     enums = raster_package("rasterio.enums")
     with open_source(path) as dataset:
-        alpha = enums.ColorInterp.alpha
-        bands = [k for k, colour in zip(dataset.indexes, dataset.colorinterp, strict=True) if colour != alpha]
+        flags = [flag for own in dataset.mask_flag_enums for flag in own]
+        transparency = enums.ColorInterp.alpha if enums.MaskFlags.alpha in flags else None
+        bands = [k for k, colour in zip(dataset.indexes, dataset.colorinterp, strict=True) if colour != transparency]
         if not bands:
             raise InvalidInputError(f"{path} has no band that could be a source.")
         types = [np.dtype(dataset.dtypes[k - 1]) for k in bands]
         if any(kind.kind not in "buif" for kind in types):
             raise InvalidInputError(f"{path} has bands of type {types[0]}; sources must be real numbers.")
         exact = all(np.can_cast(kind, np.float32) for kind in types)
-        flags = [dataset.mask_flag_enums[k - 1] for k in bands]
         return File(
             path,
             bands,
             [dataset.descriptions[k - 1] for k in bands],
             [dataset.nodatavals[k - 1] for k in bands],
             np.dtype(np.float32 if exact else np.float64),
-            any(enums.MaskFlags.per_dataset in own for own in flags),
+            enums.MaskFlags.per_dataset in flags,
             Grid(dataset.width, dataset.height, dataset.crs, dataset.transform),
         )

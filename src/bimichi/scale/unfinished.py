@@ -1,7 +1,6 @@
 """Large files that appear under their name only when they are whole."""
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from bimichi.errors import BimichiError
 fcntl: ModuleType | None
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be removed anyway
+except ImportError:  # on Windows, where files cannot be locked this way
     fcntl = None
 
 __all__ = ["unfinished"]
@@ -21,37 +20,38 @@ __all__ = ["unfinished"]
 
 @contextmanager
 def unfinished(output: Path) -> Iterator[Path]:
-    """Lend an empty file beside `output`; it takes that name, its bytes on disk, when the context ends without error.
+    """Lend a file beside `output`; it takes that name, its bytes on disk, when the context ends without error.
 
-    What a killed run left behind is removed first. A file that is still being written is locked, so that it is told
-    from such a leftover, and several runs to one name do not meet: the last to finish stays.
+    Its name is that of the output with a dot before and ``.part`` behind, so that what a killed run left is overwritten
+    by the next one. While it is written it is locked: a second run to the same output is an error.
     """
-    temporary = output.with_name(f".{output.name}.{secrets.token_hex(8)}.part")
+    temporary = output.with_name(f".{output.name}.part")
     try:
-        _remove_leftovers(output)
-        with temporary.open("xb") as file:
-            _lock(file)
-            yield temporary
-            os.fsync(file.fileno())
-        temporary.replace(output)
+        with _claimed(temporary, output) as file:
+            try:
+                yield temporary
+                os.fsync(file.fileno())
+                if fcntl is None:
+                    file.close()  # Windows renames no open file
+                temporary.replace(output)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise BimichiError(f"Cannot write {output}: {error.strerror or error}.") from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
-def _remove_leftovers(output: Path) -> None:
-    for leftover in output.parent.iterdir():
-        name = leftover.name
-        if not (name.startswith(f".{output.name}.") and name.endswith(".part")):
-            continue
-        with suppress(OSError), leftover.open("rb") as file:  # OSError: it is locked, or someone else has removed it
-            _lock(file)
-            leftover.unlink()
-
-
-def _lock(file: IO[bytes]) -> None:
-    if fcntl is not None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _claimed(temporary: Path, output: Path) -> IO[bytes]:
+    """Open and lock the file. If another run has finished or removed it meanwhile, there is a new one to lock."""
+    while True:
+        file = temporary.open("ab")
+        try:
+            if fcntl is not None:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), temporary.stat()):
+                    return file
+        except BlockingIOError as error:
+            file.close()
+            raise BimichiError(f"Cannot write {output}: another run is writing it now.") from error
+        file.close()
