@@ -17,7 +17,7 @@ from bimichi.capacity import Capacity
 from bimichi.errors import InvalidInputError
 from bimichi.linear import digit_steps
 from bimichi.measure import Measure
-from bimichi.planes import Planes, check_n_jobs, run_chunks
+from bimichi.planes import Planes, check_n_jobs, is_xarray, run_chunks
 
 __all__ = ["choquet"]
 
@@ -48,7 +48,8 @@ def choquet(
     ----------
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
         The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1] for a
-        `BiCapacity`, in [0, 1] for a `Capacity`.
+        `BiCapacity`, in [0, 1] for a `Capacity`. An array or a dataset of xarray gives an array of xarray back; see
+        `bimichi.scale.fuse_array`.
     g : BiCapacity or Capacity
         The measure.
     nan : {"propagate", "raise"}
@@ -76,6 +77,12 @@ def choquet(
     if nan not in ("propagate", "raise"):
         raise InvalidInputError(f"nan must be 'propagate' or 'raise', got {nan!r}.")
     jobs = check_n_jobs(n_jobs)
+    if is_xarray(X):
+        from bimichi.scale.arrays import fuse_array
+
+        if out is not None:
+            raise InvalidInputError("out cannot be given with an array of xarray; leave it out.")
+        return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
     planes = Planes(X, g.n_sources, g.source_names, out)
     small = isinstance(g, BiCapacity) and g.n_sources in _SMALL
     run = _small_task(planes, g) if small else _general_task(planes, g)

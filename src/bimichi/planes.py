@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
 
-__all__ = ["Planes", "check_n_jobs", "out_of_range", "run_chunks", "source_label", "split_planes"]
+__all__ = ["Planes", "check_n_jobs", "is_xarray", "out_of_range", "run_chunks", "source_label", "split_planes"]
 
 CHUNK = 1 << 19
 """Instances a task takes when planes are read where they are."""
@@ -180,6 +180,11 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
             f"X has shape {rows.shape}, so {rows.shape[-1]} sources along its last axis; expected {expected}.{remedy}"
         )
     return rows, [rows[..., k] for k in range(rows.shape[-1])]
+
+
+def is_xarray(X: Any) -> bool:
+    """Whether `X` is an array or a dataset of xarray, which need not be imported to know."""
+    return any(kind.__module__.partition(".")[0] == "xarray" for kind in type(X).__mro__)
 
 
 def _numbers(values: Any, what: str) -> NDArray[Any]:

@@ -4,8 +4,9 @@ The contract: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (which kind of labe
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import wraps
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,12 +19,26 @@ from bimichi.bags import Bags, group
 from bimichi.errors import InvalidInputError
 from bimichi.measure import check_names
 from bimichi.objectives import to_common_scale
-from bimichi.planes import Planes, split_planes
+from bimichi.planes import Planes, is_xarray, split_planes
 
-__all__ = ["Fusion", "FusionClassifier", "Needs", "NormalisedFusion"]
+__all__ = ["Fusion", "FusionClassifier", "Needs", "NormalisedFusion", "takes_xarray"]
 
 Needs = Literal["bags", "instances", "image"] | None
 FLOATS = [np.float64, np.float32]
+
+
+def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
+    """Let a method that fuses arrays take those of xarray, too."""
+
+    @wraps(method)
+    def either(self: "Fusion", X: Any, *arguments: Any, **named: Any) -> Any:
+        if self.needs != "image" and is_xarray(X):
+            from bimichi.scale.arrays import fuse_array
+
+            return fuse_array(self, X, method=method.__name__)
+        return method(self, X, *arguments, **named)
+
+    return either
 
 
 class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
@@ -42,6 +57,11 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
     needs: ClassVar[Needs] = None
     fuzzy: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fuse" in vars(cls):
+            cls.fuse = takes_xarray(cls.fuse)  # type: ignore[method-assign]
+
     @property
     def output_range(self) -> tuple[float, float]:
         """Where `fuse` lies."""
@@ -54,7 +74,8 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
         Parameters
         ----------
         X : array-like of shape (..., n_sources), or list of n_sources planes
-            Rows, an image, or planes. NaN in a source gives NaN.
+            Rows, an image, or planes. NaN in a source gives NaN. An array or a dataset of xarray gives an array of
+            xarray back; see `bimichi.scale.fuse_array`.
         """
 
     def _names(self) -> Sequence[str] | None:

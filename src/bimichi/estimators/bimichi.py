@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from bimichi import io
 from bimichi.bicapacity import BiCapacity
 from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.estimators.base import FusionClassifier, Needs
+from bimichi.estimators.base import FusionClassifier, Needs, takes_xarray
 from bimichi.integral import choquet
 from bimichi.measure import check_names
 from bimichi.objectives import Objective, get_objective
@@ -188,6 +188,7 @@ class BiMIChI(FusionClassifier):
         }
         return self
 
+    @takes_xarray
     def integral(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
         """Return the integral C of every instance, in [-1, 1].
 

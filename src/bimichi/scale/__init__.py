@@ -1,3 +1,16 @@
-"""Beyond memory and one machine."""
+"""Data that is larger than memory, or has coordinates: arrays of xarray, rasters, frames in bulk, parts on a cluster.
 
-__all__: list[str] = []
+Packages of the extra `raster` are imported when a function needs them; ``pip install 'bimichi[raster]'`` installs them.
+If xarray is installed, importing this package gives its arrays and datasets ``X.bimichi.fuse(model)``.
+"""
+
+from importlib.util import find_spec
+
+from bimichi.scale.arrays import fuse_array
+from bimichi.scale.frames import FrameResults, fuse_frames
+from bimichi.scale.rasters import fuse_raster
+
+if find_spec("xarray"):
+    import bimichi.scale.accessor  # noqa: F401  # registers itself
+
+__all__ = ["FrameResults", "fuse_array", "fuse_frames", "fuse_raster"]

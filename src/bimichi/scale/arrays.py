@@ -1,0 +1,177 @@
+"""xarray's arrays, fused: coordinates, CRS and attributes stay, and what is lazy stays lazy."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.scale.fusers import Fuser, fuser_of
+from bimichi.scale.gdal import raster_package
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["fuse_array", "to_nan"]
+
+FILLS = ("_FillValue", "missing_value")
+"""Attributes that name a value which stands for none."""
+
+OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
+"""Attributes that say how sources are stored, so that they would be wrong on what is fused."""
+
+
+def fuse_array(
+    model: Any, X: "xr.DataArray | xr.Dataset", source_dim: str = "source", method: str = "fuse", **options: Any
+) -> "xr.DataArray":
+    """Fuse an array or a dataset of xarray.
+
+    ``model.fuse(X)``, ``choquet(X, g)`` and ``X.bimichi.fuse(model)`` come here.
+
+    Parameters
+    ----------
+    model : fitted Fusion, BiCapacity or Capacity
+        What decides.
+    X : xarray.DataArray or xarray.Dataset
+        An array with a dimension of sources, or one variable a source; in memory, or of Dask. Sources with names (text
+        on the coordinate of that dimension, or variables) are matched with those of the model, whatever their order.
+        NaN, and what the attributes `_FillValue` and `missing_value` name, gives NaN.
+    source_dim : str, default="source"
+        The dimension of sources, of an array.
+    method : str, default="fuse"
+        Which method of the model; `BiMIChI` has "integral", too.
+    **options
+        Of a measure: `nan`, `check_range` and `n_jobs` of `choquet`.
+
+    Returns
+    -------
+    fused : xarray.DataArray
+        Without the dimension of sources, all else kept: coordinates, CRS (such as rioxarray's `spatial_ref`), and
+        attributes, but for those that tell how sources are stored or that have one entry a source. float32 if all
+        sources are float32 (or float16), else float64.
+
+    Notes
+    -----
+    Of Dask, each block is fused on its own by one thread, and nothing is computed or rechunked here. Blocks may hold
+    all sources, or one each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from bimichi import BiCapacity
+    >>> g = BiCapacity.additive([0.75, 0.25], source_names=["thermal", "rgb"])
+    >>> X = xr.DataArray([[0.0, 0.8], [0.4, 0.4]], dims=("source", "x"), coords={"source": ["rgb", "thermal"]})
+    >>> fuse_array(g, X).values
+    array([0.3, 0.5])
+    """
+    xarray = raster_package("xarray")
+    if not isinstance(X, xarray.DataArray | xarray.Dataset):
+        raise InvalidInputError(f"X must be a DataArray or a Dataset of xarray, got {type(X).__name__}.")
+    planes, names = _planes(X, source_dim)
+    lazy = any(plane.chunks is not None for plane in planes)
+    if lazy or "n_jobs" not in options:
+        options["n_jobs"] = 1 if lazy else None
+    fuser = fuser_of(model, method=method, **options)
+    where, remedy = (
+        (f"The dimension {source_dim!r}", f"Choose with X.sel({source_dim}=[...]), or rename them.")
+        if isinstance(X, xarray.DataArray)
+        else ("The dataset", "Choose its variables with X[[...]], or rename them.")
+    )
+    planes = [planes[k] for k in fuser.order(names, len(planes), where, remedy)]
+    _check_alike(planes)
+    narrow = all(plane.dtype in (np.float16, np.float32) for plane in planes)
+    fused: xr.DataArray = xarray.apply_ufunc(
+        _fuse_block,
+        *planes,
+        kwargs={"fuser": fuser, "fills": [_fills({**X.attrs, **plane.attrs}) for plane in planes]},
+        dask="parallelized",
+        output_dtypes=[np.float32 if narrow else np.float64],
+        keep_attrs="drop_conflicts",
+    )
+    return _described(fused.rename("fused"), X, planes)
+
+
+def to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
+    """Return the plane with NaN where it has the value `fill`; a copy if it has it, of floats."""
+    if np.isnan(fill):
+        return plane
+    with np.errstate(over="ignore"):
+        missing = plane == (plane.dtype.type(fill) if plane.dtype.kind == "f" else fill)
+    if not missing.any():
+        return plane
+    holed = plane.astype(plane.dtype if plane.dtype.kind == "f" else np.float64)
+    holed[missing] = np.nan
+    return holed
+
+
+def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -> NDArray[Any]:
+    ready = []
+    for plane, own in zip(planes, fills, strict=True):
+        for fill in own:
+            plane = to_nan(plane, fill)
+        ready.append(plane)
+    return fuser.fuse(ready)
+
+
+def _planes(X: "xr.DataArray | xr.Dataset", source_dim: str) -> tuple[list["xr.DataArray"], list[str] | None]:
+    """One array a source, and the names of the sources, if they have any."""
+    if isinstance(X, raster_package("xarray").Dataset):
+        # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
+        variables = {str(name): variable for name, variable in X.data_vars.items() if variable.ndim}
+        if not variables:
+            raise InvalidInputError("X is a dataset without variables; it must have one a source.")
+        return list(variables.values()), list(variables)
+    if source_dim not in X.dims:
+        raise InvalidInputError(
+            f"X has the dimensions {', '.join(map(str, X.dims))}, none of which is {source_dim!r}. Name the one of its "
+            "sources: import bimichi.scale, then X.bimichi.fuse(model, source_dim=...); or rename it with X.rename."
+        )
+    names = None
+    if source_dim in X.coords:
+        labels = X.coords[source_dim].values.tolist()
+        names = labels if all(isinstance(label, str) for label in labels) else None
+    whole = cast("xr.DataArray", X)
+    bare = whole.drop_vars([name for name, coordinate in X.coords.items() if source_dim in coordinate.dims])
+    return [bare.isel({source_dim: k}) for k in range(X.sizes[source_dim])], names
+
+
+def _check_alike(planes: Sequence["xr.DataArray"]) -> None:
+    first = planes[0]
+    for plane in planes:
+        if plane.dtype.kind not in "biuf":
+            raise InvalidInputError(f"Source {plane.name!r} has type {plane.dtype}; sources must be real numbers.")
+        if set(plane.dims) != set(first.dims):
+            raise InvalidInputError(
+                f"Source {first.name!r} has the dimensions {first.dims}, {plane.name!r} has {plane.dims}; "
+                "they must agree. Broadcast them with xarray.broadcast."
+            )
+        if dict(plane.chunksizes) != dict(first.chunksizes):
+            raise InvalidInputError(
+                f"Source {first.name!r} has the chunks {dict(first.chunksizes)}, {plane.name!r} has "
+                f"{dict(plane.chunksizes)}; they must agree. Choose, with X.chunk or X.unify_chunks."
+            )
+
+
+def _fills(attributes: Mapping[str, Any]) -> list[float]:
+    found = [np.ravel(attributes[name]) for name in FILLS if name in attributes]
+    return [value for values in found if values.dtype.kind in "iuf" for value in values.tolist()]
+
+
+def _described(
+    fused: "xr.DataArray", X: "xr.DataArray | xr.Dataset", planes: Sequence["xr.DataArray"]
+) -> "xr.DataArray":
+    """Give the result the attributes of its sources that hold for it, too."""
+    attributes = {**X.attrs, **fused.attrs} if isinstance(X, raster_package("xarray").Dataset) else fused.attrs
+    fused.attrs = {
+        name: value
+        for name, value in attributes.items()
+        if name not in OF_SOURCES and not (isinstance(value, list | tuple) and len(value) == len(planes))
+    }
+    if any(name in holder.attrs for holder in (X, *planes) for name in FILLS):
+        fused.attrs["_FillValue"] = float("nan")
+    mapping = {plane.encoding.get("grid_mapping") for plane in planes}
+    if len(mapping) == 1 and None not in mapping:
+        fused.encoding["grid_mapping"] = mapping.pop()
+    return fused

@@ -1,0 +1,73 @@
+"""Rasterio with care: imported when first needed, its cache bounded, its datasets opened without a warning."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from os import PathLike, fspath
+from threading import Lock
+from typing import Any
+
+from bimichi.errors import InvalidInputError
+
+__all__ = ["bounded_cache", "open_dataset", "open_source", "raster_package", "reason_of"]
+
+CACHE = 64 << 20
+"""Bytes of blocks that GDAL may keep. Its own default, a share of the machine's memory, would bound nothing."""
+
+_OPENING = Lock()
+_LIMITING = Lock()
+
+
+def raster_package(name: str) -> Any:
+    """Import a module that the extra `raster` brings; if it is missing, say how to install it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(f"This needs {package}; install it with: pip install 'bimichi[raster]'") from error
+
+
+@contextmanager
+def bounded_cache() -> Iterator[None]:
+    """Bound GDAL's cache of blocks while the context lasts.
+
+    The bound is the process's, so only the first of several threads sets it and puts the old one back.
+    """
+    if not _LIMITING.acquire(blocking=False):
+        yield
+        return
+    try:
+        with raster_package("rasterio").Env(GDAL_CACHEMAX=CACHE):
+            yield
+    finally:
+        _LIMITING.release()
+
+
+def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> Any:
+    """Open a dataset; one without coordinates is no reason for a warning.
+
+    Filters of warnings are the process's, so threads open one after another.
+    """
+    rasterio = raster_package("rasterio")
+    with _OPENING, warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        return rasterio.open(fspath(path), mode, **options)
+
+
+def open_source(path: str | PathLike[str]) -> Any:
+    """Open a file to read; if that fails, the error names it."""
+    errors = raster_package("rasterio.errors")
+    try:
+        return open_dataset(path)
+    except (errors.RasterioError, OSError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"Cannot read {path!s}: {reason_of(error)}.") from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Say what GDAL said; rasterio's own text often merely points to it."""
+    cause = error.__cause__
+    while cause is not None and cause.__cause__ is not None:
+        cause = cause.__cause__
+    text = str(error) if cause is None else str(getattr(cause, "errmsg", cause))
+    return text.rstrip(".")

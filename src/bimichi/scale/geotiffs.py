@@ -1,0 +1,153 @@
+"""A GeoTIFF of one band that is written window by window, and appears when it is whole."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.scale.gdal import open_dataset, open_source, raster_package, reason_of
+from bimichi.scale.stacks import Stack
+from bimichi.scale.unfinished import unfinished
+
+__all__ = ["GeoTiff"]
+
+COMPRESSIONS = ("deflate", "lzw", "zstd", None)
+SMALLEST_OVERVIEW = 256
+FULL = 1 << 20
+"""A disk with fewer bytes free than these is why a tile could not be written; GDAL does not tell."""
+
+
+class GeoTiff:
+    """The file to write, on the grid of a stack.
+
+    Parameters
+    ----------
+    path : path
+        Its name, ending in .tif or .tiff.
+    stack : Stack
+        What it is made of; gives it grid, type and nodata value.
+    output_range : tuple of float
+        Where its values lie; the nodata value must not.
+    block, compress, overviews
+        As in `fuse_raster`.
+    n_jobs : int
+        Number of threads that compress.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        stack: Stack,
+        output_range: tuple[float, float],
+        block: int,
+        compress: str | None,
+        overviews: bool,
+        n_jobs: int,
+    ) -> None:
+        if isinstance(block, bool) or not isinstance(block, int) or block < 16 or block % 16:
+            raise InvalidInputError(f"block must be a positive multiple of 16, got {block!r}.")
+        if compress not in COMPRESSIONS:
+            raise InvalidInputError(f"compress must be 'deflate', 'lzw', 'zstd' or None, got {compress!r}.")
+        self.path = _check_output(path, stack)
+        self.block, self.dtype = block, stack.dtype
+        self._stack, self._compress, self._overviews, self._n_jobs = stack, compress, overviews, n_jobs
+        largest = float(np.finfo(self.dtype).max)
+        kept = [v for v in stack.nodata if abs(v) <= largest and not output_range[0] <= v <= output_range[1]]
+        self.nodata = kept[0] if kept else float("nan")
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[NDArray[Any], Any], None]]:
+        """Lend ``write(fused, window)``; the file appears if the context ends without error."""
+        with unfinished(self.path) as temporary:
+            try:
+                with open_dataset(temporary, "w", **self._profile()) as dataset:
+                    self._describe(dataset)
+                    yield lambda fused, window: dataset.write(self._filled(fused), 1, window=window)
+                if self._overviews:
+                    self._add_overviews(temporary)
+                _check_whole(temporary)
+            except raster_package("rasterio.errors").RasterioError as error:
+                full = shutil.disk_usage(self.path.parent).free < FULL
+                reason = f"No space left on device ({reason_of(error)})." if full else f"{reason_of(error)}."
+                raise BimichiError(f"Cannot write {self.path}: {reason}") from error
+
+    def _profile(self) -> dict[str, Any]:
+        grid = self._stack.grid
+        profile = {
+            "driver": "GTiff",
+            "width": grid.width,
+            "height": grid.height,
+            "count": 1,
+            "dtype": self.dtype.name,
+            "crs": grid.crs,
+            "nodata": self.nodata,
+            "tiled": True,
+            "blockxsize": self.block,
+            "blockysize": self.block,
+            "BIGTIFF": "IF_SAFER",
+        }
+        if not grid.transform.is_identity:
+            profile["transform"] = grid.transform
+        if self._compress is not None:
+            # Predictor 3 sorts the bytes of floats by significance, which makes them compress well.
+            profile |= {"compress": self._compress, "predictor": 3, "NUM_THREADS": str(self._n_jobs)}
+        return profile
+
+    def _describe(self, dataset: Any) -> None:
+        dataset.set_band_description(1, "fused")
+        with open_source(self._stack.files[0].path) as source:
+            meaning = source.tags().get("AREA_OR_POINT")
+            if meaning is not None:
+                dataset.update_tags(AREA_OR_POINT=meaning)
+            if source.gcps[0]:
+                dataset.gcps = source.gcps
+            if source.rpcs is not None:
+                dataset.rpcs = source.rpcs
+
+    def _filled(self, fused: NDArray[Any]) -> NDArray[Any]:
+        if not np.isnan(self.nodata):
+            fused[np.isnan(fused)] = self.nodata
+        return fused
+
+    def _add_overviews(self, path: Path) -> None:
+        rasterio = raster_package("rasterio")
+        largest = max(self._stack.grid.width, self._stack.grid.height)
+        factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
+        with open_dataset(path, "r+") as dataset:
+            dataset.build_overviews(factors, rasterio.enums.Resampling.average)
+
+
+def _check_output(path: str | PathLike[str], stack: Stack) -> Path:
+    target = Path(path)
+    if target.suffix.lower() not in (".tif", ".tiff"):
+        raise InvalidInputError(f"output must end in .tif or .tiff, got {target}.")
+    if not target.parent.is_dir():
+        raise InvalidInputError(f"There is no folder {target.parent} to write {target.name} to; create it.")
+    for file in stack.files:
+        if target.exists() and Path(file.path).exists() and target.samefile(file.path):
+            raise InvalidInputError(f"output is one of the sources, {target}; choose another name.")
+    return target
+
+
+def _check_whole(path: Path) -> None:
+    """Raise if a tile is missing: threads that compress say nothing when they cannot write."""
+    size = path.stat().st_size
+    with open_dataset(path) as dataset:
+        levels = [None, *range(len(dataset.overviews(1)))]
+        for level in levels:
+            with open_dataset(path, **({} if level is None else {"overview_level": level})) as shown:
+                rows, columns = shown.block_shapes[0]
+                tiles = [(x, y) for y in range(-(-shown.height // rows)) for x in range(-(-shown.width // columns))]
+            for x, y in tiles:
+                start, length = (
+                    int(dataset.get_tag_item(f"BLOCK_{what}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
+                    for what in ("OFFSET", "SIZE")
+                )
+                if not 0 < length <= size - start:
+                    raise raster_package("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")

@@ -1,0 +1,209 @@
+"""Sources in raster files: which bands, on which grid, and how a window of them is read."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.scale.gdal import open_source, raster_package, reason_of
+
+__all__ = ["Grid", "Reader", "Stack"]
+
+Sources = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+TOLERANCE = 1e-3
+"""Pixels by which grids may differ; files round their transforms."""
+
+
+class Grid(NamedTuple):
+    """Where the pixels of a file lie."""
+
+    width: int
+    height: int
+    crs: Any
+    transform: Any
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{value:.10g}" for value in tuple(self.transform)[:6])
+        return f"{self.width} x {self.height} pixels, CRS {self.crs or 'unknown'}, transform ({numbers})"
+
+    def matches(self, other: "Grid") -> bool:
+        """Whether the pixels of both are the same."""
+        if self[:3] != other[:3] or self.transform.is_degenerate or other.transform.is_degenerate:
+            return self == other
+        corners = np.array([[0.0, self.width, 0.0], [0.0, 0.0, self.height], [1.0, 1.0, 1.0]])
+        mine, theirs = (np.reshape(tuple(grid.transform), (3, 3)) for grid in (self, other))
+        there = np.linalg.solve(mine, theirs @ corners)
+        return bool(np.abs(there - corners).max() < TOLERANCE)
+
+
+class File(NamedTuple):
+    """A file and its bands that are sources."""
+
+    path: str
+    bands: list[int]
+    descriptions: list[str | None]
+    nodata: list[float | None]
+    dtype: np.dtype[Any]
+    """What holds its values exactly: float32, or float64."""
+    masked: bool
+    """Whether a mask, or a band of transparency, says where there is no data."""
+    grid: Grid
+
+
+class Stack:
+    """Bands of one file or of several, as sources on the grid of the first.
+
+    Parameters
+    ----------
+    sources : path, or sequence of paths
+        What GDAL reads. A band of transparency is no source, but says where there is no data.
+    align : bool
+        Whether files on other grids are warped, or an error.
+    """
+
+    def __init__(self, sources: Sources, align: bool) -> None:
+        paths = [sources] if isinstance(sources, str | PathLike) else list(sources)
+        if not paths:
+            raise InvalidInputError("sources is empty; name at least one file.")
+        self.files = [_inspect(fspath(path)) for path in paths]
+        self.grid = self.files[0].grid
+        for file in self.files[1:]:
+            self._check_grid(file, align)
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call the sources in errors."""
+        return [f"band {band} of {file.path}" for file in self.files for band in file.bands]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What is computed in: float32 if it holds every value of every source."""
+        return max(file.dtype for file in self.files)
+
+    @property
+    def bytes_per_pixel(self) -> int:
+        """What one pixel of all sources takes in memory."""
+        return sum(len(file.bands) * file.dtype.itemsize for file in self.files)
+
+    @property
+    def nodata(self) -> list[float]:
+        """Values that stand for none."""
+        return [value for file in self.files for value in file.nodata if value is not None]
+
+    def names(self) -> list[str] | None:
+        """Return the descriptions of the bands, if all have one and no two the same."""
+        found = [text for file in self.files for text in file.descriptions if text]
+        return found if len(set(found)) == len(self.labels) else None
+
+    def stems(self) -> list[str] | None:
+        """Return the names of the files without folder and ending, if each has one band."""
+        return [Path(file.path).stem for file in self.files] if len(self.files) == len(self.labels) else None
+
+    def open(self) -> "Reader":
+        """Open the files for one thread at a time."""
+        return Reader(self)
+
+    def _check_grid(self, file: File, align: bool) -> None:
+        if self.grid.matches(file.grid):
+            return
+        if not align:
+            raise InvalidInputError(
+                f"Sources must lie on one grid, but\n  {self.files[0].path} has {self.grid}\n  {file.path} has "
+                f"{file.grid}\nWarp them first, or pass align=True (--align) to warp all to the first."
+            )
+        for one in (self.files[0], file):
+            if one.grid.crs is None:
+                raise InvalidInputError(f"{one.path} has no CRS, so that it cannot be aligned; assign one to it.")
+
+
+class Reader:
+    """Open files of a `Stack`. Threads may use it one after another, but not at once, since GDAL's handles may not."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._held = ExitStack()
+        self._buffers: list[NDArray[Any]] = [np.empty(0, file.dtype) for file in stack.files]
+        try:
+            self._opened = [self._open(file) for file in stack.files]
+        except BaseException:
+            self._held.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._held.close()
+
+    def _open(self, file: File) -> tuple[File, Any]:
+        dataset = self._held.enter_context(open_source(file.path))
+        grid = self._stack.grid
+        if grid.matches(file.grid):
+            return file, dataset
+        rasterio = raster_package("rasterio")
+        warped = raster_package("rasterio.vrt").WarpedVRT(
+            dataset,
+            crs=grid.crs,
+            transform=grid.transform,
+            width=grid.width,
+            height=grid.height,
+            resampling=rasterio.enums.Resampling.bilinear,
+            src_nodata=dataset.nodata,
+            nodata=np.nan,
+            dtype=file.dtype.name,
+        )
+        # Where it has no data, for whatever reason, a warped band is NaN already.
+        return file._replace(nodata=[None] * len(file.bands), masked=False), self._held.enter_context(warped)
+
+    def read(self, window: Any) -> list[NDArray[Any]]:
+        """Return one plane a source, NaN where there is no data; the next call overwrites them."""
+        errors = raster_package("rasterio.errors")
+        planes: list[NDArray[Any]] = []
+        for k, (file, dataset) in enumerate(self._opened):
+            block = self._buffer(k, (len(file.bands), int(window.height), int(window.width)))
+            try:
+                dataset.read(file.bands, window=window, out=block)
+                if file.masked:
+                    block[dataset.read_masks(file.bands, window=window) == 0] = np.nan
+            except (errors.RasterioError, OSError) as error:
+                raise InvalidInputError(f"Cannot read {file.path}: {reason_of(error)}. It is damaged.") from error
+            for plane, nodata in zip(block, file.nodata, strict=True):
+                if nodata is not None and not np.isnan(nodata):
+                    plane[plane == plane.dtype.type(nodata)] = np.nan
+            planes.extend(block)
+        return planes
+
+    def _buffer(self, k: int, shape: tuple[int, int, int]) -> NDArray[Any]:
+        size = int(np.prod(shape))
+        if self._buffers[k].size < size:
+            self._buffers[k] = np.empty(size, self._buffers[k].dtype)
+        return self._buffers[k][:size].reshape(shape)
+
+
+def _inspect(path: str) -> File:
+    enums = raster_package("rasterio.enums")
+    with open_source(path) as dataset:
+        flags = [flag for own in dataset.mask_flag_enums for flag in own]
+        transparency = enums.ColorInterp.alpha if enums.MaskFlags.alpha in flags else None
+        bands = [k for k, colour in zip(dataset.indexes, dataset.colorinterp, strict=True) if colour != transparency]
+        if not bands:
+            raise InvalidInputError(f"{path} has no band that could be a source.")
+        types = [np.dtype(dataset.dtypes[k - 1]) for k in bands]
+        if any(kind.kind not in "buif" for kind in types):
+            raise InvalidInputError(f"{path} has bands of type {types[0]}; sources must be real numbers.")
+        exact = all(np.can_cast(kind, np.float32) for kind in types)
+        return File(
+            path,
+            bands,
+            [dataset.descriptions[k - 1] for k in bands],
+            [dataset.nodatavals[k - 1] for k in bands],
+            np.dtype(np.float32 if exact else np.float64),
+            enums.MaskFlags.per_dataset in flags,
+            Grid(dataset.width, dataset.height, dataset.crs, dataset.transform),
+        )
