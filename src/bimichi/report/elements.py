@@ -14,7 +14,7 @@ from bimichi.report.wording import listed, percent, section, short_names, shown
 __all__ = ["MATRIX_LIMIT", "measure_section"]
 
 MATRIX_LIMIT = 4
-MOST_USED = 24
+MOST_USED = 16
 
 
 def measure_section(measure: BiCapacity, known: Identifiability) -> Markup:

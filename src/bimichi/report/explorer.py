@@ -16,8 +16,8 @@ MAP_HEIGHT = 32.0
 """Of the fused map at most, in rem, so that what explains a pixel is on the same screen."""
 
 KEYS = (
-    "Arrow keys move the pixel, with Shift by ten; plus and minus zoom, 0 shows the whole image; Enter holds the pixel "
-    "against the mouse, Escape lets go."
+    "Arrow keys move the pixel, with Shift by ten; + and − zoom, 0 shows the whole image; Enter or a click holds the "
+    "pixel. Drag to move the view, turn the wheel with Ctrl to zoom."
 )
 
 
@@ -35,9 +35,7 @@ def explorer_section(material: Material, measure: Markup) -> Markup:
         small.append(_map("truth", "Truth", material.truth.astype(np.float64), width, height))
     stage = element(
         "div",
-        fused,
-        _scale_bar(material),
-        _tools(material),
+        element("div", fused, _scale_bar(material), _tools(material)),
         element("div", *small, class_="maps"),
         class_="stage",
         style=f"--wide:{width};--high:{height};--limit:{MAP_HEIGHT * width / height:.3f}rem",
@@ -122,7 +120,7 @@ def _tools(material: Material) -> Markup:
         "div",
         element("div", *zoom, button("zoom-reset", "Whole image", "Show the whole image"), class_="group"),
         element("div", *overlays, class_="group") if overlays else "",
-        element("p", KEYS + " With the mouse: drag to move, Ctrl and wheel to zoom.", class_="note", id="keys"),
+        element("p", KEYS, class_="note", id="keys"),
         class_="tools",
     )
 
@@ -141,7 +139,7 @@ def _readout(material: Material) -> Markup:
     steps = _table("chain", "The integral, step by step", ["Element", "Weight", "Value", "Product"], [], 4)
     chosen = element(
         "div",
-        element("p", element("span", id="place"), element("button", "Held", type="button", id="held", hidden=True)),
+        element("p", element("span", id="place"), element("button", "Let go", type="button", id="held", hidden=True)),
         element("p", element("output", id="fused-value"), element("span", id="fused-note")),
         class_="chosen",
     )

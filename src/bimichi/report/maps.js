@@ -146,7 +146,7 @@ class Maps {
     context.drawImage(bitmap, this.left, this.top, wide, high, 0, 0, across, down);
     context.setTransform(across / wide, 0, 0, down / high, (-this.left * across) / wide, (-this.top * down) / high);
     context.lineCap = "round";
-    const hair = (wide / across) * devicePixelRatio;
+    const hair = (wide / across) * devicePixelRatio * Math.min(1, Math.max(0.5, view.clientWidth / 400));
     for (const overlay of this.overlays.values()) {
       if (!overlay.on) continue;
       for (const { path, colour, width } of overlay.strokes) {

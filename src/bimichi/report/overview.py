@@ -12,7 +12,7 @@ from bimichi.report.markup import Markup, element, joined
 from bimichi.report.wording import listed, section
 from bimichi.solvers import SOLVERS, get_solver
 
-__all__ = ["facts", "fine_print", "introduction", "notices", "summary_section"]
+__all__ = ["fine_print", "introduction", "notices", "opening"]
 
 OBJECTIVES = {
     "bipolar": "targets to +1, the rest to −1; one pixel decides a bag",
@@ -28,7 +28,7 @@ def introduction(material: Material) -> str:
     return f"{count} ({listed(material.names)}) fused by a Choquet integral over a learned bi-capacity."
 
 
-def facts(material: Material) -> Markup:
+def _facts(material: Material) -> Markup:
     """List what was fused, and how the model was trained."""
     model, solution = material.model, material.model.solution_
     name = model._objective.name
@@ -37,13 +37,13 @@ def facts(material: Material) -> Markup:
     scale = "none: sources lie in [−1, 1]" if model.scale is None else f"{model.scale}, learned in training"
     value = f"{model.objective_value_:.6g}"
     if solution.lower_bound is not None:
-        value += f" (no measure is below {solution.lower_bound:.6g})"
+        value += f" (lower bound {solution.lower_bound:.6g})"
     n = round(int(model.usage_["touched"].sum()) / len(material.names))
     rows = {
         "Objective": f"{name}: {OBJECTIVES[name]}" if name in OBJECTIVES else name,
-        "Solver": f"{solver}, {solution.status} after {model.n_iter_:,} rounds",
+        "Solver": f"{solver}, {solution.status} after {model.n_iter_:,} {'round' if model.n_iter_ == 1 else 'rounds'}",
         "J": value,
-        "Learned from": f"{n:,} pixels or instances",
+        "Learned from": f"{n:,} instances",
         "Polarity": f"{model.polarity}; turned over: {listed(turned) if turned else 'none'}",
         "Scale": scale,
         "Image": _size(material),
@@ -89,12 +89,14 @@ def _outside(material: Material, k: int) -> bool:
     return bool(low < -1 - 1e-6 or high > 1 + 1e-6)
 
 
-def summary_section(summary: Summary) -> Markup:
-    """Show the sentences."""
-    return section(
-        "summary",
-        "In short",
-        element("ul", *(element("li", text) for text in summary.sentences), class_="sentences"),
+def opening(material: Material, summary: Summary) -> Markup:
+    """Show the sentences, and beside them what they are about."""
+    sentences = element("ul", *(element("li", text) for text in summary.sentences), class_="sentences")
+    return element(
+        "div",
+        section("summary", "In short", sentences),
+        section("training", "How it was trained", _facts(material)),
+        class_="opening",
     )
 
 

@@ -26,6 +26,8 @@ class Readout {
     this.cells = new Map();
     for (const cell of document.querySelectorAll("[data-code]")) this.cells.set(Number(cell.dataset.code), cell);
     this.lit = [];
+    this.panel = document.querySelector(".readout");
+    addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
   }
 
   // Explain the pixel at (x, y) of the page's image.
@@ -44,6 +46,7 @@ class Readout {
     this.showChain(steps, total);
     this.light(steps);
     this.sentence = this.spoken(total, parts, missing);
+    this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
   }
 
   showPlace(x, y, at) {

@@ -15,6 +15,9 @@ __all__ = ["strengths_section"]
 FIRST = 10
 """Pairs that are shown at once, the strongest first."""
 
+FAINT = 0.02
+"""Interactions below it have short bars, even if none is stronger."""
+
 
 def strengths_section(material: Material, found: DataIndices) -> Markup:
     """Show importances and interactions, on this image and over the whole measure."""
@@ -94,7 +97,7 @@ def _interaction(found: DataIndices) -> list[Markup]:
     pairs = [(i, j) for i in range(m) for j in range(i + 1, m)]
     strength = {pair: max(abs(float(values[pair])) for values in columns.values()) for pair in pairs}
     pairs.sort(key=lambda pair: -strength[pair])
-    most = max(strength.values()) or 1.0
+    most = max(FAINT, *strength.values())
     rows = [_pair_row(found, pair, columns, most) for pair in pairs]
     head = element("thead", element("tr", *(element("th", title, scope="col") for title in ("Pair", *columns))))
 

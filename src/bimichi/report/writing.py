@@ -97,12 +97,11 @@ def _page(material: Material, n_jobs: int | None) -> str:
     sampling = Sampling(material.integral.shape)
     found = data_indices(material.model, material.planes, n_jobs=n_jobs)
     parts = [
-        overview.summary_section(summary(material.model, material.planes, n_jobs=n_jobs)),
+        overview.opening(material, summary(material.model, material.planes, n_jobs=n_jobs)),
         explorer_section(material, measure_section(material.measure, known)),
         strengths_section(material, found),
         accuracy_section(material, scored) if scored else Markup(""),
         _comparison(material.comparison),
-        section("training", "How it was trained", overview.facts(material)),
         overview.fine_print(material),
     ]
     script = "\n".join(_resource(name) for name in SCRIPTS)
