@@ -24,8 +24,8 @@ def measure_section(measure: BiCapacity, known: Identifiability) -> Markup:
     state = f"Training left {open_:,} of {known.n_free:,} open." if known.n_free else "Its two values are given."
     if m > MATRIX_LIMIT:
         lead = (
-            f"{measure.lattice.size:,} elements (A, B): what the sources in A, for, weigh against those in B. These are "
-            f"the {MOST_USED} that most training data uses. {state}"
+            f"{measure.lattice.size:,} elements (A, B): what the sources in A, for, weigh against those in B. "
+            f"These are the {MOST_USED} that most training data uses. {state}"
         )
         return section("measure", "The bi-capacity", _most_used(measure, known), lead=lead, class_="wide")
     lead = f"g(A, B): what the sources in A, for, weigh against those in B. {state}"
@@ -47,9 +47,7 @@ def _matrix(measure: BiCapacity, known: Identifiability) -> list[Markup]:
         cells = [_axis(labels[up], titles[up], "row")]
         for down in subsets:
             cells.append(
-                element("td", class_="blank")
-                if up & down
-                else _cell(measure, known, int(lattice.from_masks(up, down)))
+                element("td", class_="blank") if up & down else _cell(measure, known, int(lattice.from_masks(up, down)))
             )
         rows.append(element("tr", *cells))
     table = element("table", element("thead", head), element("tbody", *rows), class_="matrix")

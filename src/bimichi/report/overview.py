@@ -52,7 +52,9 @@ def _facts(material: Material) -> Markup:
         known = [label for label in material.labels if label is not None]
         rows["Bags of the image"] = f"{len(known):,} labelled, {sum(known):,} of them positive"
     rows |= material.notes
-    return element("dl", *(element("div", element("dt", key), element("dd", rows[key])) for key in rows), class_="facts")
+    return element(
+        "dl", *(element("div", element("dt", key), element("dd", rows[key])) for key in rows), class_="facts"
+    )
 
 
 def _size(material: Material) -> str:
@@ -71,9 +73,7 @@ def notices(material: Material, sampling: Sampling) -> Markup:
             f"{full_height:,}. Sentences, bars and scores are about all pixels."
         )
     beyond = [
-        name
-        for k, name in enumerate(material.names)
-        if material.model.scale is not None and _outside(material, k)
+        name for k, name in enumerate(material.names) if material.model.scale is not None and _outside(material, k)
     ]
     if beyond:
         notes.append(
@@ -111,5 +111,3 @@ def fine_print(material: Material) -> Markup:
         element("div", element("table", element("tbody", *rows), class_="plain"), class_="scroll"),
         element("p", ", ".join(f"{key} {versions[key]}" for key in versions), class_="versions"),
     )
-
-

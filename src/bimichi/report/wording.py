@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bimichi.lattice import set_label
 from bimichi.report.markup import Markup, element
 
-__all__ = ["listed", "percent", "section", "shown", "short_names"]
+__all__ = ["listed", "percent", "section", "short_names", "shown"]
 
 LABEL_LIMIT = 14
 

@@ -84,9 +84,7 @@ def write_report(
     A source of up to 4,096 distinct values is stored exactly, others to 1/65,534 of their range. Images of more than a
     million pixels are thinned, and the page says so. 640 x 480 pixels of six sources take about 2 MB.
     """
-    given = gather(
-        model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs
-    )
+    given = gather(model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs)
     page = _page(given, n_jobs)
     atomic_write(path, lambda file: file.write(page.encode()))
 
