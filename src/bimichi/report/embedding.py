@@ -33,10 +33,9 @@ class Sampling:
         height, width = self.original
         self.shrunk = height * width > limit
         if self.shrunk:
-            factor = (limit / (height * width)) ** 0.5
-            width = min(width, max(1, int(width * factor)))
-            height = min(height, max(1, limit // width))
-            width = min(self.original[1], max(width, limit // height))
+            height = min(height, max(1, int((limit * height / width) ** 0.5)))
+            width = min(width, max(1, limit // height))
+            height = min(self.original[0], limit // width)
         self.shape = (height, width)
 
     def __call__(self, plane: NDArray[Any]) -> NDArray[Any]:
