@@ -290,6 +290,7 @@ def test_command(tmp_path, monkeypatch):
     assert data_of(page)["boxes"] == [[1, 2, 3, 4]]
     assert np.allclose(planes_of(data_of(page)), image(2))
     assert "Beside other methods" in page
+    assert "<h1>Fusion report</h1>" in page
     for problem, said in (
         ("report a.json ir.npy -o r.html", "sources: ir, vi. Given are 1: ir"),
         ("report a.json ir.npy vi.npy --compare b.json -o r.html", "needs --truth"),
@@ -298,3 +299,20 @@ def test_command(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, problem.split())
         assert done.exit_code != 0
         assert said in done.output
+
+
+def test_command_for_many_scenes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for k, name in enumerate(("ir", "vi")):
+        (tmp_path / name).mkdir()
+        for seed, scene in enumerate(("one", "two")):
+            np.save(f"{name}/{scene}.npy", image(2, seed=seed)[..., k])
+    (tmp_path / "boxes.csv").write_text("image,x,y,w,h\ntwo,1,2,3,4\n")
+    fitted(2, names=["ir", "vi"]).save("model.json")
+    done = CliRunner().invoke(app, ["report", "model.json", "ir", "vi", "--boxes", "boxes.csv", "-o", "pages"])
+    assert done.exit_code == 0, done.output
+    pages = [(tmp_path / "pages" / f"{scene}.html").read_text() for scene in ("one", "two")]
+    assert [len(data_of(page)["boxes"]) for page in pages] == [0, 1]
+    assert ["<h1>one</h1>" in page for page in pages] == [True, False]
+    for seed, page in enumerate(pages):
+        assert np.allclose(planes_of(data_of(page)), image(2, seed=seed))

@@ -1,19 +1,21 @@
 """`bimichi report`: a page that shows what a model fused, and explains every pixel."""
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet
-from bimichi.cli.inputs import ImageSet, ImageSets, find_sets
+from bimichi.cli.inputs import ImageSets, find_sets
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 
 if TYPE_CHECKING:
-    from bimichi import Comparison, Scene
+    from bimichi import BiMIChI, Comparison, Scene
 
 __all__ = ["report"]
 
@@ -52,7 +54,7 @@ def report(
         list[Path] | None,
         typer.Option(help="Another model of the same sources, to score beside; may be repeated. Needs --truth."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page; by default, the scene's name.")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     names: options.Names = None,
     jobs: options.Jobs = None,
     quiet: Quiet = False,
@@ -69,89 +71,79 @@ def report(
     ```
     """
     from bimichi import BiMIChI
+    from bimichi.cli import labels
     from bimichi.report import write_report
 
-    say, image_sets, others = Output(quiet, json), find_sets(sources), compare or []
-    if others and truth is None:
+    say, image_sets, called = Output(quiet, json), find_sets(sources), options.listed(names)
+    files = list(dict.fromkeys([model, *(compare or [])]))
+    if len(files) > 1 and truth is None:
         raise typer.BadParameter("needs --truth, to score against", param_hint="'--compare'")
     masks = image_sets.companions(truth, "--truth") if truth else []
-    inputs = [model, *others, *image_sets.files, *masks, *([boxes] if boxes else [])]
+    inputs = [*files, *image_sets.files, *masks, *([boxes] if boxes else [])]
     outputs = output_files(output, image_sets.scenes, image_sets.many, PAGES)
     keep_inputs(outputs, inputs)
-    fitted = BiMIChI.load(model)
+    models = {file: BiMIChI.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
-        with run.timed("read"):
-            scenes = [_scene(model, one, image_sets, options.listed(names)) for one in image_sets.sets]
-            scenes = _with_known(scenes, image_sets, truth, boxes, target)
-        for k, path in enumerate(outputs):
-            compared = None
-            if others:
-                with run.timed("compare"):
-                    tried = {
-                        file: _scene(file, image_sets.sets[k], image_sets, options.listed(names))
-                        for file in dict.fromkeys([model, *others])
-                    }
-                    compared = _comparison(tried, scenes[k].truth)
-            with run.timed("write"):
-                notes = {"Model file": _called(model), "Image files": ", ".join(map(_called, image_sets.sets[k].files))}
-                write_report(path, fitted, scenes[k], comparison=compared, title=title, notes=notes, n_jobs=jobs)
+        drawn = labels._boxes(boxes, target, image_sets.sets) if boxes else [None] * len(outputs)
+        for one, path, around in zip(image_sets.sets, outputs, drawn, strict=True):
+            alone = replace(image_sets, sets=[one])
+            with run.timed("read"):
+                scenes = {file: _scene(file, alone, called, truth, target) for file in files}
+            with run.timed("explain and write"):
+                write_report(
+                    path,
+                    models[model],
+                    scenes[model],
+                    boxes=around,
+                    comparison=_compared(models, scenes) if len(files) > 1 else None,
+                    title=title or (one.name if image_sets.many else "Fusion report"),
+                    notes={"Model file": _short(model), "Image files": ", ".join(map(_short, one.files))},
+                    n_jobs=jobs,
+                )
             say.note(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
         record = run.write(run_path(output), outputs)
     say.result({"model": model, "reports": outputs, "run": record, "seconds": run.seconds})
 
 
-def _called(path: Path) -> str:
+def _short(path: Path) -> str:
     """Name a file with its folder, and no more of where it is kept."""
     return "/".join(path.parts[-2:])
 
 
-def _scene(model: Path, image_set: ImageSet, image_sets: ImageSets, names: Sequence[str] | None) -> "Scene":
-    """Read the sources of one scene as this model takes them."""
+def _scene(
+    model: Path, image_sets: ImageSets, names: Sequence[str] | None, truth: str | None, target: str | None
+) -> "Scene":
+    """Read the sources of one scene as this model takes them, and its truth."""
     import numpy as np
 
     from bimichi import Scene
     from bimichi.cli.fusing import matched
+    from bimichi.cli.labels import with_truth
     from bimichi.cli.model import FusionModel
     from bimichi.cli.sources import choose_recipes, make_source, read_images
 
     found = FusionModel.load(model)
-    images = matched(found, read_images(image_set), image_sets, names)
+    images = matched(found, read_images(image_sets.sets[0]), image_sets, names)
     recipes = found.recipes or choose_recipes(None, images, found.source_names)
     planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
-    return Scene(np.stack(planes, axis=-1), image_set.name, found.source_names)
+    scene = Scene(np.stack(planes, axis=-1), image_sets.sets[0].name, found.source_names)
+    return with_truth([scene], image_sets, truth, target)[0] if truth else scene
 
 
-def _with_known(
-    scenes: "list[Scene]", image_sets: ImageSets, truth: str | None, boxes: Path | None, target: str | None
-) -> "list[Scene]":
-    """Add truth and boxes to the scenes."""
-    from dataclasses import replace
-
-    from bimichi.cli import labels
-
-    if truth is not None:
-        scenes = labels.with_truth(scenes, image_sets, truth, target)
-    if boxes is not None:
-        found = labels._boxes(boxes, target, image_sets.sets)
-        scenes = [replace(scene, boxes=part) for scene, part in zip(scenes, found, strict=True)]
-    return scenes
-
-
-def _comparison(scenes: "dict[Path, Scene]", truth: Any) -> "Comparison":
-    """Score models, by file, each on the scene as it takes it."""
-    import time
-
+def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Comparison":
+    """Score models, each on the scene as it takes it."""
     import numpy as np
 
-    from bimichi import BiMIChI, Comparison
+    from bimichi import Comparison
     from bimichi.comparison import Result
     from bimichi.metrics import scores
 
     results = []
-    for file, scene in scenes.items():
-        model, start = BiMIChI.load(file), time.perf_counter()
-        fused = model.fuse(scene.sources)
+    for file, model in models.items():
+        start = time.perf_counter()
+        fused = model.fuse(scenes[file].sources)
         taken = time.perf_counter() - start
+        truth = np.asarray(scenes[file].truth)  # which --compare asks for
         found = scores(truth, fused, model.output_range, np.isnan(fused))
-        results.append(Result(_called(file), model, [found], fuse_seconds=taken))
+        results.append(Result(_short(file), model, [found], fuse_seconds=taken))
     return Comparison(results)

@@ -73,7 +73,7 @@ def accuracy_section(material: Material, scored: list[tuple[str, Scores, Curve]]
 
 
 def _table(scored: list[tuple[str, Scores, Curve]]) -> Markup:
-    head = ["", "AUC", "AP", "F1", "RMSE"]
+    head = ["Map", "AUC", "AP", "F1", "RMSE"]
     rows = []
     for k, (name, one, _) in enumerate(scored):
         line = element("svg", element("line", x1=1, x2=25, y1=5, y2=5), viewBox="0 0 26 10", class_=_line(k))

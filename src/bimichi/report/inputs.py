@@ -155,8 +155,6 @@ def _named(model: BiMIChI, sources: Any, names: Sequence[str] | None) -> BiMIChI
         )
     listed = isinstance(sources, list | tuple)
     found = len(sources) if listed else np.shape(sources)[-1] if np.ndim(sources) else 0
-    if names is None and hasattr(sources, "columns"):
-        names = [str(name) for name in sources.columns]
     if found != m or (names is not None and len(names) != m):
         given = f"{found} sources" if names is None else f"{len(names)} sources ({', '.join(map(str, names))})"
         raise InvalidInputError(

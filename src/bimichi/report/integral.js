@@ -72,6 +72,7 @@ function integrate(sources, values) {
   const integral = new Float64Array(size);
   const key = new Float64Array(m);
   const step = new Int32Array(m);
+  const power = Array.from(key, (_, k) => 3 ** k);
   for (let i = 0; i < size; i++) {
     let code = 0;
     let missing = false;
@@ -79,7 +80,7 @@ function integrate(sources, values) {
       const x = sources[k].entered[sources[k].indices[i]];
       missing ||= x !== x;
       const own = Math.abs(x);
-      const adds = (x < 0 ? 2 : 1) * 3 ** k;
+      const adds = x < 0 ? 2 * power[k] : power[k];
       code += adds;
       let j = k;
       for (; j > 0 && key[j - 1] > own; j--) {

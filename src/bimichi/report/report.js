@@ -51,10 +51,12 @@ function pictures(report) {
 
 // The pixel with the largest fused value: the page starts with an answer.
 function brightest({ integral, absolute }) {
-  let best = -1;
-  const size = (i) => (absolute ? Math.abs(integral[i]) : integral[i]);
-  for (let i = 0; i < integral.length; i++) if (!Number.isNaN(integral[i]) && !(size(i) <= size(best))) best = i;
-  return Math.max(0, best);
+  let [best, most] = [0, -Infinity];
+  integral.forEach((value, i) => {
+    const fused = absolute ? Math.abs(value) : value;
+    if (fused > most) [best, most] = [i, fused];
+  });
+  return best;
 }
 
 function listen(maps, state, choose) {
@@ -92,7 +94,6 @@ function addOverlays(maps, report) {
       maps.draw();
     };
     if (overlay.on) update();
-    else overlay.strokes = null;
     maps.overlays.set(button.dataset.overlay, overlay);
     button.addEventListener("click", () => {
       overlay.on = !overlay.on;

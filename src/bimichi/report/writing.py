@@ -120,7 +120,12 @@ def _comparison(comparison: Comparison | None) -> Markup:
     if comparison is None:
         return Markup("")
     table = element("div", Markup(comparison.table().to_html()), class_="scroll plain")
-    return section("comparison", "Beside other methods", table, lead="Best of the methods built on a measure bold.")
+    return section(
+        "comparison",
+        "Beside other methods",
+        table,
+        lead="Of the methods built on a measure, the best is bold, the second underlined.",
+    )
 
 
 def _resource(name: str) -> str:
