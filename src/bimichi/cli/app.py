@@ -13,6 +13,7 @@ from bimichi.cli.bags import bags
 from bimichi.cli.compare import compare
 from bimichi.cli.console import user_errors
 from bimichi.cli.fuse import fuse
+from bimichi.cli.report import report
 from bimichi.cli.show import show
 from bimichi.cli.train import train
 
@@ -61,6 +62,7 @@ app.command()(fuse)
 app.command()(bags)
 app.command()(show)
 app.command()(compare)
+app.command()(report)
 
 
 def run() -> None:

@@ -214,6 +214,12 @@ class BiMIChI(FusionClassifier):
         note = f"Turned over before the integral: {', '.join(turned)}." if turned else "No source is turned over."
         return f"{table}\n\n{note}"
 
+    def report(self, path: str | PathLike[str], sources: Any, **options: Any) -> None:
+        """Write a page that shows these sources fused, and explains every pixel; see `bimichi.report.write_report`."""
+        from bimichi.report import write_report  # which imports this module
+
+        write_report(path, self, sources, **options)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file without pickle; see docs/model-format.md."""
         check_is_fitted(self)

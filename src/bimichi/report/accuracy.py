@@ -1,0 +1,116 @@
+"""Scores against the truth, and the receiver operating characteristic: of the fused map, and of each source alone."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.metrics import Scores, scores
+from bimichi.report.inputs import Material
+from bimichi.report.markup import Markup, element, joined
+from bimichi.report.wording import percent, section, shown
+
+__all__ = ["accuracy_section", "score_maps"]
+
+CORNERS = 400
+SIDE = 300.0
+LEFT, TOP = 44.0, 12.0
+TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+Curve = list[tuple[float, float]]
+
+
+def score_maps(material: Material) -> list[tuple[str, Scores, Curve]]:
+    """Score the fused map first, then each source as it enters the integral; pixels without data do not count."""
+    if material.truth is None:
+        return []
+    skipped = np.isnan(material.integral)
+    if material.ignore is not None:
+        skipped |= material.ignore
+    truth = material.truth[~skipped]
+    if not truth.any() or truth.all():
+        raise InvalidInputError(
+            f"truth has one class only: {int(truth.sum()):,} of the {truth.size:,} pixels that count are targets. "
+            "Scores need targets and others; leave truth out."
+        )
+    maps = [("fused", material.fused, material.model.output_range)]
+    maps += [(name, plane, (-1.0, 1.0)) for name, plane in zip(material.names, material.entered, strict=True)]
+    return [
+        (name, scores(truth, plane[~skipped], limits), _curve(truth, plane[~skipped])) for name, plane, limits in maps
+    ]
+
+
+def _curve(truth: NDArray[np.bool_], fused: NDArray[Any]) -> Curve:
+    """Return rates of false and true alarms as the threshold falls, thinned to what can be seen."""
+    order = np.argsort(-fused, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(fused[order])), fused.size - 1)  # where a value was met for the last time
+    found = np.cumsum(truth[order])[ends]
+    true_rate = np.concatenate([[0.0], found / truth.sum()])
+    false_rate = np.concatenate([[0.0], (ends + 1 - found) / (~truth).sum()])
+    # Both rates only rise, so corners at equal steps of their sum leave no gap that is larger.
+    corners = np.unique(np.searchsorted(true_rate + false_rate, np.linspace(0, 2, CORNERS + 1) - 1e-12))
+    return list(zip(false_rate[corners].tolist(), true_rate[corners].tolist(), strict=True))
+
+
+def accuracy_section(material: Material, scored: list[tuple[str, Scores, Curve]]) -> Markup:
+    """Show the table of scores beside the curves."""
+    first = scored[0][1]
+    table = element("div", _table(scored), class_="scroll")
+    note = element(
+        "p",
+        f"{first.n:,} pixels count, {percent(first.share) if first.share >= 0.01 else f'{100 * first.share:.2g} %'} of "
+        f"them targets. F1 is the best over all thresholds; the fused map reaches it at {shown(first.threshold, 3)}.",
+        class_="note",
+    )
+    figure = element("figure", _plot(scored), element("figcaption", "ROC: targets found against false alarms"))
+    return section(
+        "scores",
+        "Against the truth",
+        element("div", element("div", table, note), figure, class_="pair"),
+        lead="The fused map, and what each source would reach alone as it enters the integral.",
+    )
+
+
+def _table(scored: list[tuple[str, Scores, Curve]]) -> Markup:
+    head = ["Map", "AUC", "AP", "F1", "RMSE"]
+    rows = []
+    for k, (name, one, _) in enumerate(scored):
+        line = element("svg", element("line", x1=1, x2=25, y1=5, y2=5), viewBox="0 0 26 10", class_=_line(k))
+        numbers = (one.auc, one.average_precision, one.best_f1, one.rmse)
+        cells = [element("th", line, name, scope="row"), *(element("td", shown(number, 3)) for number in numbers)]
+        rows.append(element("tr", *cells, class_="first" if k == 0 else None))
+    titles = element("tr", *(element("th", title, scope="col") for title in head))
+    return element("table", element("thead", titles), element("tbody", *rows), class_="plain numbers")
+
+
+def _line(k: int) -> str:
+    return "curve fused" if k == 0 else f"curve c{(k - 1) % 6} d{(k - 1) // 6 % 3}"
+
+
+def _plot(scored: list[tuple[str, Scores, Curve]]) -> Markup:
+    def place(x: float, y: float) -> str:
+        return f"{LEFT + SIDE * x:.1f},{TOP + SIDE * (1 - y):.1f}"
+
+    grid = []
+    for tick in TICKS:
+        across, down = LEFT + SIDE * tick, TOP + SIDE * (1 - tick)
+        grid += [
+            element("line", x1=across, x2=across, y1=TOP, y2=TOP + SIDE, class_="grid"),
+            element("line", x1=LEFT, x2=LEFT + SIDE, y1=down, y2=down, class_="grid"),
+            element("text", f"{tick:g}", x=across, y=TOP + SIDE + 18, text_anchor="middle"),
+            element("text", f"{tick:g}", x=LEFT - 8, y=down + 4, text_anchor="end"),
+        ]
+    corners = f"{place(0, 0)} {place(1, 1)}"
+    lines = [element("polyline", points=corners, class_="chance")]
+    for k, (_, _, curve) in reversed(list(enumerate(scored))):
+        lines.append(element("polyline", points=" ".join(place(x, y) for x, y in curve), class_=_line(k)))
+    best = ", ".join(f"{name} {one.auc:.3f}" for name, one, _ in scored)
+    return element(
+        "svg",
+        joined(*grid, *lines),
+        viewBox=f"0 0 {LEFT + SIDE + 12:g} {TOP + SIDE + 30:g}",
+        class_="roc",
+        role="img",
+        aria_label=f"ROC curves; areas under them: {best}",
+    )

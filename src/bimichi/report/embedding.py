@@ -1,0 +1,89 @@
+"""Planes and measures as compressed text, for the page to unpack.
+
+A plane becomes whole numbers of 16 bits and a list of what they mean. Up to 4,096 distinct values are listed, and the
+plane is exact; more are rounded to 65,535 equal steps over its range. Each number is stored as its difference from
+the one to its left (zigzag: 0, -1, 1, -2, ... are 0, 1, 2, 3, ...), low bytes first, then high bytes, and deflated.
+"""
+
+import base64
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.report.inputs import Material
+
+__all__ = ["Sampling", "embed_elements", "embed_indices", "embed_plane", "learned_range"]
+
+MAX_PIXELS = 1_000_000
+LISTED = 4096
+MISSING = 2**16 - 1
+STEPS = 2**16 - 2
+
+
+class Sampling:
+    """Which pixels of an image are in the page: all, or evenly spaced ones if there are more than a million.
+
+    Pixels are taken as they are. Means of several would have fused values that no pixel has.
+    """
+
+    def __init__(self, shape: tuple[int, ...], limit: int = MAX_PIXELS) -> None:
+        self.original = (int(shape[0]), int(shape[1]))
+        height, width = self.original
+        self.shrunk = height * width > limit
+        if self.shrunk:
+            height = min(height, max(1, int((limit * height / width) ** 0.5)))
+            width = min(width, max(1, limit // height))
+            height = min(self.original[0], limit // width)
+        self.shape = (height, width)
+
+    def __call__(self, plane: NDArray[Any]) -> NDArray[Any]:
+        """Return the plane's pixels that are shown."""
+        rows, columns = (
+            (2 * np.arange(shown) + 1) * full // (2 * shown)
+            for shown, full in zip(self.shape, self.original, strict=True)
+        )
+        return plane[rows[:, None], columns]
+
+
+def embed_plane(plane: NDArray[Any], limits: tuple[float, float] = (-np.inf, np.inf)) -> dict[str, Any]:
+    """Return a plane as a part of the page's data; values beyond `limits` may be set to them."""
+    missing = np.isnan(plane)
+    values = plane.astype(np.float64)
+    levels = np.unique(values[~missing])
+    if len(levels) > LISTED:
+        low, high = max(levels[0], limits[0]), min(levels[-1], limits[1])
+        levels = np.linspace(low, high, STEPS + 1) if low < high else np.array([low])
+        step = (high - low) / STEPS or 1.0
+        indices = np.rint((np.clip(np.where(missing, low, values), low, high) - low) / step)
+        meaning: dict[str, Any] = {"low": float(low), "step": float(step)}
+    else:
+        indices = np.searchsorted(levels, values)
+        meaning = {"levels": levels.tolist()}
+    return meaning | {"data": embed_indices(np.where(missing, MISSING, indices))}
+
+
+def embed_indices(indices: NDArray[Any]) -> str:
+    """Return whole numbers below 2^16 of an image as text."""
+    numbers = indices.astype(np.uint16)
+    steps = np.diff(numbers, axis=1, prepend=np.uint16(0)).astype(np.int16)
+    folded = ((steps << 1) ^ (steps >> 15)).astype("<u2")
+    return _packed(folded.reshape(-1, 1).view(np.uint8).T)
+
+
+def embed_elements(values: NDArray[np.float64]) -> str:
+    """Return one number for each element as text."""
+    return _packed(values.astype("<f8"))
+
+
+def learned_range(material: Material, k: int) -> tuple[float, float]:
+    """Return the values of source k between which the model's scale is not flat."""
+    centre, factor = float(material.model._scale.centre[k]), float(material.model._scale.factor[k])
+    if (centre, factor) == (0.0, 1.0) or factor == 0:
+        return (-np.inf, np.inf)
+    return (centre - 1 / factor, centre + 1 / factor)
+
+
+def _packed(array: NDArray[Any]) -> str:
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 9)).decode()

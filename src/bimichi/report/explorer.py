@@ -1,0 +1,159 @@
+"""The maps, and the panel that explains the chosen pixel; the script draws the one and fills in the other."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.report.colours import gradient
+from bimichi.report.inputs import Material
+from bimichi.report.markup import Markup, element, joined
+from bimichi.report.wording import section, shown
+
+__all__ = ["explorer_section"]
+
+MAP_HEIGHT = 32.0
+"""Of the fused map at most, in rem, so that what explains a pixel is on the same screen."""
+
+KEYS = (
+    "Arrow keys move the pixel, with Shift by ten; + and − zoom, 0 shows the whole image; Enter or a click holds the "
+    "pixel. Drag to move the view, turn the wheel with Ctrl to zoom."
+)
+
+
+def explorer_section(material: Material, measure: Markup) -> Markup:
+    """Return the section of the maps; `measure` stands beside them, or below if it is wide."""
+    height, width = material.integral.shape
+    fused = _map("fused", "Fused" + (", |C|" if material.absolute else ""), material.fused, width, height, main=True)
+    small = [
+        _map(f"source-{k}", name, plane, width, height, turned=bool(sign < 0))
+        for k, (name, plane, sign) in enumerate(
+            zip(material.names, material.planes, material.model.polarity_, strict=True)
+        )
+    ]
+    if material.truth is not None:
+        small.append(_map("truth", "Truth", material.truth.astype(np.float64), width, height))
+    stage = element(
+        "div",
+        element("div", fused, _scale_bar(material), _tools(material)),
+        element("div", *small, class_="maps"),
+        class_="stage",
+        style=f"--wide:{width};--high:{height};--limit:{MAP_HEIGHT * width / height:.3f}rem",
+    )
+    return section(
+        "maps",
+        "Ask any pixel",
+        element("p", "This page needs JavaScript to show its maps.", class_="notice", id="trouble"),
+        element("div", stage, _readout(material), measure, class_="explorer"),
+        lead="Move over a map or tap it, or use the arrow keys on the fused map, to see how its pixel was decided.",
+    )
+
+
+def _map(
+    key: str, title: str, plane: NDArray[Any], width: int, height: int, turned: bool = False, main: bool = False
+) -> Markup:
+    low, mean, high = (float(end(plane)) for end in (np.nanmin, np.nanmean, np.nanmax))
+    missing = int(np.isnan(plane).sum())
+    alt = f"{title}: {width} by {height} pixels, from {low:.3g} to {high:.3g}, on the average {mean:.3g}"
+    alt += f"; {missing:,} without data." if missing else "."
+    focus: dict[str, Any] = (
+        {"tabindex": 0, "role": "application", "aria_roledescription": "map", "aria_describedby": "keys"}
+        if main
+        else {"role": "img"}
+    )
+    badge = element("span", "turned over", class_="badge") if turned else ""
+    view = element(
+        "div",
+        element("canvas", aria_hidden="true"),
+        element("div", class_="cursor", aria_hidden="true"),
+        class_="view",
+        data_map=key,
+        aria_label=alt,
+        **focus,
+    )
+    caption = element("figcaption", element("span", title, class_="name"), badge)
+    return element("figure", caption, view, class_="map main" if main else "map")
+
+
+def _scale_bar(material: Material) -> Markup:
+    low, high = material.model.output_range
+    ends = ("no target", "target") if material.absolute else ("against a target", "for a target")
+    ticks = [tick for tick in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= tick <= high]
+    has_gaps = bool(np.isnan(material.integral).any())
+    return element(
+        "div",
+        element(
+            "div",
+            element("i", id="mark", aria_hidden="true"),
+            class_="ramp",
+            style=f"background:{gradient(low, high)}",
+            role="img",
+            aria_label=f"Colour scale from {low:g}, {ends[0]}, to {high:g}, {ends[1]}",
+        ),
+        element("div", *(element("span", shown(tick, 1)) for tick in ticks), class_="ticks", aria_hidden="true"),
+        element(
+            "div",
+            element("span", ends[0]),
+            element("span", element("i", class_="key gap"), "no data") if has_gaps else "",
+            element("span", ends[1]),
+            class_="ends",
+            aria_hidden="true",
+        ),
+        class_="scale",
+    )
+
+
+def _tools(material: Material) -> Markup:
+    def button(name: str, text: str, label: str) -> Markup:
+        return element("button", text, type="button", id=name, aria_label=label, title=label)
+
+    def toggle(name: str, text: str, on: bool) -> Markup:
+        key = element("i", class_=f"key line {name}", aria_hidden="true")
+        return element("button", key, text, type="button", data_overlay=name, aria_pressed=str(on).lower())
+
+    boxes = len(material.boxes) > 0
+    overlays = [toggle("boxes", "Boxes", True)] if boxes else []
+    overlays += [toggle("truth", "Truth", not boxes)] if material.truth is not None else []
+    overlays += [toggle("bags", "Bags", False)] if material.segments is not None else []
+    zoom = [button("zoom-out", "−", "Zoom out"), button("zoom-in", "+", "Zoom in")]
+    return element(
+        "div",
+        element("div", *zoom, button("zoom-reset", "Whole image", "Show the whole image"), class_="group"),
+        element("div", *overlays, class_="group") if overlays else "",
+        element("p", KEYS, class_="note", id="keys"),
+        class_="tools",
+    )
+
+
+def _readout(material: Material) -> Markup:
+    changed = material.model.scale is not None or bool((material.model.polarity_ < 0).any())
+    head = ["Source", "Value", *(["Enters as"] if changed else []), "Contribution"]
+    rows = []
+    for k, name in enumerate(material.names):
+        cells = [element("th", name, scope="row"), element("td", class_="given")]
+        cells += [element("td", class_="enters")] if changed else []
+        bar = element("span", element("i"), class_="signed", aria_hidden="true")
+        cells += [element("td", bar, element("span", class_="number"), class_="part")]
+        rows.append(element("tr", *cells, data_source=k))
+    sources = _table("sources", "Sources and what they contribute", head, rows, len(head))
+    steps = _table("chain", "The integral, step by step", ["Element", "Weight", "Value", "Product"], [], 4)
+    chosen = element(
+        "div",
+        element("p", element("span", id="place"), element("button", "Let go", type="button", id="held", hidden=True)),
+        element("p", element("output", id="fused-value"), element("span", id="fused-note")),
+        class_="chosen",
+    )
+    live = element("p", class_="unseen", id="spoken", aria_live="polite")
+    return element("aside", chosen, sources, steps, live, class_="readout card", aria_label="The chosen pixel")
+
+
+def _table(key: str, caption: str, head: list[str], rows: list[Markup], span: int) -> Markup:
+    total = element("tr", element("th", "C", scope="row", colspan=span - 1), element("td", class_="number total"))
+    return element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *(element("th", title, scope="col") for title in head))),
+        element("tbody", joined(*rows)),
+        element("tfoot", total),
+        id=key,
+    )

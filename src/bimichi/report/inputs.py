@@ -1,0 +1,256 @@
+"""What a report is made from, checked before any work is done."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from bimichi.bicapacity import BiCapacity
+from bimichi.comparison import Comparison
+from bimichi.errors import InvalidInputError
+from bimichi.estimators import BiMIChI
+from bimichi.integral import choquet
+from bimichi.measure import check_names
+from bimichi.planes import Planes, split_planes
+from bimichi.scene import Scene
+
+__all__ = ["Material", "gather"]
+
+MAX_SOURCES = 12
+"""All elements are in the page; 13 sources have 1.6 million."""
+
+MAX_SEGMENTS = 2**16 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What a report shows, all of it checked.
+
+    Attributes
+    ----------
+    model : BiMIChI
+        Fitted; its sources have the names to show.
+    planes : list of ndarray of shape (height, width)
+        The sources as given.
+    entered : list of ndarray of shape (height, width)
+        The sources as they enter the integral, scaled and turned.
+    integral : ndarray of shape (height, width)
+        C; NaN where a source is.
+    truth, ignore : ndarray of bool, shape (height, width), or None
+        Targets, and pixels that no score counts.
+    boxes : ndarray of shape (n_boxes, 4)
+        Boxes (x, y, width, height).
+    segments : ndarray of int, shape (height, width), or None
+        Bags, numbered from 0.
+    labels : list of bool or None
+        Whether each bag is positive; None where it was not learned from.
+    comparison : Comparison or None
+        Of several methods.
+    title : str
+        Heading of the page.
+    notes : mapping of str to str
+        Facts to list besides.
+    """
+
+    model: BiMIChI
+    planes: list[NDArray[Any]]
+    entered: list[NDArray[Any]]
+    integral: NDArray[Any]
+    truth: NDArray[np.bool_] | None
+    ignore: NDArray[np.bool_] | None
+    boxes: NDArray[np.float64]
+    segments: NDArray[np.int64] | None
+    labels: list[bool | None]
+    comparison: Comparison | None
+    title: str
+    notes: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sources."""
+        return self.measure.source_names
+
+    @property
+    def measure(self) -> BiCapacity:
+        """The learned bi-capacity."""
+        learned: BiCapacity = self.model.bicapacity_
+        return learned
+
+    @property
+    def fused(self) -> NDArray[Any]:
+        """The map: C, or its magnitude."""
+        return np.abs(self.integral) if self.absolute else self.integral
+
+    @property
+    def absolute(self) -> bool:
+        """Whether the fused value is the magnitude of C."""
+        return self.model._objective.absolute
+
+
+def gather(
+    model: BiMIChI,
+    sources: Any,
+    names: Sequence[str] | None,
+    truth: Any,
+    ignore: Any,
+    boxes: Any,
+    segments: Any,
+    labels: Mapping[int, bool] | None,
+    comparison: Comparison | None,
+    title: str | None,
+    notes: Mapping[str, str] | None,
+    n_jobs: int | None,
+) -> Material:
+    """Check what `write_report` was given; a scene lends what is not given besides."""
+    if not isinstance(model, BiMIChI):
+        raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
+    check_is_fitted(model)
+    if isinstance(sources, Scene):
+        scene, sources = sources, sources.sources
+        names = scene.source_names if names is None else names
+        truth, ignore = (scene.truth if truth is None else truth), (scene.ignore if ignore is None else ignore)
+        boxes = scene.boxes if boxes is None else boxes
+        if segments is None and labels is None:
+            segments, labels = (scene.segments, scene.labels) if scene.labels is not None else (None, None)
+        title = scene.name if title is None else title
+        notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(notes or {})
+    if comparison is not None and not isinstance(comparison, Comparison):
+        raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
+    named = _named(model, sources, names)
+    planes = _image(sources, named)
+    shape = planes[0].shape
+    entered = named._scale.apply(planes, named.polarity_)
+    Planes(entered, names=named.bicapacity_.source_names).check_range(
+        -1.0, "Give sources on the scale of those that the model was fitted to."
+    )
+    numbered, signs = _bags(segments, labels, shape)
+    return Material(
+        model=named,
+        planes=planes,
+        entered=entered,
+        integral=_integral(entered, named.bicapacity_, n_jobs),
+        truth=None if truth is None else _truth(truth, shape),
+        ignore=None if ignore is None else _mask(ignore, shape),
+        boxes=_boxes(boxes),
+        segments=numbered,
+        labels=signs,
+        comparison=comparison,
+        title="Fusion report" if title is None else str(title),
+        notes={str(name): str(text) for name, text in (notes or {}).items() if text},
+    )
+
+
+def _named(model: BiMIChI, sources: Any, names: Sequence[str] | None) -> BiMIChI:
+    """Return the model, its sources called as given if it does not call them anything itself."""
+    own = model.bicapacity_.source_names
+    m = len(own)
+    if m > MAX_SOURCES:
+        raise InvalidInputError(
+            f"The model has {m} sources, so {3**m:,} elements; reports are offered up to {MAX_SOURCES} sources. "
+            "Use bimichi.explain and bimichi.plotting instead."
+        )
+    listed = isinstance(sources, list | tuple)
+    found = len(sources) if listed else np.shape(sources)[-1] if np.ndim(sources) else 0
+    if found != m or (names is not None and len(names) != m):
+        given = f"{found} sources" if names is None else f"{len(names)} sources ({', '.join(map(str, names))})"
+        raise InvalidInputError(
+            f"The model was fitted to {m} sources ({', '.join(own)}), but {given} are given. "
+            "Give the same sources, in the same order."
+        )
+    if names is None:
+        return model
+    given_names, unnamed = check_names(names, m), check_names(None, m)
+    if given_names in (own, unnamed):
+        return model
+    if own != unnamed:
+        order = "in the model's order" if set(own) == set(given_names) else "with names=None if they are the same"
+        raise InvalidInputError(
+            f"The model was fitted to the sources {', '.join(own)}, but {', '.join(given_names)} are given. "
+            f"Give them {order}."
+        )
+    renamed = copy(model)
+    renamed.bicapacity_ = BiCapacity(model.bicapacity_.values, given_names, model.bicapacity_.zero_bound)
+    return renamed
+
+
+def _image(sources: Any, model: BiMIChI) -> list[NDArray[Any]]:
+    planes = split_planes(sources, model.n_features_in_)[1]
+    if planes[0].ndim != 2 or planes[0].size == 0:
+        raise InvalidInputError(
+            f"sources must be an image, (height, width, {len(planes)}), or {len(planes)} planes of shape "
+            f"(height, width), got planes of shape {planes[0].shape}."
+        )
+    for name, plane in zip(model.bicapacity_.source_names, planes, strict=True):
+        if plane.dtype.kind == "f" and np.isinf(plane).any():
+            raise InvalidInputError(f"Source {name!r} has infinite values; clip them, or set them to NaN.")
+    return planes
+
+
+def _integral(entered: list[NDArray[Any]], measure: BiCapacity, n_jobs: int | None) -> NDArray[Any]:
+    integral = choquet(entered, measure, n_jobs=n_jobs)
+    if np.isnan(integral).all():
+        raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
+    return integral
+
+
+def _truth(truth: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    given = np.asarray(truth)
+    if given.shape != shape:
+        raise InvalidInputError(f"truth has shape {given.shape}; it must be that of a source, {shape}.")
+    found = set(np.unique(given).tolist()) if given.dtype.kind in "biuf" else {given.dtype}
+    if not (found <= {0, 1} or found <= {-1, 1}):
+        shown = ", ".join(map(str, sorted(found, key=str)[:5]))
+        raise InvalidInputError(f"truth must be bool, 0 and 1, or -1 and +1; found {shown}.")
+    return np.asarray(given == 1)
+
+
+def _mask(ignore: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    given = np.asarray(ignore)
+    if given.dtype != bool or given.shape != shape:
+        raise InvalidInputError(
+            f"ignore must be a bool mask of the shape of a source, {shape}, got {given.dtype} of shape {given.shape}."
+        )
+    return given
+
+
+def _boxes(boxes: Any) -> NDArray[np.float64]:
+    if boxes is None:
+        return np.empty((0, 4))
+    try:
+        given = np.asarray(boxes, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"boxes must be numbers: {error}.") from error
+    given = given.reshape(-1, 4) if given.size == 0 else given
+    if given.ndim != 2 or given.shape[1] != 4 or not np.isfinite(given).all() or (given[:, 2:] <= 0).any():
+        raise InvalidInputError(
+            "boxes must have shape (n_boxes, 4): x, y, width and height in pixels, finite, width and height above 0; "
+            f"got {given.tolist()[:1]} among {len(given)} of shape {given.shape}."
+        )
+    return given
+
+
+def _bags(
+    segments: Any, labels: Mapping[int, bool] | None, shape: tuple[int, ...]
+) -> tuple[NDArray[np.int64] | None, list[bool | None]]:
+    """Number the bags from 0, and list their labels."""
+    if (segments is None) != (labels is None):
+        raise InvalidInputError("segments and labels go together: the bag of each pixel, and the label of each bag.")
+    if segments is None or labels is None:
+        return None, []
+    given = np.asarray(segments)
+    if given.shape != shape or given.dtype.kind not in "iu":
+        raise InvalidInputError(
+            f"segments must be whole numbers in the shape of a source, {shape}, got {given.dtype} {given.shape}."
+        )
+    found, numbered = np.unique(given, return_inverse=True)
+    if len(found) > MAX_SEGMENTS:
+        raise InvalidInputError(f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.")
+    unknown = sorted(set(labels) - set(found.tolist()))
+    if unknown:
+        raise InvalidInputError(f"labels name segment {unknown[0]}, which no pixel belongs to.")
+    signs = [bool(labels[segment]) if segment in labels else None for segment in found.tolist()]
+    return numbered.reshape(shape), signs

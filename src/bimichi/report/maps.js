@@ -1,0 +1,188 @@
+// The maps: one view of the image shared by all of them, one cursor, and what is drawn over them.
+
+const MOST_ZOOM = 40;
+const DRAG = 4; // pixels of the screen that a click may slip
+
+class Maps {
+  constructor(width, height, onPoint, onHold) {
+    Object.assign(this, { width, height, onPoint, onHold });
+    this.zoom = 1;
+    this.left = 0;
+    this.top = 0;
+    this.pixel = { x: 0, y: 0 };
+    this.panels = [];
+    this.overlays = new Map();
+    this.pointers = new Map();
+    this.resized = new ResizeObserver(() => this.draw());
+  }
+
+  add(view, bitmap) {
+    const canvas = view.querySelector("canvas");
+    this.panels.push({ view, canvas, bitmap, cursor: view.querySelector(".cursor") });
+    this.resized.observe(view);
+    this.listen(view);
+  }
+
+  listen(view) {
+    view.addEventListener("pointerdown", (event) => this.press(event, view));
+    view.addEventListener("pointermove", (event) => this.move(event, view));
+    view.addEventListener("pointerup", (event) => this.release(event, view));
+    view.addEventListener("pointercancel", (event) => this.pointers.delete(event.pointerId));
+    view.addEventListener("dblclick", (event) => this.zoomBy(2, this.place(event, view)));
+    view.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey && !event.metaKey) return;
+        event.preventDefault();
+        this.zoomBy(Math.exp(-event.deltaY / 200), this.place(event, view));
+      },
+      { passive: false },
+    );
+  }
+
+  // Where in the image, in pixels, an event happened.
+  place(event, view) {
+    const box = view.getBoundingClientRect();
+    return {
+      x: this.left + ((event.clientX - box.left) / box.width) * (this.width / this.zoom),
+      y: this.top + ((event.clientY - box.top) / box.height) * (this.height / this.zoom),
+    };
+  }
+
+  point(event, view) {
+    const { x, y } = this.place(event, view);
+    this.onPoint(Math.floor(x), Math.floor(y));
+  }
+
+  press(event, view) {
+    if (event.pointerType === "mouse" && event.button !== 0) return;
+    view.setPointerCapture(event.pointerId);
+    this.pointers.set(event.pointerId, { x: event.clientX, y: event.clientY, slipped: this.pointers.size > 0 });
+  }
+
+  move(event, view) {
+    const held = this.pointers.get(event.pointerId);
+    if (!held) {
+      if (event.pointerType === "mouse") this.point(event, view);
+      return;
+    }
+    const [dx, dy] = [event.clientX - held.x, event.clientY - held.y];
+    if (!held.slipped && Math.hypot(dx, dy) < DRAG) return;
+    const box = view.getBoundingClientRect();
+    if (this.pointers.size === 2) this.pinch(event, view);
+    else this.shift((-dx / box.width) * (this.width / this.zoom), (-dy / box.height) * (this.height / this.zoom));
+    Object.assign(held, { x: event.clientX, y: event.clientY, slipped: true });
+  }
+
+  pinch(event, view) {
+    const held = this.pointers.get(event.pointerId);
+    const [, other] = [...this.pointers].find(([id]) => id !== event.pointerId);
+    const before = Math.hypot(held.x - other.x, held.y - other.y);
+    const after = Math.hypot(event.clientX - other.x, event.clientY - other.y);
+    const middle = { clientX: (event.clientX + other.x) / 2, clientY: (event.clientY + other.y) / 2 };
+    if (before > 0) this.zoomBy(after / before, this.place(middle, view));
+    other.slipped = true;
+  }
+
+  release(event, view) {
+    const held = this.pointers.get(event.pointerId);
+    this.pointers.delete(event.pointerId);
+    if (!held || held.slipped) return;
+    if (event.pointerType === "mouse") this.onHold();
+    this.point(event, view);
+  }
+
+  zoomBy(factor, at = { x: this.left + this.width / this.zoom / 2, y: this.top + this.height / this.zoom / 2 }) {
+    const before = this.zoom;
+    this.zoom = Math.min(MOST_ZOOM, Math.max(1, before * factor));
+    this.left = at.x - (at.x - this.left) * (before / this.zoom);
+    this.top = at.y - (at.y - this.top) * (before / this.zoom);
+    this.shift(0, 0);
+  }
+
+  shift(dx, dy) {
+    this.left = Math.min(this.width - this.width / this.zoom, Math.max(0, this.left + dx));
+    this.top = Math.min(this.height - this.height / this.zoom, Math.max(0, this.top + dy));
+    this.draw();
+  }
+
+  // Put the cursor on a pixel, and move the view if it would be outside.
+  show(x, y) {
+    this.pixel = { x, y };
+    const [wide, high] = [this.width / this.zoom, this.height / this.zoom];
+    const dx = Math.min(0, x - this.left) + Math.max(0, x + 1 - this.left - wide);
+    const dy = Math.min(0, y - this.top) + Math.max(0, y + 1 - this.top - high);
+    if (dx || dy) this.shift(dx, dy);
+    else this.placeCursors();
+  }
+
+  placeCursors() {
+    const [wide, high] = [100 * (this.zoom / this.width), 100 * (this.zoom / this.height)];
+    for (const { cursor } of this.panels) {
+      cursor.style.left = `${(this.pixel.x + 0.5 - this.left) * wide}%`;
+      cursor.style.top = `${(this.pixel.y + 0.5 - this.top) * high}%`;
+      cursor.style.width = `max(${wide}%, 0.6rem)`;
+      cursor.style.height = `max(${high}%, 0.6rem)`;
+    }
+  }
+
+  draw() {
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = null;
+      this.panels.forEach((panel) => this.drawPanel(panel));
+      this.placeCursors();
+    });
+  }
+
+  drawPanel({ view, canvas, bitmap }) {
+    const [across, down] = [view.clientWidth, view.clientHeight].map((n) => Math.round(n * devicePixelRatio));
+    if (!across || !down) return;
+    if (canvas.width !== across || canvas.height !== down) Object.assign(canvas, { width: across, height: down });
+    view.classList.toggle("zoomed", this.zoom > 1);
+    const [wide, high] = [this.width / this.zoom, this.height / this.zoom];
+    const context = canvas.getContext("2d");
+    context.imageSmoothingEnabled = across < wide; // shrinking blends pixels, enlarging shows them
+    context.imageSmoothingQuality = "high";
+    context.drawImage(bitmap, this.left, this.top, wide, high, 0, 0, across, down);
+    context.setTransform(across / wide, 0, 0, down / high, (-this.left * across) / wide, (-this.top * down) / high);
+    context.lineCap = "round";
+    const hair = (wide / across) * devicePixelRatio * Math.min(1, Math.max(0.5, view.clientWidth / 400));
+    for (const overlay of this.overlays.values()) {
+      if (!overlay.on) continue;
+      for (const { path, colour, width } of overlay.strokes) {
+        context.strokeStyle = colour;
+        context.lineWidth = width * hair;
+        context.stroke(path);
+      }
+    }
+    context.setTransform(1, 0, 0, 1, 0, 0);
+  }
+}
+
+// An image of one colour a pixel, looked up by a function of the pixel's number.
+function paint(width, height, colourAt) {
+  const canvas = new OffscreenCanvas(width, height);
+  const pixels = new Uint32Array(width * height);
+  for (let i = 0; i < pixels.length; i++) pixels[i] = colourAt(i);
+  const image = new ImageData(new Uint8ClampedArray(pixels.buffer), width, height);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+// The borders between neighbouring pixels for which `parted` holds.
+function borders(width, height, parted) {
+  const path = new Path2D();
+  for (let y = 0, i = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, i++) {
+      if (x > 0 && parted(i, i - 1)) {
+        path.moveTo(x, y);
+        path.lineTo(x, y + 1);
+      }
+      if (y > 0 && parted(i, i - width)) {
+        path.moveTo(x, y);
+        path.lineTo(x + 1, y);
+      }
+    }
+  }
+  return path;
+}

@@ -1,0 +1,52 @@
+"""HTML in which text is text: whatever is not `Markup` is escaped."""
+
+import html
+import json
+from typing import Any
+
+__all__ = ["Markup", "element", "embedded_json", "joined"]
+
+
+class Markup(str):
+    """HTML, to be used as it is."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *content: str, **attributes: str | int | float | bool | None) -> Markup:
+    """Return an element of HTML.
+
+    Parameters
+    ----------
+    tag : str
+        Its name.
+    *content : str or Markup
+        What is in it; `str` is escaped.
+    **attributes : str, int, float, bool or None
+        Its attributes: ``class_`` stands for class, ``data_code`` for data-code. True is an attribute without a
+        value; False and None leave it out.
+
+    Examples
+    --------
+    >>> element("p", "a < b ", element("b", "&"), class_="note", hidden=True)
+    '<p class="note" hidden>a &lt; b <b>&amp;</b></p>'
+    """
+    parts = [tag]
+    for name, value in attributes.items():
+        if value is not None and value is not False:
+            name = name.removesuffix("_").replace("_", "-")
+            parts.append(name if value is True else f'{name}="{html.escape(str(value))}"')
+    return Markup(f"<{' '.join(parts)}>{joined(*content)}</{tag}>")
+
+
+def joined(*content: str) -> Markup:
+    """Return pieces in a row; `str` is escaped."""
+    return Markup("".join(part if isinstance(part, Markup) else html.escape(part) for part in content))
+
+
+def embedded_json(document: Any) -> Markup:
+    """Return JSON that can stand inside a script element: no sign in it can end the element, or begin another."""
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)

@@ -1,0 +1,138 @@
+// The panel beside the maps: one pixel's sources, chain and contributions. All text is set as text, never as HTML.
+
+const DIGITS = 3;
+
+// A number with a true minus, and without a negative zero.
+function shown(value, digits = DIGITS) {
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "\u2212");
+}
+
+// A value as given may be of any size.
+const givenText = (value) => (Math.abs(value) < 1000 ? shown(value) : String(Number(value.toPrecision(7))));
+
+function node(tag, text, className) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+const get = (id) => document.getElementById(id);
+
+class Readout {
+  constructor(report) {
+    this.report = report;
+    this.cells = new Map();
+    for (const cell of document.querySelectorAll("[data-code]")) this.cells.set(Number(cell.dataset.code), cell);
+    this.lit = [];
+    this.panel = document.querySelector(".readout");
+    addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
+  }
+
+  // Explain the pixel at (x, y) of the page's image.
+  show(x, y) {
+    const { sources, measure, width, names } = this.report;
+    const at = y * width + x;
+    const given = sources.map((source) => source.given[source.indices[at]]);
+    const entered = sources.map((source) => source.entered[source.indices[at]]);
+    const missing = names.filter((_, k) => Number.isNaN(given[k]));
+    const steps = missing.length ? [] : chainOf(entered, measure.values);
+    const parts = missing.length ? entered.map(() => NaN) : contributionsOf(entered, measure.values);
+    const total = missing.length ? NaN : steps.reduce((sum, step) => sum + step.product, 0);
+    this.showPlace(x, y, at);
+    this.showTotal(total, missing);
+    this.showSources(given, entered, parts, total);
+    this.showChain(steps, total);
+    this.light(steps);
+    this.sentence = this.spoken(total, parts, missing);
+    this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
+  }
+
+  showPlace(x, y, at) {
+    const { width, height, fullWidth, fullHeight, truth, segments, labels } = this.report;
+    const across = Math.floor(((2 * x + 1) * fullWidth) / (2 * width));
+    const down = Math.floor(((2 * y + 1) * fullHeight) / (2 * height));
+    let text = `x ${across}, y ${down}`;
+    if (truth) text += truth[at] ? " · a target" : " · no target";
+    if (segments) {
+      const label = labels[segments[at]];
+      text += label === null ? " · in no labelled bag" : ` · in a ${label ? "positive" : "negative"} bag`;
+    }
+    this.place = text;
+    get("place").textContent = text;
+  }
+
+  showTotal(total, missing) {
+    const { absolute, colours } = this.report;
+    const fused = absolute ? Math.abs(total) : total;
+    const output = get("fused-value");
+    const mark = get("mark");
+    mark.hidden = missing.length > 0;
+    if (missing.length) {
+      output.textContent = "no data";
+      output.style.removeProperty("--value");
+      get("fused-note").textContent = `${missing.join(", ")}: no value here`;
+      return;
+    }
+    output.textContent = shown(fused);
+    output.style.setProperty("--value", colours[level(fused)]);
+    mark.style.left = `${100 * (absolute ? fused : (fused + 1) / 2)}%`;
+    get("fused-note").textContent = absolute ? `fused: the magnitude of C = ${shown(total)}` : "fused: C";
+  }
+
+  showSources(given, entered, parts, total) {
+    for (const row of document.querySelectorAll("[data-source]")) {
+      const k = Number(row.dataset.source);
+      row.querySelector(".given").textContent = Number.isNaN(given[k]) ? "no data" : givenText(given[k]);
+      const enters = row.querySelector(".enters");
+      if (enters) enters.textContent = Number.isNaN(entered[k]) ? "" : shown(entered[k]);
+      row.querySelector(".number").textContent = Number.isNaN(parts[k]) ? "" : shown(parts[k]);
+      const bar = row.querySelector(".signed i");
+      const half = Number.isNaN(parts[k]) ? 0 : 50 * Math.min(1, Math.abs(parts[k]));
+      bar.className = parts[k] < 0 ? "down" : "up";
+      bar.style.left = `${parts[k] < 0 ? 50 - half : 50}%`;
+      bar.style.width = `${half}%`;
+    }
+    document.querySelector("#sources .total").textContent = Number.isNaN(total) ? "" : shown(total);
+  }
+
+  showChain(steps, total) {
+    const rows = steps.map((step) => {
+      const row = document.createElement("tr");
+      row.dataset.step = step.code;
+      row.append(this.elementCell(step.code));
+      for (const part of [step.weight, step.value, step.product]) row.append(node("td", shown(part), "number"));
+      return row;
+    });
+    document.querySelector("#chain tbody").replaceChildren(...rows);
+    document.querySelector("#chain .total").textContent = Number.isNaN(total) ? "" : shown(total);
+  }
+
+  // "thermal and rgb against grey", and between which values the element is open, if it is.
+  elementCell(code) {
+    const { names, measure } = this.report;
+    const members = (wanted) => names.filter((_, k) => Math.floor(code / 3 ** k) % 3 === wanted);
+    const [up, down] = [members(1), members(2)];
+    const cell = node("th", "");
+    cell.scope = "row";
+    if (up.length) cell.append(node("span", up.join(" + "), "for"));
+    if (down.length) cell.append(node("span", "against ", "word"), node("span", down.join(" + "), "against"));
+    const [low, high] = [measure.lower[code], measure.upper[code]];
+    if (high - low > TOLERANCE) cell.append(node("span", `open: ${shown(low, 2)} to ${shown(high, 2)}`, "open"));
+    return cell;
+  }
+
+  light(steps) {
+    for (const cell of this.lit) cell.classList.remove("lit");
+    this.lit = steps.map((step) => this.cells.get(step.code)).filter(Boolean);
+    for (const cell of this.lit) cell.classList.add("lit");
+  }
+
+  spoken(total, parts, missing) {
+    if (missing.length) return `${this.place}. No data: ${missing.join(", ")}.`;
+    const { names, absolute } = this.report;
+    const told = names.map((name, k) => `${name} contributes ${shown(parts[k], 2)}`);
+    return `${this.place}. Fused ${shown(absolute ? Math.abs(total) : total, 2)}. ${told.join("; ")}.`;
+  }
+}

@@ -1,0 +1,159 @@
+// Start the page: unpack, integrate, draw, and listen.
+
+const OVERLAYS = {
+  boxes: (report) => twice(boxPath(report.boxes), "#111111"),
+  truth: (report) => twice(borders(report.width, report.height, parting(report.truth)), "#e6a700"),
+  bags: bagStrokes,
+};
+
+// The number of a value's colour; as in bimichi.report.colours.
+const level = (value) => Math.min(255, Math.max(0, Math.floor(((value + 1) / 2) * 256)));
+
+const parting = (plane) => (i, j) => plane[i] !== plane[j];
+
+// A line with a light rim, to be seen on any colour.
+const twice = (path, colour) => [
+  { path, colour: "#ffffff", width: 3.5 },
+  { path, colour, width: 1.5 },
+];
+
+function boxPath(boxes) {
+  const path = new Path2D();
+  for (const box of boxes) path.rect(...box);
+  return path;
+}
+
+function bagStrokes({ width, height, segments, labels }) {
+  const differ = parting(segments);
+  const positive = (i, j) => differ(i, j) && (labels[segments[i]] || labels[segments[j]]);
+  return [
+    { path: borders(width, height, differ), colour: "#777777", width: 1 },
+    ...twice(borders(width, height, positive), "#009e73"),
+  ];
+}
+
+function pictures(report) {
+  const { width, height, sources, integral, absolute, truth } = report;
+  // Canvases keep red in the lowest byte.
+  const words = [...report.colours, report.missing].map((colour) => {
+    const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+    return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+  });
+  const word = (value) => words[Number.isNaN(value) ? 256 : level(value)];
+  const found = { fused: paint(width, height, (i) => word(absolute ? Math.abs(integral[i]) : integral[i])) };
+  sources.forEach(({ indices, scaled }, k) => {
+    const own = Uint32Array.from(scaled, word);
+    found[`source-${k}`] = paint(width, height, (i) => own[indices[i]]);
+  });
+  if (truth) found.truth = paint(width, height, (i) => word(truth[i] ? 1 : absolute ? 0 : -1));
+  return found;
+}
+
+// The pixel with the largest fused value: the page starts with an answer.
+function brightest({ integral, absolute }) {
+  let [best, most] = [0, -Infinity];
+  integral.forEach((value, i) => {
+    const fused = absolute ? Math.abs(value) : value;
+    if (fused > most) [best, most] = [i, fused];
+  });
+  return best;
+}
+
+function listen(maps, state, choose) {
+  const main = document.querySelector('[data-map="fused"]');
+  const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const actions = {
+    "+": () => maps.zoomBy(1.5, centre()),
+    "=": () => maps.zoomBy(1.5, centre()),
+    "-": () => maps.zoomBy(1 / 1.5, centre()),
+    0: () => maps.zoomBy(0),
+    Enter: () => state.hold(!state.held),
+    Escape: () => state.hold(false),
+  };
+  const centre = () => ({ x: maps.pixel.x + 0.5, y: maps.pixel.y + 0.5 });
+  main.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const far = event.shiftKey ? 10 : 1;
+    if (moves[event.key]) choose(...moves[event.key].map((d, k) => maps.pixel[k ? "y" : "x"] + far * d), true);
+    else if (actions[event.key]) actions[event.key]();
+    else return;
+    event.preventDefault();
+  });
+  get("zoom-in").addEventListener("click", actions["+"]);
+  get("zoom-out").addEventListener("click", actions["-"]);
+  get("zoom-reset").addEventListener("click", actions[0]);
+  get("held").addEventListener("click", actions.Escape);
+}
+
+function addOverlays(maps, report) {
+  for (const button of document.querySelectorAll("[data-overlay]")) {
+    const overlay = { on: button.getAttribute("aria-pressed") === "true", strokes: null };
+    const update = () => {
+      overlay.strokes ??= OVERLAYS[button.dataset.overlay](report);
+      button.setAttribute("aria-pressed", overlay.on);
+      maps.draw();
+    };
+    if (overlay.on) update();
+    maps.overlays.set(button.dataset.overlay, overlay);
+    button.addEventListener("click", () => {
+      overlay.on = !overlay.on;
+      update();
+    });
+  }
+}
+
+function switchTheme() {
+  const button = get("theme");
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const label = () => (button.textContent = dark() ? "Light" : "Dark");
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    label();
+  });
+  system.addEventListener("change", label);
+  label();
+}
+
+async function start() {
+  switchTheme();
+  if (!("DecompressionStream" in window)) {
+    throw new Error("it cannot unpack data (DecompressionStream); current Chromium, Firefox and Safari can");
+  }
+  const report = await unpack(JSON.parse(get("data").textContent));
+  report.integral = integrate(report.sources, report.measure.values);
+  const readout = new Readout(report);
+  const state = {
+    held: false,
+    hold(on) {
+      this.held = on;
+      get("held").hidden = !on;
+    },
+  };
+  const choose = (x, y, aloud = false) => {
+    const [column, row] = [Math.min(report.width - 1, Math.max(0, x)), Math.min(report.height - 1, Math.max(0, y))];
+    maps.show(column, row);
+    readout.show(column, row);
+    if (aloud) get("spoken").textContent = readout.sentence;
+  };
+  const maps = new Maps(
+    report.width,
+    report.height,
+    (x, y) => state.held || choose(x, y),
+    () => state.hold(!state.held),
+  );
+  const found = pictures(report);
+  for (const view of document.querySelectorAll("[data-map]")) maps.add(view, found[view.dataset.map]);
+  addOverlays(maps, report);
+  listen(maps, state, choose);
+  const first = brightest(report);
+  choose(first % report.width, Math.floor(first / report.width));
+  get("trouble").remove();
+  document.documentElement.dataset.ready = "";
+}
+
+start().catch((error) => {
+  get("trouble").textContent = `This browser cannot show the maps: ${error.message}.`;
+});

@@ -1,0 +1,132 @@
+"""`write_report`: the page put together, and written."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from os import PathLike
+from string import Template
+from typing import Any
+
+from bimichi.comparison import Comparison
+from bimichi.estimators import BiMIChI
+from bimichi.explain import data_indices, identifiability, summary
+from bimichi.io import atomic_write
+from bimichi.report import overview
+from bimichi.report.accuracy import accuracy_section, score_maps
+from bimichi.report.contents import contents
+from bimichi.report.elements import measure_section
+from bimichi.report.embedding import Sampling
+from bimichi.report.explorer import explorer_section
+from bimichi.report.inputs import Material, gather
+from bimichi.report.markup import Markup, element, embedded_json, joined
+from bimichi.report.strengths import strengths_section
+from bimichi.report.wording import section
+
+__all__ = ["write_report"]
+
+SCRIPTS = ("planes.js", "integral.js", "maps.js", "readout.js", "report.js")
+POLICY = (
+    "default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+def write_report(
+    path: str | PathLike[str],
+    model: BiMIChI,
+    sources: Any,
+    *,
+    names: Sequence[str] | None = None,
+    truth: Any = None,
+    ignore: Any = None,
+    boxes: Any = None,
+    segments: Any = None,
+    labels: Mapping[int, bool] | None = None,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+    notes: Mapping[str, str] | None = None,
+    n_jobs: int | None = None,
+) -> None:
+    """Write one HTML file that shows what a model fused, and explains every pixel of it.
+
+    The file needs no other file and no network. What it shows of a pixel is computed in the page.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; it is replaced only when complete.
+    model : fitted BiMIChI
+        Of up to 12 sources.
+    sources : ndarray of shape (height, width, n_sources), list of n_sources planes, or Scene
+        What to fuse. NaN is shown as no data. A `Scene` lends names, truth, boxes, bags and title, unless given.
+    names : sequence of str, optional
+        Names of the sources. They must be those of the model, if it has names of its own.
+    truth : array-like of shape (height, width), optional
+        Targets, as bool, 0/1 or -1/+1, both kinds among the pixels that count; adds scores and ROC.
+    ignore : array-like of bool, shape (height, width), optional
+        Pixels that no score counts.
+    boxes : array-like of shape (n_boxes, 4), optional
+        Boxes (x, y, width, height) to draw, in pixels.
+    segments, labels : array-like of int, shape (height, width), and mapping of int to bool, optional
+        Bags to draw, and which of them are positive.
+    comparison : Comparison, optional
+        What `bimichi.compare` returned, to show as a table.
+    title : str, optional
+        Heading of the page.
+    notes : mapping of str to str, optional
+        More facts to list, such as names of files.
+    n_jobs : int, optional
+        Number of threads; all cores by default. The file does not depend on it.
+
+    Notes
+    -----
+    A source of up to 4,096 distinct values is stored exactly, others to 1/65,534 of their range. Images of more than a
+    million pixels are thinned, and the page says so. 640 x 480 pixels of six sources take about 2 MB.
+    """
+    given = gather(model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs)
+    page = _page(given, n_jobs)
+    atomic_write(path, lambda file: file.write(page.encode()))
+
+
+def _page(material: Material, n_jobs: int | None) -> str:
+    scored = score_maps(material)
+    known = identifiability(material.model)
+    sampling = Sampling(material.integral.shape)
+    found = data_indices(material.model, material.planes, n_jobs=n_jobs)
+    parts = [
+        overview.opening(material, summary(material.model, material.planes, n_jobs=n_jobs)),
+        explorer_section(material, measure_section(material.measure, known)),
+        strengths_section(material, found),
+        accuracy_section(material, scored) if scored else Markup(""),
+        _comparison(material.comparison),
+        overview.fine_print(material),
+    ]
+    script = "\n".join(_resource(name) for name in SCRIPTS)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(_resource("report.html")).substitute(
+        policy=POLICY.format(digest=digest),
+        title=joined(material.title),
+        introduction=joined(overview.introduction(material)),
+        notices=overview.notices(material, sampling),
+        style=_resource("report.css"),
+        sections=joined(*parts),
+        data=embedded_json(contents(material, known, sampling)),
+        script=script,
+    )
+
+
+def _comparison(comparison: Comparison | None) -> Markup:
+    if comparison is None:
+        return Markup("")
+    table = element("div", Markup(comparison.table().to_html()), class_="scroll plain")
+    return section(
+        "comparison",
+        "Beside other methods",
+        table,
+        lead="Of the methods built on a measure, the best is bold, the second underlined.",
+    )
+
+
+def _resource(name: str) -> str:
+    return files("bimichi.report").joinpath(name).read_text(encoding="utf-8")
