@@ -1,6 +1,21 @@
 """The paper's experiments, and a study over many scenes: each runs, and writes its figures, tables and numbers."""
 
 from bimichi.experiments.pedestrian import PedestrianResult, run_pedestrian, scene_folder, summary
-from bimichi.experiments.um import UMResult, run_um
+from bimichi.experiments.split import split_scenes, street_scenes
+from bimichi.experiments.study import StudyResult, StudyRow, run_study
+from bimichi.experiments.um import UMResult, UMRun, run_um
 
-__all__ = ["PedestrianResult", "UMResult", "run_pedestrian", "run_um", "scene_folder", "summary"]
+__all__ = [
+    "PedestrianResult",
+    "StudyResult",
+    "StudyRow",
+    "UMResult",
+    "UMRun",
+    "run_pedestrian",
+    "run_study",
+    "run_um",
+    "scene_folder",
+    "split_scenes",
+    "street_scenes",
+    "summary",
+]

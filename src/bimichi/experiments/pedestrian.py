@@ -66,7 +66,7 @@ class PedestrianResult:
         """Draw the map of every method."""
         from bimichi.plotting import plot_maps
 
-        return plot_maps(self.maps())
+        return plot_maps({name.replace("objective", "obj."): plane for name, plane in self.maps().items()})
 
     def scene_figure(self) -> "Figure":
         """Draw the images with their boxes, the truth, and the labelled bags."""
