@@ -1,4 +1,4 @@
-"""The command-line program, `bimichi`. One command a file."""
+"""The command-line program, `bimichi`. One command a file; see docs/command-line.md."""
 
 import sys
 
@@ -11,4 +11,6 @@ def main() -> None:
         from bimichi.cli.app import run
     except ImportError as error:
         sys.exit(f"bimichi: the command line needs more packages ({error}): pip install 'bimichi[cli]'")
+    except KeyboardInterrupt:
+        sys.exit(130)
     run()

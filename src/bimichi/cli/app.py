@@ -1,12 +1,68 @@
-"""The commands, put together."""
+"""The commands, put together: one line each.
+
+They import what is slow to import when they run, so that help and completion are quick.
+"""
+
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+import bimichi
+from bimichi.cli.bags import bags
+from bimichi.cli.compare import compare
+from bimichi.cli.console import user_errors
+from bimichi.cli.fuse import fuse
+from bimichi.cli.show import show
+from bimichi.cli.train import train
 
 __all__ = ["app", "run"]
 
-app = typer.Typer(name="bimichi", no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+
+class Program(TyperGroup):
+    """A group of commands that all fail alike."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; see `user_errors`."""
+        with user_errors():
+            return super().invoke(ctx)
+
+
+app = typer.Typer(
+    name="bimichi",
+    cls=Program,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(bimichi.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Fuse several sensors into one confidence map, and learn how from imprecise labels.
+
+    `bimichi COMMAND --help` tells more, with examples.
+    """
+
+
+app.command()(train)
+app.command()(fuse)
+app.command()(bags)
+app.command()(show)
+app.command()(compare)
 
 
 def run() -> None:
     """Run the program."""
-    app()
+    app(prog_name="bimichi")

@@ -1,0 +1,107 @@
+"""`bimichi compare`: all methods of the paper on the user's own scenes."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import bimichi
+from bimichi.cli import options
+from bimichi.cli.console import Json, Output, Quiet, plain, rich_table
+from bimichi.cli.inputs import find_sets
+from bimichi.cli.outputs import keep_inputs, output_file
+from bimichi.cli.runs import Run, run_path
+from bimichi.io import atomic_write
+
+__all__ = ["compare"]
+
+TABLES = (".md", ".csv", ".tex")
+
+
+def compare(
+    ctx: typer.Context,
+    sources: options.Sources,
+    truth: Annotated[
+        str,
+        typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK", show_default=False),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the table: .md, .csv or .tex.", show_default=False),
+    ] = None,
+    boxes: options.Boxes = None,
+    labels: options.Labels = None,
+    bags: options.Bags = None,
+    superpixels: options.Superpixels = 300,
+    min_overlap: options.MinOverlap = 0.0,
+    ignore: options.Ignore = None,
+    target: options.Target = None,
+    names: options.Names = None,
+    recipe: options.Recipe = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Compare the methods of the paper on your own scenes, each under the kind of label it needs.
+
+    Methods are trained and scored on the same scenes, as in the paper. Those that need the label of every pixel take it
+    from the truth; the others see bags alone.
+
+    ```
+    bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
+    ```
+    """
+    from bimichi.cli.labels import check_both, read_scenes, with_truth
+
+    say, labelling, image_sets = Output(quiet, json), options.labelling(ctx.params), find_sets(sources)
+    inputs = [*image_sets.files, *labelling.files(image_sets), *image_sets.companions(truth, "--truth")]
+    if output is not None:
+        keep_inputs([output_file(output, TABLES)], inputs)
+    with Run("compare", ctx.params, inputs, seed) as run:
+        with run.timed("read"):
+            scenes, _ = read_scenes(image_sets, labelling, options.listed(names), options.listed(recipe), scaled=False)
+            check_both(scenes)
+            scenes = with_truth(scenes, image_sets, truth, target)
+        with run.timed("compare"):
+            methods = bimichi.paper_methods(scenes[0].source_names, random_state=seed)
+            comparison = bimichi.compare(methods, scenes, n_jobs=jobs, verbose=say.verbose)
+        rows = [_row(result) for result in comparison.results]
+        data: dict[str, Any] = {"methods": rows, "seconds": run.seconds}
+        if output is not None:
+            text = _written(comparison, rows, output.suffix.lower())
+            atomic_write(output, lambda file: file.write(text.encode()))
+            data |= {"table": output, "run": run.write(run_path(output), [output])}
+    say.result(data, rich_table(comparison.table()))
+    if output is not None:
+        say.note(f"Wrote {output}.")
+
+
+def _row(result: Any) -> dict[str, Any]:
+    scores = ("auc", "average_precision", "best_f1", "rmse")
+    return {
+        "method": result.name,
+        **{score: result.mean(score) for score in scores},
+        "fit_seconds": result.fit_seconds,
+        "fuse_seconds": result.fuse_seconds,
+        "problem": result.problem,
+    }
+
+
+def _written(comparison: "bimichi.Comparison", rows: list[dict[str, Any]], suffix: str) -> str:
+    if suffix == ".md":
+        return comparison.to_markdown() + "\n"
+    if suffix == ".tex":
+        return comparison.to_latex() + "\n"
+    return _csv(rows)
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(plain(rows))
+    return text.getvalue()

@@ -1,0 +1,130 @@
+"""What commands say, where they say it, and how they fail: results on standard output, all else on standard error."""
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from bimichi.errors import BimichiError
+from bimichi.tables import Cell, Table
+
+__all__ = ["Json", "Output", "Quiet", "plain", "rich_table", "say", "user_errors"]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON on standard output, and nothing else there.")
+]
+
+WIDE = 200
+"""Columns of a pipe or file, where nobody needs lines to be broken."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one command prints.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether notes and tables are left out.
+    json : bool
+        Whether the result is printed as JSON instead of for people.
+    """
+
+    quiet: bool = False
+    json: bool = False
+
+    @property
+    def verbose(self) -> int:
+        """What to pass on as `verbose`: whether somebody wants to see progress."""
+        return 0 if self.quiet or self.json else 1
+
+    def note(self, text: str) -> None:
+        """Say something by the way, on standard error; `text` is shown as it is."""
+        if not self.quiet:
+            say(text)
+
+    def result(self, data: Mapping[str, Any], *shown: RenderableType) -> None:
+        """Print what came of it: `data` as JSON, or what is to be `shown` to people. Strings may hold rich's markup.
+
+        Names and other text of users must be escaped with ``rich.markup.escape``.
+        """
+        if self.json:
+            sys.stdout.write(json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+        elif shown and not self.quiet:
+            _console(stderr=False).print(*shown, sep="\n", soft_wrap=all(isinstance(part, str) for part in shown))
+
+
+def rich_table(table: Table) -> RichTable:
+    """Return a table for the terminal, its text shown as it is."""
+    shown = RichTable()
+    for k, title in enumerate(table.header):
+        shown.add_column(Text(title), justify="right" if k else "left")
+    for row in table.rows:
+        shown.add_row(*(Text(cell.text, " ".join(_styles(cell))) for cell in row))
+    return shown
+
+
+def say(text: str, heading: str = "") -> None:
+    """Print one message on standard error, not wrapped, and with nothing in it taken for markup."""
+    _console(stderr=True).print(f"{heading}{escape(text)}", soft_wrap=True, highlight=False)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: NaN and infinity become null, paths and whatever else is unknown become text."""
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | PurePath):
+        return [plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Turn what users can mend into a message and exit code 1, and Ctrl-C into 130; other errors are bugs."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(str(message), "[yellow]Warning:[/] ")
+        try:
+            yield
+        except KeyboardInterrupt:
+            say("Stopped; no file is half-written.")
+            raise typer.Exit(130) from None
+        except BrokenPipeError:  # whoever read this has had enough
+            raise
+        except (BimichiError, ImportError, OSError, MemoryError) as error:
+            say(_message(error), "[bold red]Error:[/] ")
+            raise typer.Exit(1) from error
+
+
+def _styles(cell: Cell) -> list[str]:
+    return ["bold"] * cell.bold + ["underline"] * cell.underlined
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return str(error) or type(error).__name__
+
+
+def _console(stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else WIDE)

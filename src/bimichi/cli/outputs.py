@@ -1,0 +1,55 @@
+"""Where results go; what cannot be written is found before the work."""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bimichi.errors import BimichiError, InvalidInputError
+
+__all__ = ["keep_inputs", "output_file", "output_files", "output_folder"]
+
+
+def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
+    """Check that a file can be written, and make its folder if it is missing.
+
+    Parameters
+    ----------
+    path : Path
+        Where the result is to go; an old file will be replaced.
+    suffixes : sequence of str, optional
+        How its name must end, such as ".tif"; in any way by default.
+    """
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidInputError(f"The output must end in {' or '.join(suffixes)}, got {path}.")
+    if path.is_dir():
+        raise BimichiError(f"Cannot write {path}: it is a folder; name a file in it.")
+    output_folder(path.parent)
+    return path
+
+
+def output_folder(path: Path) -> Path:
+    """Check that files can be written to a folder, and make it if it is missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError as error:
+        raise BimichiError(f"Cannot write to the folder {path}: {error.strerror or error}.") from error
+
+
+def output_files(output: Path, scenes: Sequence[str], many: bool, suffixes: Sequence[str]) -> list[Path]:
+    """Return one file a scene: `output` itself, or, where there may be many, files of the first suffix in it."""
+    if not many:
+        return [output_file(output, suffixes)]
+    if output.suffix.lower() in suffixes:
+        raise InvalidInputError(f"With folders or patterns as sources, the output must be a folder, got {output}.")
+    output_folder(output)
+    return [output / f"{scene}{suffixes[0]}" for scene in scenes]
+
+
+def keep_inputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise if an output would replace an input."""
+    read = {path.resolve() for path in inputs}
+    for path in outputs:
+        if path.resolve() in read:
+            raise BimichiError(f"The output {path} is one of the inputs; it would be replaced. Name another.")

@@ -1,0 +1,110 @@
+"""`bimichi show`: a model as tables."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from bimichi.cli.console import Json, Output, rich_table
+from bimichi.tables import Cell, Table, number
+
+if TYPE_CHECKING:
+    from bimichi.cli.model import FusionModel
+
+__all__ = ["show"]
+
+MATRIX_LIMIT = 3
+"""Sources up to which the table of the paper, 2^m columns wide, fits a terminal; above, elements are listed."""
+
+
+def show(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="What `bimichi train` wrote.")],
+    elements: Annotated[
+        int, typer.Option(min=1, help="How many elements to list, for more than 3 sources.", metavar="N")
+    ] = 20,
+    json: Json = False,
+) -> None:
+    """Show a model: what it was trained for, its sources, and its bi-capacity.
+
+    Elements that training instances used are bold, as in the paper's tables. The others follow from the order alone.
+
+    ```
+    bimichi show model.json
+    bimichi show model.json --json
+    ```
+    """
+    from bimichi.cli.model import FusionModel
+
+    found = FusionModel.load(model)
+    g = found.bicapacity
+    table = g._table(found.touched > 0) if g.n_sources <= MATRIX_LIMIT else _most_used(found, elements)
+    used = f"{np.count_nonzero(found.touched):,} of {g.lattice.size:,} elements are used."
+    Output(json=json).result(_data(found), _head(found), rich_table(_sources(found)), rich_table(table), used)
+
+
+def _data(model: "FusionModel") -> dict[str, Any]:
+    header, g = model.header, model.bicapacity
+    keys = ("objective", "objective_value", "lower_bound", "status", "n_iter", "scale", "classes", "bimichi")
+    return {key: header.get(key) for key in keys} | {
+        "solver": header["solver"]["name"],
+        "sources": [
+            {"name": name, "polarity": int(sign), "centre": centre, "factor": factor, "recipe": recipe}
+            for name, sign, centre, factor, recipe in zip(
+                g.source_names, model.polarity, model.centre, model.factor, _recipes(model), strict=True
+            )
+        ],
+        "elements": [
+            {"A": up, "B": down, "value": g.values[code], "used_by": int(model.touched[code])}
+            for code, (up, down) in _pairs(model, range(g.lattice.size))
+        ],
+    }
+
+
+def _head(model: "FusionModel") -> str:
+    header = model.header
+    bound = header.get("lower_bound")
+    return escape(
+        f"Bi-MIChI, objective {header['objective']}, solver {header['solver']['name']}: J = "
+        f"{header['objective_value']:.4f}{'' if bound is None else f', lower bound {bound:.4f}'}, {header['status']} "
+        f"after {header['n_iter']} iterations."
+    )
+
+
+def _sources(model: "FusionModel") -> Table:
+    scale = model.header.get("scale") or "none"
+    rows = [
+        [Cell(name), Cell(recipe or "–"), Cell(str(scale)), Cell("as it is" if sign > 0 else "turned over")]
+        for name, sign, recipe in zip(model.source_names, model.polarity, _recipes(model), strict=True)
+    ]
+    return Table(["source", "recipe", "scale", "polarity"], rows)
+
+
+def _most_used(model: "FusionModel", limit: int) -> Table:
+    """List the elements that most training instances used."""
+    g, touched = model.bicapacity, model.touched
+    codes = [int(code) for code in np.argsort(-touched, kind="stable")[:limit] if touched[code]]
+    rows = [
+        [
+            Cell(", ".join(up) or "∅"),
+            Cell(", ".join(down) or "∅"),
+            Cell(number(g.values[code]), True),
+            Cell(f"{touched[code]:,.0f}"),
+        ]
+        for code, (up, down) in _pairs(model, codes)
+    ]
+    return Table(["A", "B", "g(A, B)", "used by"], rows)
+
+
+def _pairs(model: "FusionModel", codes: Iterable[int]) -> Iterator[tuple[int, tuple[list[str], list[str]]]]:
+    """Yield codes with the names in A and in B."""
+    names = model.source_names
+    for code in codes:
+        up, down = model.bicapacity.lattice.sets(code)
+        yield code, ([names[k] for k in up], [names[k] for k in down])
+
+
+def _recipes(model: "FusionModel") -> list[str | None]:
+    return [None] * model.bicapacity.n_sources if model.recipes is None else list(model.recipes)
