@@ -15,6 +15,7 @@ from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.detector import DetectorMask
 from bimichi.experiments.files import file_name, write_figure, write_json, write_text
 from bimichi.experiments.published import PEDESTRIAN
+from bimichi.experiments.split import shows_both
 from bimichi.methods import paper_methods
 from bimichi.objectives import to_common_scale
 from bimichi.scene import Scene
@@ -165,8 +166,7 @@ def run_pedestrian(
     verbose : int, default=0
         Above 0, a progress bar on a terminal.
     """
-    counted = None if scene.truth is None else scene.truth[slice(None) if scene.ignore is None else ~scene.ignore]
-    if counted is None or counted.all() or not counted.any():
+    if not shows_both(scene):
         raise InvalidInputError(
             f"Scene {scene.name!r} shows no people (or nothing else), so that there is nothing to learn or to score. "
             "Choose another."

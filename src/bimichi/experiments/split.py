@@ -1,6 +1,6 @@
 """Which scenes to learn from, and which to score on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -14,11 +14,21 @@ __all__ = ["shows_both", "split_scenes", "street_scenes"]
 
 
 def street_scenes(
-    n_scenes: int, seed: int = 0, n_sources: Literal[3, 6] = 3, height: int = 480, width: int = 640
+    seeds: Iterable[int], n_sources: Literal[3, 6] = 3, height: int = 480, width: int = 640, n_segments: int = 300
 ) -> Scenes:
-    """List drawn streets, each drawn when it is asked for; see `bimichi.datasets.street`."""
-    seeds = {f"street-{number}": number for number in range(seed, seed + n_scenes)}
-    return Scenes(list(seeds), lambda name: street(height, width, random_state=seeds[name], n_sources=n_sources))
+    """List streets of these seeds, each drawn when it is asked for; see `bimichi.datasets.street`.
+
+    Examples
+    --------
+    >>> street_scenes(range(7, 9))
+    Scenes(2: street-7, street-8)
+    """
+    numbers = {f"street-{seed}": seed for seed in seeds}
+
+    def draw(name: str) -> Scene:
+        return street(height, width, random_state=numbers[name], n_segments=n_segments, n_sources=n_sources)
+
+    return Scenes(list(numbers), draw)
 
 
 def shows_both(scene: Scene) -> bool:

@@ -18,12 +18,12 @@ from bimichi.estimators.base import Fusion
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.experiments.candidates import Candidate, candidates
 from bimichi.experiments.files import file_name, write_json, write_text
-from bimichi.experiments.split import split_scenes
+from bimichi.experiments.split import shows_both
 from bimichi.metrics import Scores, scores
 from bimichi.scene import Scene, join_bags
 from bimichi.tables import Cell, Table
 
-__all__ = ["StudyResult", "StudyRow", "run_study"]
+__all__ = ["StudyResult", "StudyRow", "check_folder", "run_study"]
 
 log = logging.getLogger(__name__)
 
@@ -171,9 +171,8 @@ NOTES = (
 
 
 def run_study(
-    scenes: Sequence[Scene],
-    n_train: int,
-    n_test: int,
+    train: Sequence[Scene],
+    test: Sequence[Scene],
     *,
     seed: int = 0,
     rows: Literal["all", "bi-michi"] = "all",
@@ -186,12 +185,12 @@ def run_study(
 
     Parameters
     ----------
-    scenes : sequence of Scene
-        With labelled bags and truth; what `bimichi.datasets.msrs` or `kaist` list, or `street_scenes`.
-    n_train, n_test : int
-        How many scenes to learn from, and to score on; see `split_scenes`.
+    train : sequence of Scene
+        With labelled bags and truth. Some may show no targets.
+    test : sequence of Scene
+        With truth, which shows targets and others, so that AUC is defined; see `split_scenes`.
     seed : int, default=0
-        Of the draw, and of all methods.
+        Of all methods.
     rows : {"all", "bi-michi"}
         All rows, or those of Bi-MIChI alone.
     folder : Path, optional
@@ -201,32 +200,40 @@ def run_study(
     n_jobs : int, optional
         Number of threads; all cores by default.
     progress : callable, optional
-        Is told one line for each scene that is read or scored, and for each method that has learned.
+        Is told one line for each method that has learned, and for each scene that it is scored on.
 
     Notes
     -----
-    All training scenes are in memory at once: 640 x 480 pixels of six sources take 7 MB a scene, and learning about ten
+    All training scenes are joined in memory: 640 x 480 pixels of six sources take 7 MB a scene, and learning about ten
     times as much.
     """
-    _check_folder(folder, resume)
-    train, test = split_scenes(scenes, n_train, n_test, seed, progress)
+    check_folder(folder, resume)
+    for scene in test:
+        if not shows_both(scene):
+            raise InvalidInputError(f"Test scene {scene.name!r} needs a truth with targets and others; leave it out.")
     names = test[0].source_names
-    wanted = candidates(names, rows, seed, n_jobs)
     setting = {"train": [s.name for s in train], "test": [s.name for s in test], "sources": list(names), "seed": seed}
-    done = _done(folder, setting) if resume and folder is not None else []
-    result = StudyResult(setting, done)
+    result = StudyResult(setting, _done(folder, setting) if resume and folder is not None else [])
     data = _Training.join(train)
-    for candidate in wanted:
+    for candidate in candidates(names, rows, seed, n_jobs):
         if any(row.name == candidate.name for row in result.rows):
             progress(f"{candidate.name}: done before")
             continue
         row, model = _run(candidate, data, test, progress)
         result.rows.append(row)
         if folder is not None:
-            if isinstance(model, BiMIChI):
+            if isinstance(model, BiMIChI) and not row.problem:
                 model.save(folder / f"{file_name(candidate.name)}.json")
             result.write(folder)
     return result
+
+
+def check_folder(folder: Path | None, resume: bool) -> None:
+    """Raise if a study cannot go to this folder; `run_study` asks, and who reads scenes before may ask sooner."""
+    if folder is None and resume:
+        raise InvalidInputError("resume=True needs the folder of the study to go on with.")
+    if folder is not None and not resume and (folder / RESULTS).exists():
+        raise InvalidInputError(f"{folder} holds results already; resume them, or choose another folder.")
 
 
 @dataclass(frozen=True)
@@ -279,14 +286,6 @@ def _run(
         row.scores, row.problem = {}, f"failed: {error}"
         progress(f"{candidate.name}: {row.problem}")
     return row, model
-
-
-def _check_folder(folder: Path | None, resume: bool) -> None:
-    if folder is None:
-        if resume:
-            raise InvalidInputError("resume=True needs the folder of the study to go on with.")
-    elif (folder / RESULTS).exists() and not resume:
-        raise InvalidInputError(f"{folder} holds results already; resume them, or choose another folder.")
 
 
 def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
