@@ -12,9 +12,12 @@ import bimichi
 from bimichi.cli.bags import bags
 from bimichi.cli.compare import compare
 from bimichi.cli.console import user_errors
+from bimichi.cli.demo import demo
 from bimichi.cli.fuse import fuse
 from bimichi.cli.report import report
+from bimichi.cli.reproduce import reproduce
 from bimichi.cli.show import show
+from bimichi.cli.study import study
 from bimichi.cli.train import train
 
 __all__ = ["app", "run"]
@@ -63,6 +66,9 @@ app.command()(bags)
 app.command()(show)
 app.command()(compare)
 app.command()(report)
+app.add_typer(reproduce)
+app.command()(study)
+app.command()(demo)
 
 
 def run() -> None:

@@ -1,0 +1,59 @@
+"""`bimichi demo`: what it does, seen in less than a minute."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from bimichi.cli import options
+from bimichi.cli.console import Json, Output, Quiet, rich_table
+from bimichi.cli.outputs import output_folder
+from bimichi.cli.runs import Run
+
+__all__ = ["demo"]
+
+SIZE = (240, 320)
+"""A quarter of a camera's pixels: all methods take seconds."""
+
+NEXT = """What to try next:
+  bimichi reproduce pedestrian --street      the same street in full size
+  bimichi train --help                       learn from your own images and boxes
+  bimichi study --street --train 4 --test 2 -o output/study
+                                             learn from some scenes, score on others"""
+
+
+def demo(
+    ctx: typer.Context,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")] = Path("output/demo"),
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """See it work: the paper's letters, and people on a drawn street at night, with all methods.
+
+    Takes less than a minute, and needs no data.
+
+    ```
+    bimichi demo
+    bimichi demo -o pictures
+    ```
+    """
+    from bimichi.datasets import street
+    from bimichi.experiments import run_pedestrian, run_um
+
+    say, folder = Output(quiet, json), output_folder(output)
+    with Run("demo", ctx.params, seed=seed) as run:
+        say.note("1/2 UM: a letter that all sensors miss, found as the other pole")
+        with run.timed("UM"):
+            letters = run_um(random_state=seed, n_jobs=jobs)
+            written = letters.write(output_folder(folder / "um"))
+        say.note("2/2 A street at night: people, lamps, warm windows")
+        with run.timed("street"):
+            people = run_pedestrian(street(*SIZE, random_state=seed), None, seed, jobs, say.verbose)
+            written += people.write(output_folder(folder / "street"))
+        run.write(folder / "run.json", written)
+    pictures = [f"  {escape(str(path))}" for path in written if path.suffix == ".png"]
+    data = {"um": letters.to_dict(), "street": people.to_dict(), "files": written}
+    say.result(data, rich_table(letters.table()), rich_table(people.table()), "Pictures:", *pictures, NEXT)

@@ -1,0 +1,147 @@
+"""`bimichi reproduce`: the experiments of the paper."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from bimichi.cli import options
+from bimichi.cli.console import Json, Output, Quiet, rich_table
+from bimichi.cli.outputs import output_folder
+from bimichi.cli.runs import Run
+from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
+
+if TYPE_CHECKING:
+    from bimichi.scene import Scene
+
+__all__ = ["pedestrian", "reproduce", "um"]
+
+reproduce = typer.Typer(name="reproduce", no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@reproduce.callback()
+def about() -> None:
+    """Run an experiment of the paper again: its figures, its tables, and its numbers beside yours."""
+
+
+@reproduce.command()
+def um(
+    ctx: typer.Context,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")] = Path("output/um"),
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """The letters U and M: both objectives, both solvers, and the best measure there is.
+
+    ```
+    bimichi reproduce um
+    bimichi reproduce um -o results/um
+    ```
+    """
+    from bimichi.experiments import run_um
+
+    say, folder = Output(quiet, json), output_folder(output)
+    with Run("reproduce um", ctx.params, seed=seed) as run:
+        with run.timed("learn"):
+            result = run_um(random_state=seed, n_jobs=jobs)
+        with run.timed("write"):
+            written = result.write(folder)
+        run.write(folder / "run.json", written)
+    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(_shown, written))
+
+
+@reproduce.command()
+def pedestrian(
+    ctx: typer.Context,
+    kaist: Kaist = None,
+    msrs: Msrs = None,
+    street: Street = False,
+    scene: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scene",
+            help="Name of a scene, such as set09/V000/I01139, 00037N or street-3; may be given several times. By "
+            "default, the first ones of the night that show people.",
+            metavar="NAME",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many scenes to take if none is named.", metavar="N")] = 3,
+    detector: Annotated[
+        Path | None,
+        typer.Option(
+            help="Mask R-CNN in an ONNX file of the ONNX model zoo; its row is left empty without it.", metavar="ONNX"
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; each scene has one in it.")] = Path(
+        "output/pedestrian"
+    ),
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """People at night, in colour and in heat: all methods of the paper's table, on one scene or several.
+
+    Takes up to a minute a scene. Without a data set, one drawn street.
+
+    ```
+    bimichi reproduce pedestrian --street
+    bimichi reproduce pedestrian --kaist ~/kaist --scene set09/V000/I01139
+    bimichi reproduce pedestrian --msrs ~/MSRS --limit 1 -o results
+    ```
+    """
+    from bimichi import DetectorMask
+    from bimichi.experiments import run_pedestrian, scene_folder, summary
+    from bimichi.experiments.files import write_json, write_text
+
+    drawn = street or (kaist is None and msrs is None)
+    scenes = find_scenes(kaist, msrs, _numbers(scene, seed) if drawn else (), names=scene)
+    say, folder = Output(quiet, json), output_folder(output)
+    chosen = list(scenes) if scene or drawn else list(islice(_with_people(scenes), limit))
+    inputs = input_files(kaist or msrs, (one.name for one in chosen))
+    network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
+    with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
+        results, written = [], []
+        for count, one in enumerate(chosen, 1):
+            say.note(f"{count}/{len(chosen)} {one.name}, scored on {one.truth_from}")
+            with run.timed(one.name):
+                results.append(run_pedestrian(one, network, seed, jobs, say.verbose))
+                written += results[-1].write(output_folder(scene_folder(folder, one)))
+        table = summary(results)
+        data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
+        written += [
+            write_text(folder / "results.md", f"# Means over {len(results)} scenes\n\n{table.to_markdown()}"),
+            write_json(folder / "results.json", data),
+        ]
+        run.write(folder / "run.json", written)
+    say.result(data | {"files": written}, rich_table(table), *map(_shown, written))
+
+
+def _with_people(scenes: "Sequence[Scene]") -> "Iterator[Scene]":
+    from bimichi.errors import InvalidInputError
+    from bimichi.experiments import shows_both
+
+    found = False
+    for scene in scenes:
+        if shows_both(scene):
+            found = True
+            yield scene
+    if not found:
+        raise InvalidInputError("No scene of the night shows people; name scenes with --scene.")
+
+
+def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
+    """Numbers of the streets that are asked for by name."""
+    try:
+        return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
+    except ValueError:
+        raise typer.BadParameter("streets are named street-0, street-1, ...", param_hint="'--scene'") from None
+
+
+def _shown(path: Path) -> str:
+    return escape(str(path))

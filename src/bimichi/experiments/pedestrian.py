@@ -1,0 +1,211 @@
+"""The paper's experiment on pedestrians at night: three sources, and all methods of its table."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.comparison import Comparison, compare
+from bimichi.errors import InvalidInputError
+from bimichi.estimators.bimichi import BiMIChI
+from bimichi.estimators.detector import DetectorMask
+from bimichi.experiments.files import file_name, write_figure, write_json, write_text
+from bimichi.experiments.published import PEDESTRIAN
+from bimichi.experiments.split import shows_both
+from bimichi.methods import paper_methods
+from bimichi.objectives import to_common_scale
+from bimichi.scene import Scene
+from bimichi.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PedestrianResult", "run_pedestrian", "scene_folder", "summary"]
+
+
+@dataclass(frozen=True)
+class PedestrianResult:
+    """The outcome on one scene; see `run_pedestrian`.
+
+    Attributes
+    ----------
+    scene : Scene
+        What was learned from and scored on.
+    comparison : Comparison
+        All methods, with their maps.
+    seconds : float
+        For all of it.
+    """
+
+    scene: Scene
+    comparison: Comparison
+    seconds: float
+
+    def table(self) -> Table:
+        """Return the scores of all methods, with AUC and RMSE of the paper beside them."""
+        return _beside_paper(self.comparison, self.published())
+
+    def published(self) -> dict[str, tuple[float, float] | None]:
+        """Return AUC and RMSE of the paper, by method; None for what it does not have."""
+        sources = {f"source {name}": f"source {k + 1}" for k, name in enumerate(self.scene.source_names)}
+        names = [result.name for result in self.comparison.results]
+        return {name: PEDESTRIAN.get(sources.get(name, name)) for name in names}
+
+    def maps(self) -> dict[str, NDArray[Any]]:
+        """Return the map of every method that ran, all on [-1, 1]."""
+        return {
+            result.name: to_common_scale(result.maps[0], result.model.output_range)
+            for result in self.comparison.results
+            if result.maps
+        }
+
+    def figure(self) -> "Figure":
+        """Draw the map of every method."""
+        from bimichi.plotting import plot_maps
+
+        return plot_maps({name.replace("objective", "obj."): plane for name, plane in self.maps().items()})
+
+    def scene_figure(self) -> "Figure":
+        """Draw the images with their boxes, the truth, and the labelled bags."""
+        from matplotlib.patches import Rectangle
+
+        from bimichi.plotting import plot_bags
+        from bimichi.plotting._style import POSITIVE, pyplot
+
+        scene = self.scene
+        images: dict[str, Any] = {} if scene.rgb is None else {"RGB, brightened": (scene.rgb / 255.0) ** 0.5}
+        images |= {} if scene.thermal is None else {"Thermal": scene.thermal}
+        panels = [*images.items(), (f"Truth, from {scene.truth_from}", scene.truth), ("Labelled bags", None)]
+        height = 3.6 * scene.shape[0] / scene.shape[1] + 0.6
+        rows = -(-len(panels) // 2)
+        figure, axes = pyplot().subplots(rows, 2, figsize=(7.6, height * rows), layout="constrained", squeeze=False)
+        for ax, (title, image) in zip(axes.ravel(), panels, strict=False):
+            ax.set_title(title, fontsize=10)
+            if image is None:
+                plot_bags(np.asarray(scene.segments), scene.labels or {}, images.get("Thermal"), ax)
+                continue
+            ax.imshow(image, cmap="gray")
+            ax.set(xticks=[], yticks=[])
+            for x, y, width, tall in scene.boxes if title in images else ():
+                ax.add_patch(Rectangle((x, y), width, tall, fill=False, edgecolor=POSITIVE, linewidth=1.2))
+        for ax in axes.ravel()[len(panels) :]:
+            ax.remove()
+        return figure  # type: ignore[no-any-return]  # pyplot() is Any
+
+    def to_markdown(self) -> str:
+        """Write all tables as Markdown, with what to know when reading them."""
+        scene = self.scene
+        parts = [f"# Pedestrians at night: {scene.name}", self.table().to_markdown(), f"{_truth_note(scene)} {LEARNED}"]
+        for result in self.comparison.results:
+            if isinstance(result.model, BiMIChI) and not result.problem:
+                parts += [f"## {result.name}: its bi-capacity, used elements bold", result.model.to_markdown()]
+        measures = self.comparison.measures_table()
+        if measures.rows:
+            parts += ["## Measures of the other methods", measures.to_markdown()]
+        known = [("Data", scene.citation), ("Licence", scene.licence)]
+        return "\n\n".join(parts + [f"{title}: {text}" for title, text in known if text])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data."""
+        published = self.published()
+        methods = {}
+        for result in self.comparison.results:
+            paper = published[result.name]
+            methods[result.name] = {
+                "scores": result.scores[0]._asdict() if result.scores else None,
+                "paper": None if paper is None else {"auc": paper[0], "rmse": paper[1]},
+                "fit_seconds": result.fit_seconds,
+                "fuse_seconds": result.fuse_seconds,
+                "problem": result.problem,
+                "measure": None if result.measure is None else result.measure.values.tolist(),
+            }
+        known = {"scene": self.scene.name, "truth_from": self.scene.truth_from, "sources": self.scene.source_names}
+        return {"experiment": "pedestrian", **known, "seconds": self.seconds, "methods": methods}
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write figures, tables and, at last, results.json into an existing folder; returns their paths."""
+        return [
+            write_figure(folder / "scene.png", self.scene_figure()),
+            write_figure(folder / "maps.png", self.figure()),
+            write_text(folder / "table.tex", self.table().to_latex()),
+            write_text(folder / "results.md", self.to_markdown()),
+            write_json(folder / "results.json", self.to_dict()),
+        ]
+
+
+LEARNED = (
+    "As in the paper, all methods learn from the scene that they are scored on: KNN, SVM, the weighted mean and both "
+    "QPs from the truth of every pixel, MICI and Bi-MIChI from the labels of bags alone. Among methods built on a "
+    "measure, the best score is bold, the second best in italics."
+)
+
+
+def run_pedestrian(
+    scene: Scene,
+    detector: DetectorMask | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> PedestrianResult:
+    """Run the paper's comparison, Section V-B, on one scene.
+
+    Parameters
+    ----------
+    scene : Scene
+        With labelled bags and truth; of `bimichi.datasets.kaist`, `msrs` or `street`.
+    detector : DetectorMask, optional
+        A detector with weights or ready-made masks; without, its row says that it was not run.
+    random_state : int, default=0
+        Seed of all that draw.
+    n_jobs : int, optional
+        How many methods run at a time; all cores by default.
+    verbose : int, default=0
+        Above 0, a progress bar on a terminal.
+    """
+    if not shows_both(scene):
+        raise InvalidInputError(
+            f"Scene {scene.name!r} shows no people (or nothing else), so that there is nothing to learn or to score. "
+            "Choose another."
+        )
+    start = time.perf_counter()
+    methods = paper_methods(scene.source_names, detector, random_state)
+    comparison = compare(methods, scene, n_jobs=n_jobs, keep_maps=True, verbose=verbose)
+    return PedestrianResult(scene, comparison, time.perf_counter() - start)
+
+
+def summary(results: Sequence[PedestrianResult]) -> Table:
+    """Return the mean scores and times over several scenes, with AUC and RMSE of the paper beside them."""
+    merged = []
+    for name in results[0].published():
+        found = [result.comparison[name] for result in results]
+        fit, fuse = (float(np.mean([getattr(one, f"{what}_seconds") for one in found])) for what in ("fit", "fuse"))
+        reached = [score for one in found for score in one.scores]
+        merged.append(replace(found[0], scores=reached, fit_seconds=fit, fuse_seconds=fuse))
+    return _beside_paper(Comparison(merged), results[0].published())
+
+
+def scene_folder(folder: Path, scene: Scene) -> Path:
+    """Return where the results of one of several scenes go."""
+    return folder / file_name(scene.name)
+
+
+def _beside_paper(comparison: Comparison, published: Mapping[str, tuple[float, float] | None]) -> Table:
+    found = comparison.table()
+    header, rows = list(found.header), [list(row) for row in found.rows]
+    for k, title in enumerate(("AUC", "RMSE")):
+        column = header.index(title) + 1
+        header.insert(column, f"paper's {title}")
+        for row in rows:
+            paper = published[row[0].text]
+            row.insert(column, Cell("" if paper is None else f"{paper[k]:.3f}"))
+    return Table(header, rows)
+
+
+def _truth_note(scene: Scene) -> str:
+    if scene.truth_from == "boxes":
+        return "Scored on the inside of boxes, which holds background, too: there is no truth about pixels here."
+    return "Scored on the truth of every pixel."
