@@ -191,6 +191,6 @@ def test_extremes_and_gram_agree_with_the_rows(rng):
     for row, value in [*zip(seen.low_row, seen.low, strict=True), *zip(seen.high_row, seen.high, strict=True)]:
         codes, weights = problem.rows(np.array([row]))
         assert float((weights * g.values[codes]).sum()) == pytest.approx(value)
-    gram = problem.gram()
+    gram = problem.gram((-1.0, 1.0))
     quadratic = g.values @ (gram.matrix @ g.values) - 2 * gram.linear @ g.values + gram.constant
     assert quadratic == pytest.approx(problem.value(g.values))

@@ -22,7 +22,7 @@ from bimichi.sampling import sample
 from bimichi.solvers.completion import completed
 from bimichi.solvers.least_squares import least_squares, solve_least_squares
 from bimichi.solvers.quadratic import POLISH, PRECISION
-from bimichi.solvers.working_set import WorkingSet
+from bimichi.solvers.working_set import Answer, WorkingSet
 
 __all__ = ["ConvexSolver"]
 
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 GUESS_LIMIT = 3**6
 """With more elements, fitting all instances would cost more than a few random starts."""
 
-POLISH_LIMIT = 3**5
+POLISH_LIMIT = 3**6
 """With more elements, it would cost seconds."""
 
 
@@ -139,7 +139,7 @@ class _Descent:
         self.kept: set[int] = set()
         self.missing = working.worst(seen, np.full(len(self.problem.labels), -np.inf), 0.0)
         self.witnesses = working.witnesses(seen)
-        self.bound = -np.inf
+        self.bound = self.reached = -np.inf
         self.history: list[float] = []
         self.status = ""
 
@@ -156,24 +156,32 @@ class _Descent:
             self.missing = []
             self.status = f"the QP of round {len(self.history) + 1} could not be solved"
             return
-        partial, slack, bound = answer
-        values = self.values = completed(self.problem.lattice, partial, self.working.form.completion)
+        values = self.values = completed(self.problem.lattice, answer.partial, self.working.form.completion)
         seen = self.problem.extremes(values)
         value = self.working.value(seen)
-        worst = self.working.worst(seen, slack, tolerance)
+        worst = self.working.worst(seen, answer.slack, tolerance)
         self.missing = [row for row in worst if not self.working.holds(row, chosen)]
         gained = value < self.best_value - 1e-9 * (self.working.scale + value)
         if value <= self.best_value:
             self.best, self.best_value = values, value
+        self._keep(answer)
         if not self.missing:
-            self.bound = bound
+            self.bound = answer.bound
         moved = self.working.witnesses(seen)
         still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
         if gained:  # also when rows are missing: J is J, and better witnesses make a better next QP
             self.history.append(value)
-            self.witnesses = moved
+            self.witnesses, self.reached = moved, -np.inf
         if not self.missing and (still or not gained):
             self.status = "converged"
+
+    def _keep(self, answer: Answer) -> None:
+        """Forget rows that hold no slack up; only while the QP's minimum rises, so that none comes back for ever."""
+        if answer.bound <= self.reached + 1e-12 * abs(self.reached):
+            self.kept.update(answer.binding.tolist())
+        else:
+            self.kept = set(answer.binding.tolist())
+        self.reached = answer.bound
 
     def take_up_missing(self) -> None:
         """Add what the last step found missing to the working set, and keep it from now on."""

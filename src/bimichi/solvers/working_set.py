@@ -1,5 +1,7 @@
 """The rows that decide bags, as a quadratic program that grows as more of them are found."""
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -9,21 +11,32 @@ from bimichi.objectives import ConvexForm
 from bimichi.problem import Extremes, Problem
 from bimichi.solvers.quadratic import Program, restricted_covers, variable_elements
 
-__all__ = ["WorkingSet"]
+__all__ = ["Answer", "WorkingSet"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Entry = tuple[int, int, int]
 Witnesses = tuple[Ints, Ints]
 
-MARGIN = 0.02
-"""A row so far below the worst of its bag is left out of the QP, until it proves missing."""
+BINDING = 1e-6
+"""A row so near the slack of its bag may hold it up."""
+
+
+class Answer(NamedTuple):
+    """What the QP of a working set gave."""
+
+    partial: Floats  # values, NaN for elements that no row uses
+    slack: Floats  # of every bag
+    bound: float  # no measure has a smaller J with these witnesses
+    binding: Ints  # places of the rows that hold slacks up; without the others the QP has the same minimum
 
 
 class WorkingSet:
     """Rows of negative bags that bound their slacks: (bag, side, row), side an index of ``form.negative``.
 
-    All starts share one set, but each QP takes only the rows that matter near the measure at hand.
+    All starts share one set, but each QP takes only the rows that matter near the measure at hand. A single row and
+    side of a negative bag must bound its term by its square, which holds if ``sign * C + offset`` cannot be below
+    zero, or if the form has both signs.
     """
 
     def __init__(self, problem: Problem, form: ConvexForm) -> None:
@@ -73,15 +86,13 @@ class WorkingSet:
         return [self._place[entry] for entry in entries]
 
     def chosen(self, values: Floats, kept: set[int]) -> Ints:
-        """Places of the rows near the worst of their bag at `values`, and of those to be kept."""
+        """Places of the worst row of each bag at `values`, and of those to be kept."""
         bag, side, _ = self._entries.T
         sign, offset = np.array(self.form.negative).T
         cost = sign[side] * (self._weights * values[self._codes]).sum(axis=1) + offset[side]
-        top = np.full(len(self.problem.labels), -np.inf)
-        np.maximum.at(top, bag, cost)
-        near = cost >= top[bag] - MARGIN
-        near[list(kept)] = True
-        return np.flatnonzero(near)
+        order = np.lexsort((-cost, bag))
+        worst = order[np.append(True, np.diff(bag[order]) > 0)]
+        return np.union1d(worst, np.array(sorted(kept), dtype=np.int64))
 
     def holds(self, entry: Entry, chosen: Ints) -> bool:
         """Whether a row is among the chosen ones."""
@@ -89,53 +100,51 @@ class WorkingSet:
         at = np.searchsorted(chosen, place)
         return bool(at < len(chosen) and chosen[at] == place)
 
-    def solve(self, chosen: Ints, witnesses: Witnesses, precision: float) -> tuple[Floats, Floats, float] | None:
-        """Minimise sum w t^2 + sum w r^2 over element values v, slacks t of negative, residuals r of positive bags.
+    def solve(self, chosen: Ints, witnesses: Witnesses, precision: float) -> Answer | None:
+        """Minimise the sum over bags of w t^2 over element values v, t as large as the rows of the bag make it.
 
-        Subject to ``sign * C + offset <= t`` for the chosen rows, ``r = 1 - sign * C`` for the witnesses, the
-        order among the elements that these rows use, and their bounds.
-
-        Returns
-        -------
-        partial, slack, bound
-            The values (NaN for elements that no row uses), the slack of every bag, and a lower bound on J for
-            these witnesses; None if the QP could not be solved.
+        For a witness t is ``1 - sign * C``. A negative bag with one chosen row has ``t = sign * C + offset``: both
+        are squares of v. Only a bag with several rows needs a variable t, bounded by each of them from below; near
+        the minimum few bags do, so the QP is little larger than the number of elements.
+        None if the QP could not be solved.
         """
         problem, lattice = self.problem, self.problem.lattice
         witness_rows, signs = witnesses
         bag, side, _ = self._entries[chosen].T
-        n_w, n_t, n_r = len(chosen), len(self.negative), len(witness_rows)
-        codes, weights = problem.rows(witness_rows)
-        codes, weights = np.concatenate([self._codes[chosen], codes]), np.concatenate([self._weights[chosen], weights])
-        elements, index, column, weight, constant = _combinations(lattice, codes, weights)
-        n_v = len(elements)
-        ours = index < n_w  # triplets of chosen rows; the others are of witnesses
-
-        program = Program(n_v + n_t + n_r)
-        each = np.arange(n_r)
-        program.equal(
-            1 - signs * constant[n_w:],
-            (index[~ours] - n_w, column[~ours], signs[index[~ours] - n_w] * weight[~ours]),
-            (each, n_v + n_t + each, 1.0),
-        )
         sign, offset = np.array(self.form.negative)[side].T
-        program.below(
-            -offset - sign * constant[:n_w],
-            (index[ours], column[ours], sign[index[ours]] * weight[ours]),
-            (np.arange(n_w), n_v + np.searchsorted(self.negative, bag), -1.0),
+        several = np.bincount(bag, minlength=len(problem.labels)) > 1
+        tied = several[bag]
+        codes, weights = problem.rows(witness_rows)
+        lines = _Lines(
+            lattice,
+            np.concatenate([self._codes[chosen], codes]),
+            np.concatenate([sign[:, None] * self._weights[chosen], -signs[:, None] * weights]),
+            np.concatenate([offset, np.ones(len(signs))]),
         )
-        program.below_in_order(lattice, elements, self._covers_of(elements))
-        bag_weight = np.concatenate([problem.weights[self.negative], problem.weights[problem.labels]])
-        P = _diagonal(np.concatenate([np.zeros(n_v), 2 / self.scale * bag_weight]))
-        solved = program.solve(P, np.zeros(n_v + n_t + n_r), precision)
+        n_v, free = len(lines.elements), np.flatnonzero(several)
+        program = Program(n_v + len(free))
+        index, column, weight = lines.triplets(np.flatnonzero(tied))
+        program.below(
+            -lines.constant[: len(bag)][tied],
+            (index, column, weight),
+            (np.arange(tied.sum()), n_v + np.searchsorted(free, bag[tied]), -1.0),
+        )
+        program.below_in_order(lattice, lines.elements, self._covers_of(lines.elements))
+        alone = np.append(np.flatnonzero(~tied), len(bag) + np.arange(len(signs)))
+        share = np.concatenate([problem.weights[bag[~tied]], problem.weights[problem.labels]]) / self.scale
+        P, q, constant = lines.squares(alone, share)
+        P = sp.block_diag([P, sp.diags_array(2 / self.scale * problem.weights[free])], format="csc")
+        solved = program.solve(sp.csc_matrix(P), np.append(q, np.zeros(len(free))), precision)
         if solved is None:
             return None
         x, bound = solved
         partial = np.full(lattice.size, np.nan)
-        partial[elements] = x[:n_v]
+        partial[lines.elements] = x[:n_v]
+        cost = lines.at(x[:n_v])[: len(bag)]
         slack = np.full(len(problem.labels), np.inf)
-        slack[self.negative] = x[n_v : n_v + n_t]
-        return partial, slack, self.scale * bound
+        slack[bag[~tied]] = np.abs(cost[~tied])
+        slack[free] = x[n_v:]
+        return Answer(partial, slack, self.scale * (bound + constant), chosen[cost >= slack[bag] - BINDING])
 
     def _covers_of(self, elements: Ints) -> tuple[Ints, Ints]:
         """The order restricted to `elements`; remembered, since they seldom change."""
@@ -145,21 +154,31 @@ class WorkingSet:
         return self._covers[key]
 
 
-def _combinations(
-    lattice: Lattice, codes: NDArray[np.int32], weights: Floats
-) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-    """Rows as combinations of the elements that they use, and a constant from those that are fixed.
+class _Lines:
+    """Rows as linear functions of the elements that they use, with a constant from those that are fixed."""
 
-    Returns the elements, triplets (row, position among the elements, weight), and the constants.
-    """
-    elements = variable_elements(lattice, np.unique(codes[weights > 0]))
-    position = np.full(lattice.size, -1)
-    position[elements] = np.arange(len(elements))
-    used = (weights > 0) & (position[codes] >= 0)
-    constant = (weights * lattice.with_boundary(np.zeros(lattice.size))[codes]).sum(axis=1)
-    return elements, np.nonzero(used)[0], position[codes[used]], weights[used], constant
+    def __init__(self, lattice: Lattice, codes: NDArray[np.int32], weights: Floats, constant: Floats) -> None:
+        elements = variable_elements(lattice, np.unique(codes[weights != 0]))
+        position = np.full(lattice.size, -1)
+        position[elements] = np.arange(len(elements))
+        used = (weights != 0) & (position[codes] >= 0)
+        boundary = lattice.with_boundary(np.zeros(lattice.size))
+        self.elements = elements
+        self.constant = constant + (weights * boundary[codes]).sum(axis=1)
+        pointers = np.append(0, np.cumsum(used.sum(axis=1)))
+        self._matrix = sp.csr_array((weights[used], position[codes[used]], pointers), shape=(len(codes), len(elements)))
 
+    def at(self, values: Floats) -> Floats:
+        """Their values, given those of the elements."""
+        return np.asarray(self._matrix @ values + self.constant)
 
-def _diagonal(entries: Floats) -> sp.csc_matrix:
-    n = len(entries)
-    return sp.csc_matrix((entries, np.arange(n), np.arange(n + 1)), shape=(n, n))
+    def triplets(self, which: Ints) -> tuple[Ints, Ints, Floats]:
+        """Some of them as (row, column, weight)."""
+        part = self._matrix[which].tocoo()
+        return part.row, part.col, part.data
+
+    def squares(self, which: Ints, share: Floats) -> tuple[sp.csc_array, Floats, float]:
+        """The weighted sum of their squares as (P, q, constant) of x'Px/2 + q'x + constant, P upper triangular."""
+        part, constant = self._matrix[which], self.constant[which]
+        weighted = sp.diags_array(2 * share) @ part
+        return sp.triu(part.T @ weighted, format="csc"), weighted.T @ constant, float(share @ constant**2)
