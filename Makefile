@@ -6,7 +6,7 @@ BUILD = hatchling editables
 .PHONY: demo test lint bench docs clean clean-cache
 
 demo: .venv/installed
-	.venv/bin/python examples/three_sensors.py output/demo
+	.venv/bin/bimichi demo --output output/demo
 
 test: .venv/installed .venv-bare/installed
 	.venv/bin/python -m pytest

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from bimichi import BiCapacity, BiMIChI, Scene
 from bimichi.datasets import street
@@ -35,7 +36,7 @@ def scene_and_model() -> tuple[Scene, BiMIChI]:
 def bags(scene: Scene) -> None:
     """Superpixels, positive where they meet a box."""
     figure, ax = plt.subplots(figsize=(6.5, 5))
-    plot_bags(scene.segments, scene.labels, scene.rgb, ax=ax)
+    plot_bags(np.asarray(scene.segments), scene.labels or {}, scene.rgb, ax=ax)
     save(figure, "bags")
 
 
@@ -66,7 +67,7 @@ def importance(scene: Scene, model: BiMIChI) -> None:
     save(figure, "contributions")
 
 
-def save(figure: plt.Figure, name: str) -> None:
+def save(figure: Figure, name: str) -> None:
     """Write a picture that is small enough for a repository."""
     FOLDER.mkdir(exist_ok=True)
     figure.savefig(FOLDER / f"{name}.png", dpi=100, bbox_inches="tight", metadata={"Software": None})
