@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,6 +171,8 @@ def test_many_levels_are_close_and_gaps_stay():
     assert np.array_equal(np.isnan(found), np.isnan(plane))
     assert np.nanmax(np.abs(found - np.maximum(plane, -8))) <= part["step"] / 2 * 1.0001
     assert part["step"] < 30 / 65534
+    beyond = planes_of({"height": 80, "width": 70, "sources": [embed_plane(plane + 100, limits=(-1.0, 1.0))]})
+    assert set(beyond[~np.isnan(beyond)]) == {1.0}
 
 
 @pytest.mark.parametrize(("shape", "limit"), [((10, 10), 100), ((101, 99), 1000), ((1, 5000), 70), ((3000, 2), 10)])
@@ -262,16 +265,31 @@ def test_names_of_sources_without_a_name(written):
     assert data_of(written(fitted(2, names=["ir", "vi"]), Scene(image(2))))["names"] == ["ir", "vi"]
 
 
-def test_only_models_that_can_be_explained(tmp_path):
+def test_only_models_that_can_be_explained(tmp_path, monkeypatch):
     with pytest.raises(InvalidInputError, match="fitted BiMIChI, got str"):
         write_report(tmp_path / "report.html", "model", image(2))
     with pytest.raises(BimichiError, match="Cannot write"):
         write_report(tmp_path / "missing" / "report.html", fitted(1), image(1))
+    monkeypatch.setattr("bimichi.report.inputs.MAX_SOURCES", 2)
+    with pytest.raises(InvalidInputError, match="3 sources, so 27 elements; reports are offered up to 2 sources"):
+        write_report(tmp_path / "report.html", fitted(3), image(3))
+
+
+def test_names_of_files_may_be_no_valid_text(written):
+    assert "caf?.png" in text_of(written(fitted(1), image(1), notes={"Image files": "caf\udce9.png"}))
 
 
 def test_method_of_the_model(tmp_path):
     fitted(2).report(tmp_path / "report.html", image(2), title="By the model")
     assert "<h1>By the model</h1>" in (tmp_path / "report.html").read_text()
+
+
+def test_example_of_the_docs(tmp_path, monkeypatch):
+    page = Path(__file__).parent.parent / "docs" / "report.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})
+    assert "<h1>UM</h1>" in Path("report.html").read_text()
 
 
 def test_command(tmp_path, monkeypatch):
