@@ -64,7 +64,7 @@ class Output:
         """
         if self.json:
             sys.stdout.write(json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
-        elif not self.quiet:
+        elif shown and not self.quiet:
             _console(stderr=False).print(*shown, sep="\n", soft_wrap=all(isinstance(part, str) for part in shown))
 
 

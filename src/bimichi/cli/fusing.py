@@ -16,7 +16,7 @@ from bimichi.planes import Planes, check_n_jobs
 
 __all__ = ["fused_strips", "matched"]
 
-STRIP = 1 << 19
+STRIP = 1 << 16
 """Pixels that a thread takes at a time: all that is made of them on the way stays small."""
 
 

@@ -16,7 +16,7 @@ from bimichi.errors import InvalidInputError
 __all__ = ["ImageSet", "ImageSets", "find_sets"]
 
 SUFFIXES = (".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff")
-WILDCARD = re.compile(r"\*+|\?|\[[^\]]+\]")
+WILDCARD = re.compile(r"(?:\*|\?|\[[^\]]+\])+")
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class ImageSet:
 
     @property
     def aliases(self) -> set[str]:
-        """What tables may call it: its name, or any of its files with or without ending."""
-        return {self.name} | {file.name for file in self.files} | {file.stem for file in self.files}
+        """What tables may call it: its name, or any of its files, with or without ending."""
+        names = {self.name} | {file.stem for file in self.files}
+        return names | {f"{name}{suffix}" for name in names for suffix in SUFFIXES}
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,9 @@ def _found(source: str) -> Mapping[str, Path]:
 
 def _matched(pattern: str, file: Path) -> str:
     """What the wildcards of a pattern stand for in a file's path, without its ending."""
-    fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).as_posix())]
-    found = re.fullmatch("([^/]*)".join(fixed), file.as_posix())
-    scene = "_".join(text for text in found.groups() if text) if found else file.name
-    return Path(scene).stem if Path(scene).suffix.lower() in SUFFIXES else scene
+    fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).with_suffix("").as_posix())]
+    found = re.fullmatch("([^/]*)".join(fixed), file.with_suffix("").as_posix())
+    return "_".join(text for text in found.groups() if text) if found else file.stem
 
 
 def _source_name(source: str) -> str:
