@@ -4,14 +4,16 @@ import base64
 import json
 import re
 import zlib
+from functools import cache
 
 import numpy as np
 
 from bimichi import BiMIChI
 
-HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script>&amp;${title}"]
+HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script>&amp;${title}")
 
 
+@cache
 def fitted(m, objective="bipolar", scale=None, polarity="given", names=None, seed=0):
     """A model of m sources, learned from 30 small bags. With minmax, sources lie far from [-1, 1]."""
     rng = np.random.default_rng(seed)

@@ -264,12 +264,13 @@ def test_compare_writes_every_kind_of_table(here):
     assert json.loads(Path("table.csv.run.json").read_text())["command"] == "compare"
 
 
-def test_compare_prints_a_table(here, monkeypatch):
-    all_methods = bimichi.paper_methods
-    few = lambda *a, **k: {name: all_methods(*a, **k)[name] for name in ("mean", "Bi-MIChI (mean)")}  # noqa: E731
-    monkeypatch.setattr(bimichi, "paper_methods", few)
+def test_compare_prints_a_table_of_some_methods(here):
     command = ["compare", "thermal.png", "grey.png", "--labels", "mask.png", "--truth", "mask.png", "--superpixels", 20]
-    assert "Bi-MIChI (mean)" in run(*command).stdout
+    assert "no method 'best'" in run(*command, "--methods", "mean,best", code=1).stderr
+    command += ["--methods", "mean, Bi-MIChI (mean)"]
+    shown = run(*command).stdout
+    assert "Bi-MIChI (mean)" in shown
+    assert "SVM" not in shown
     assert run(*command, "-o", "table.md", "--quiet").stdout == ""
     assert Path("table.md").read_text().startswith("| method |")
     run(*command, "-o", "table.tex")

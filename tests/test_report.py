@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,14 +59,14 @@ def test_needs_nothing_else(written):
 def test_hostile_text_is_escaped_everywhere(written):
     model = fitted(3, names=HOSTILE)
     methods = {HOSTILE[0]: BiMIChI()}
-    scene = Scene(image(3), "x", tuple(HOSTILE), truth=image(3)[..., 0] > 0, citation=HOSTILE[1], licence=HOSTILE[2])
+    scene = Scene(image(3), "x", HOSTILE, truth=image(3)[..., 0] > 0, citation=HOSTILE[1], licence=HOSTILE[2])
     segments = np.arange(12 * 16).reshape(12, 16) // 16
     comparison = compare(methods, scene.with_bags(segments, {0: True, 1: False}))
     page = written(model, scene, comparison=comparison, title=HOSTILE[2], notes={HOSTILE[0]: HOSTILE[1]})
     assert len(re.findall(r"<script|</script", page)) == 4  # the data and the script
     assert "<img" not in page
     assert not set("<>&") & set(data_text(page))
-    assert data_of(page)["names"] == HOSTILE
+    assert data_of(page)["names"] == list(HOSTILE)
     for name in HOSTILE:
         assert name in text_of(page)
 
@@ -76,7 +77,7 @@ def test_markup_escapes_text_and_attributes():
 
 
 def test_says_what_was_fused_and_how(written):
-    model, scene = fitted(3, names=["thermal", "rgb", "grey"], polarity="learn"), image(3)
+    model, scene = fitted(3, names=("thermal", "rgb", "grey"), polarity="learn"), image(3)
     said = text_of(written(model, scene, title="Night"))
     for sentence in summary(model, scene).sentences:
         assert sentence in said
@@ -170,6 +171,8 @@ def test_many_levels_are_close_and_gaps_stay():
     assert np.array_equal(np.isnan(found), np.isnan(plane))
     assert np.nanmax(np.abs(found - np.maximum(plane, -8))) <= part["step"] / 2 * 1.0001
     assert part["step"] < 30 / 65534
+    beyond = planes_of({"height": 80, "width": 70, "sources": [embed_plane(plane + 100, limits=(-1.0, 1.0))]})
+    assert set(beyond[~np.isnan(beyond)]) == {1.0}
 
 
 @pytest.mark.parametrize(("shape", "limit"), [((10, 10), 100), ((101, 99), 1000), ((1, 5000), 70), ((3000, 2), 10)])
@@ -250,7 +253,7 @@ def test_colours_are_those_of_the_pictures():
     ],
 )
 def test_bad_input(tmp_path, options, message):
-    model = fitted(3, names=["thermal", "rgb", "grey"])
+    model = fitted(3, names=("thermal", "rgb", "grey"))
     with pytest.raises(InvalidInputError, match=message):
         write_report(tmp_path / "report.html", model, **({"sources": image(3)} | options))
     assert not list(tmp_path.iterdir())
@@ -259,19 +262,34 @@ def test_bad_input(tmp_path, options, message):
 def test_names_of_sources_without_a_name(written):
     page = written(fitted(2), list(np.moveaxis(image(2), -1, 0)), names=["ir", "vi"])
     assert data_of(page)["names"] == ["ir", "vi"]
-    assert data_of(written(fitted(2, names=["ir", "vi"]), Scene(image(2))))["names"] == ["ir", "vi"]
+    assert data_of(written(fitted(2, names=("ir", "vi")), Scene(image(2))))["names"] == ["ir", "vi"]
 
 
-def test_only_models_that_can_be_explained(tmp_path):
+def test_only_models_that_can_be_explained(tmp_path, monkeypatch):
     with pytest.raises(InvalidInputError, match="fitted BiMIChI, got str"):
         write_report(tmp_path / "report.html", "model", image(2))
     with pytest.raises(BimichiError, match="Cannot write"):
         write_report(tmp_path / "missing" / "report.html", fitted(1), image(1))
+    monkeypatch.setattr("bimichi.report.inputs.MAX_SOURCES", 2)
+    with pytest.raises(InvalidInputError, match="3 sources, so 27 elements; reports are offered up to 2 sources"):
+        write_report(tmp_path / "report.html", fitted(3), image(3))
+
+
+def test_names_of_files_may_be_no_valid_text(written):
+    assert "caf?.png" in text_of(written(fitted(1), image(1), notes={"Image files": "caf\udce9.png"}))
 
 
 def test_method_of_the_model(tmp_path):
     fitted(2).report(tmp_path / "report.html", image(2), title="By the model")
     assert "<h1>By the model</h1>" in (tmp_path / "report.html").read_text()
+
+
+def test_example_of_the_docs(tmp_path, monkeypatch):
+    page = Path(__file__).parent.parent / "docs" / "report.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})
+    assert "<h1>UM</h1>" in Path("report.html").read_text()
 
 
 def test_command(tmp_path, monkeypatch):
@@ -281,7 +299,7 @@ def test_command(tmp_path, monkeypatch):
     np.save("mask.npy", image(2)[..., 0] > 0)
     (tmp_path / "boxes.csv").write_text("x,y,w,h\n1,2,3,4\n")
     for name, objective in (("a", "bipolar"), ("b", "mean")):
-        fitted(2, objective, names=["ir", "vi"]).save(f"{name}.json")
+        fitted(2, objective, names=("ir", "vi")).save(f"{name}.json")
     call = "report a.json vi.npy ir.npy --truth mask.npy --boxes boxes.csv --compare b.json -o out/r.html"
     done = CliRunner().invoke(app, call.split())
     assert done.exit_code == 0, done.output
@@ -308,7 +326,7 @@ def test_command_for_many_scenes(tmp_path, monkeypatch):
         for seed, scene in enumerate(("one", "two")):
             np.save(f"{name}/{scene}.npy", image(2, seed=seed)[..., k])
     (tmp_path / "boxes.csv").write_text("image,x,y,w,h\ntwo,1,2,3,4\n")
-    fitted(2, names=["ir", "vi"]).save("model.json")
+    fitted(2, names=("ir", "vi")).save("model.json")
     done = CliRunner().invoke(app, ["report", "model.json", "ir", "vi", "--boxes", "boxes.csv", "-o", "pages"])
     assert done.exit_code == 0, done.output
     pages = [(tmp_path / "pages" / f"{scene}.html").read_text() for scene in ("one", "two")]

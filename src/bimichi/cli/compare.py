@@ -14,6 +14,7 @@ from bimichi.cli.console import Json, Output, Quiet, plain, rich_table
 from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
+from bimichi.errors import InvalidInputError
 from bimichi.io import atomic_write
 
 __all__ = ["compare"]
@@ -31,6 +32,10 @@ def compare(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where to write the table: .md, .csv or .tex.", show_default=False),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(help="Only these, by their names in the table, separated by commas.", metavar="A,B,C"),
     ] = None,
     boxes: options.Boxes = None,
     labels: options.Labels = None,
@@ -67,8 +72,8 @@ def compare(
             check_both(scenes)
             scenes = with_truth(scenes, image_sets, truth, target)
         with run.timed("compare"):
-            methods = bimichi.paper_methods(scenes[0].source_names, random_state=seed)
-            comparison = bimichi.compare(methods, scenes, n_jobs=jobs, verbose=say.verbose)
+            chosen = _chosen(bimichi.paper_methods(scenes[0].source_names, random_state=seed), options.listed(methods))
+            comparison = bimichi.compare(chosen, scenes, n_jobs=jobs, verbose=say.verbose)
         rows = [_row(result) for result in comparison.results]
         data: dict[str, Any] = {"methods": rows, "seconds": run.seconds}
         if output is not None:
@@ -78,6 +83,13 @@ def compare(
     say.result(data, rich_table(comparison.table()))
     if output is not None:
         say.note(f"Wrote {output}.")
+
+
+def _chosen(methods: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
+    unknown = [name for name in names or [] if name not in methods]
+    if unknown:
+        raise InvalidInputError(f"There is no method {unknown[0]!r}; --methods knows {', '.join(methods)}.")
+    return methods if names is None else {name: methods[name] for name in names}
 
 
 def _row(result: Any) -> dict[str, Any]:

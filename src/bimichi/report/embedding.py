@@ -53,8 +53,7 @@ def embed_plane(plane: NDArray[Any], limits: tuple[float, float] = (-np.inf, np.
     values = plane.astype(np.float64)
     levels = np.unique(values[~missing])
     if len(levels) > LISTED:
-        low, high = max(levels[0], limits[0]), min(levels[-1], limits[1])
-        levels = np.linspace(low, high, STEPS + 1) if low < high else np.array([low])
+        low, high = np.clip(levels[[0, -1]], *limits)
         step = (high - low) / STEPS or 1.0
         indices = np.rint((np.clip(np.where(missing, low, values), low, high) - low) / step)
         meaning: dict[str, Any] = {"low": float(low), "step": float(step)}

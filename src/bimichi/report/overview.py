@@ -32,7 +32,9 @@ def _facts(material: Material) -> Markup:
     """List what was fused, and how the model was trained."""
     model, solution = material.model, material.model.solution_
     name = model._objective.name
-    solver = next(key for key, kind in SOLVERS.items() if isinstance(get_solver(model.solver), kind))
+    solver = type(get_solver(model.solver))
+    solved_by = next((key for key, kind in SOLVERS.items() if solver is kind), solver.__name__)
+    rounds = f"{model.n_iter_:,} round{'' if model.n_iter_ == 1 else 's'}"
     turned = [source for source, sign in zip(material.names, model.polarity_, strict=True) if sign < 0]
     scale = "none: sources lie in [−1, 1]" if model.scale is None else f"{model.scale}, learned in training"
     value = f"{model.objective_value_:.6g}"
@@ -41,7 +43,7 @@ def _facts(material: Material) -> Markup:
     n = round(int(model.usage_["touched"].sum()) / len(material.names))
     rows = {
         "Objective": f"{name}: {OBJECTIVES[name]}" if name in OBJECTIVES else name,
-        "Solver": f"{solver}, {solution.status} after {model.n_iter_:,} {'round' if model.n_iter_ == 1 else 'rounds'}",
+        "Solver": f"{solved_by}, {solution.status} after {rounds}",
         "J": value,
         "Learned from": f"{n:,} instances",
         "Polarity": f"{model.polarity}; turned over: {listed(turned) if turned else 'none'}",

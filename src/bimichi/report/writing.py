@@ -86,7 +86,7 @@ def write_report(
     """
     given = gather(model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs)
     page = _page(given, n_jobs)
-    atomic_write(path, lambda file: file.write(page.encode()))
+    atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text
 
 
 def _page(material: Material, n_jobs: int | None) -> str:
@@ -119,7 +119,7 @@ def _page(material: Material, n_jobs: int | None) -> str:
 def _comparison(comparison: Comparison | None) -> Markup:
     if comparison is None:
         return Markup("")
-    table = element("div", Markup(comparison.table().to_html()), class_="scroll plain")
+    table = element("div", Markup(comparison.table().to_html()), class_="scroll")
     return section(
         "comparison",
         "Beside other methods",
