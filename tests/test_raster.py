@@ -202,9 +202,9 @@ class TestWhatIsKept:
     def test_the_cache_of_gdal_is_as_before(self, scene, tmp_path):
         before = rasterio._env.get_gdal_config("GDAL_CACHEMAX")
         fuse_raster(MEASURE, scene, tmp_path / "out.tif")
-        with gdal.bounded_cache():
+        with gdal.gdal_settings():
             assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == gdal.CACHE
-            with gdal.bounded_cache():
+            with gdal.gdal_settings():
                 pass
             assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == gdal.CACHE
         assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == before

@@ -12,7 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.planes import check_n_jobs
 from bimichi.progress import progress_bar
 from bimichi.scale.fusers import fuser_of
-from bimichi.scale.gdal import bounded_cache
+from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.rasters import fuse_raster
 from bimichi.scale.stacks import Sources
 
@@ -94,7 +94,7 @@ def fuse_frames(
         except Exception as error:  # whatever it is, the other frames are worth their fusion
             failed[name] = str(error) or type(error).__name__
 
-    with bounded_cache(), progress_bar("fusing frames", len(left), verbose) as advance:
+    with gdal_settings(), progress_bar("fusing frames", len(left), verbose) as advance:
         pool = ThreadPoolExecutor(jobs)
         try:
             for _ in pool.map(fuse, left):
