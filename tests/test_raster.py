@@ -2,10 +2,12 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -202,9 +204,9 @@ class TestWhatIsKept:
     def test_the_cache_of_gdal_is_as_before(self, scene, tmp_path):
         before = rasterio._env.get_gdal_config("GDAL_CACHEMAX")
         fuse_raster(MEASURE, scene, tmp_path / "out.tif")
-        with gdal.bounded_cache():
+        with gdal.gdal_settings():
             assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == gdal.CACHE
-            with gdal.bounded_cache():
+            with gdal.gdal_settings():
                 pass
             assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == gdal.CACHE
         assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == before
@@ -368,10 +370,12 @@ class TestFaults:
             "fuse_raster(Stuck", "from bimichi.scale import rasters; rasters.WINDOW = 1\nfuse_raster(Stuck"
         )
         with subprocess.Popen([sys.executable, "-c", script, scene, out], stdout=subprocess.PIPE, text=True) as run:
-            assert run.stdout.readline() == "halfway\n"
-            with pytest.raises(BimichiError, match="another run is writing it now"):
-                fuse_raster(model, scene, out, block=64)
-            run.send_signal(signal.SIGKILL)
+            try:
+                assert run.stdout.readline() == "halfway\n"
+                with pytest.raises(BimichiError, match="another run is writing it now"):
+                    fuse_raster(model, scene, out, block=64)
+            finally:
+                run.send_signal(signal.SIGKILL)
         assert run.returncode == -signal.SIGKILL
         assert [path.name for path in folder.iterdir()] == [".fused.tif.part"]
         assert fuse_raster(model, scene, out, block=64).read_bytes() == expected
@@ -437,6 +441,17 @@ class TestFaults:
                 raise AssertionError("not reached")
         assert out.read_bytes() == b"first"
 
+    def test_disks_without_locks_are_written_to_as_well(self, tmp_path, monkeypatch):
+        fcntl = pytest.importorskip("fcntl")
+
+        def refuse(*arguments):
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+        with unfinished(tmp_path / "out.tif") as temporary:
+            temporary.write_bytes(b"whole")
+        assert [path.name for path in tmp_path.iterdir()] == ["out.tif"]
+
 
 class TestFrames:
     @pytest.fixture
@@ -494,23 +509,28 @@ class TestFrames:
         assert "12/12" in capsys.readouterr().err
 
     def test_stopped_by_hand_begins_no_other_frame(self, frames, tmp_path, monkeypatch):
-        begun = []
-        go_on = threading.Event()
-
-        def stop(steps, value):
-            go_on.set()
-            raise KeyboardInterrupt
+        begun, stopped = [], threading.Event()
+        shutdown = ThreadPoolExecutor.shutdown
 
         def slow(model, sources, output, **options):
             begun.append(output)
             if len(begun) > 1:
-                go_on.wait()
+                stopped.wait()
+
+        def stop(steps, value):
+            raise KeyboardInterrupt
+
+        def cancel(self, wait=True, **options):
+            shutdown(self, wait=False, **options)
+            stopped.set()
+            shutdown(self)
 
         monkeypatch.setattr("bimichi.scale.frames.fuse_raster", slow)
         monkeypatch.setattr("bimichi.scale.frames.progress_bar", lambda *_: nullcontext(stop))
+        monkeypatch.setattr(ThreadPoolExecutor, "shutdown", cancel)
         with pytest.raises(KeyboardInterrupt):
             fuse_frames(MEASURE, frames, tmp_path / "out", n_jobs=1)
-        assert len(begun) < 12
+        assert len(begun) <= 2
 
     def test_refused(self, frames, tmp_path):
         files = frames["frame 00"]
@@ -522,6 +542,8 @@ class TestFrames:
             fuse_frames(MEASURE, [files, files], tmp_path)
         with pytest.raises(InvalidInputError, match=r"without folder, got '\.\./x'"):
             fuse_frames(MEASURE, {"../x": files}, tmp_path)
+        with pytest.raises(InvalidInputError, match=r"output_folder cannot be .*00_thermal\.tif: File exists"):
+            fuse_frames(MEASURE, frames, files[0])
         with pytest.raises(ValueError, match="not fitted"):
             fuse_frames(MeanFusion(), frames, tmp_path)
 
@@ -530,3 +552,15 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "rasterio", None)
     with pytest.raises(ImportError, match=r"needs rasterio; install it with: pip install 'bimichi\[raster\]'"):
         fuse_raster(MEASURE, "a.tif", "b.tif")
+
+
+def test_code_of_the_docs_runs(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parent.parent / "docs" / "large-data.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) >= 4
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        exec(block, {})
+        shown = capsys.readouterr().out
+        for printed in re.findall(r"print\(.*\)  # (.*)", block):
+            assert printed in shown

@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
@@ -10,8 +11,6 @@ from test_methods import METHODS, data, fitted  # noqa: F401  # data is a fixtur
 
 import bimichi.scale
 from bimichi import BiCapacity, BiMIChI, Capacity, DetectorMask, InvalidInputError, MeanFusion, choquet
-
-da = pytest.importorskip("dask.array")
 
 NAMES = ["thermal", "red", "edges"]
 MEASURE = BiCapacity(BiCapacity.random(3, random_state=1).values, NAMES)

@@ -59,7 +59,7 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "fuse" in vars(cls):
+        if "fuse" in vars(cls):  # here and not method by method, so that none is forgotten
             cls.fuse = takes_xarray(cls.fuse)  # type: ignore[method-assign]
 
     @property

@@ -13,7 +13,7 @@ from bimichi.scale.gdal import raster_package
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["fuse_array", "to_nan"]
+__all__ = ["fuse_array"]
 
 FILLS = ("_FillValue", "missing_value")
 """Attributes that name a value which stands for none."""
@@ -58,7 +58,6 @@ def fuse_array(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import xarray as xr
     >>> from bimichi import BiCapacity
     >>> g = BiCapacity.additive([0.75, 0.25], source_names=["thermal", "rgb"])
@@ -93,7 +92,7 @@ def fuse_array(
     return _described(fused.rename("fused"), X, planes)
 
 
-def to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
+def _to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
     """Return the plane with NaN where it has the value `fill`; a copy if it has it, of floats."""
     if np.isnan(fill):
         return plane
@@ -110,7 +109,7 @@ def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -
     ready = []
     for plane, own in zip(planes, fills, strict=True):
         for fill in own:
-            plane = to_nan(plane, fill)
+            plane = _to_nan(plane, fill)
         ready.append(plane)
     return fuser.fuse(ready)
 

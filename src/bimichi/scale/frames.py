@@ -12,7 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.planes import check_n_jobs
 from bimichi.progress import progress_bar
 from bimichi.scale.fusers import fuser_of
-from bimichi.scale.gdal import bounded_cache
+from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.rasters import fuse_raster
 from bimichi.scale.stacks import Sources
 
@@ -78,12 +78,19 @@ def fuse_frames(
     -------
     FrameResults
         What was done, skipped, and failed. A frame that fails, for whatever reason, stops no other.
+
+    Notes
+    -----
+    However large it is, a frame under way takes about 130 MB at most.
     """
     jobs = check_n_jobs(n_jobs)
     fuser_of(model)
     named = _named(frames)
     folder = Path(output_folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"output_folder cannot be {folder}: {error.strerror or error}.") from error
     targets = {name: folder / f"{name}.tif" for name in named}
     left = [name for name, path in targets.items() if not (resume and path.exists())]
     failed: dict[str, str] = {}
@@ -94,7 +101,7 @@ def fuse_frames(
         except Exception as error:  # whatever it is, the other frames are worth their fusion
             failed[name] = str(error) or type(error).__name__
 
-    with bounded_cache(), progress_bar("fusing frames", len(left), verbose) as advance:
+    with gdal_settings(), progress_bar("fusing frames", len(left), verbose) as advance:
         pool = ThreadPoolExecutor(jobs)
         try:
             for _ in pool.map(fuse, left):

@@ -41,15 +41,17 @@ class Fuser(NamedTuple):
         where, remedy : str
             For the error: what holds them, and what to do if they are not those of the model.
         """
-        by_name = found is not None and self.names is not None
-        if n_found != self.n_sources or (by_name and set(found or ()) != set(self.names or ())):
+        if found is None or self.names is None:
+            fits, order = n_found == self.n_sources, list(range(n_found))
+        else:
+            fits = sorted(found) == sorted(self.names)
+            order = [list(found).index(name) for name in self.names] if fits else []
+        if not fits:
             raise InvalidInputError(
                 f"{where} has {_listed(found, n_found)}, but the model has {_listed(self.names, self.n_sources)}. "
                 f"{remedy}"
             )
-        if found is None or self.names is None:
-            return list(range(n_found))
-        return [list(found).index(name) for name in self.names]
+        return order
 
 
 def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **options: Any) -> Fuser:

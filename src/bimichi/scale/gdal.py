@@ -1,4 +1,4 @@
-"""Rasterio with care: imported when first needed, its cache bounded, its datasets opened without a warning."""
+"""Rasterio with care: imported when first needed, its memory bounded, its datasets opened without a warning."""
 
 import warnings
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from typing import Any
 
 from bimichi.errors import InvalidInputError
 
-__all__ = ["bounded_cache", "open_dataset", "open_source", "raster_package", "reason_of"]
+__all__ = ["gdal_settings", "open_dataset", "open_source", "raster_package", "reason_of"]
 
 CACHE = 64 << 20
 """Bytes of blocks that GDAL may keep. Its own default, a share of the machine's memory, would bound nothing."""
 
 _OPENING = Lock()
-_LIMITING = Lock()
+_SETTING = Lock()
 
 
 def raster_package(name: str) -> Any:
@@ -29,19 +29,21 @@ def raster_package(name: str) -> Any:
 
 
 @contextmanager
-def bounded_cache() -> Iterator[None]:
-    """Bound GDAL's cache of blocks while the context lasts.
+def gdal_settings() -> Iterator[None]:
+    """Bound GDAL's cache of blocks while the context lasts, and let it look beside a file without listing the folder.
 
-    The bound is the process's, so only the first of several threads sets it and puts the old one back.
+    Settings are the process's, so only the first of several threads sets them and puts the old ones back.
     """
-    if not _LIMITING.acquire(blocking=False):
-        yield
+    environment = raster_package("rasterio").Env
+    if not _SETTING.acquire(blocking=False):
+        with environment():
+            yield
         return
     try:
-        with raster_package("rasterio").Env(GDAL_CACHEMAX=CACHE):
+        with environment(GDAL_CACHEMAX=CACHE, GDAL_DISABLE_READDIR_ON_OPEN="TRUE"):
             yield
     finally:
-        _LIMITING.release()
+        _SETTING.release()
 
 
 def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> Any:

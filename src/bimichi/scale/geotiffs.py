@@ -139,15 +139,19 @@ def _check_whole(path: Path) -> None:
     """Raise if a tile is missing: threads that compress say nothing when they cannot write."""
     size = path.stat().st_size
     with open_dataset(path) as dataset:
-        levels = [None, *range(len(dataset.overviews(1)))]
-        for level in levels:
-            with open_dataset(path, **({} if level is None else {"overview_level": level})) as shown:
-                rows, columns = shown.block_shapes[0]
-                tiles = [(x, y) for y in range(-(-shown.height // rows)) for x in range(-(-shown.width // columns))]
-            for x, y in tiles:
-                start, length = (
-                    int(dataset.get_tag_item(f"BLOCK_{what}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
-                    for what in ("OFFSET", "SIZE")
-                )
-                if not 0 < length <= size - start:
-                    raise raster_package("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")
+        _check_tiles(dataset, dataset, None, size)
+        for level in range(len(dataset.overviews(1))):
+            with open_dataset(path, overview_level=level) as overview:
+                _check_tiles(dataset, overview, level, size)
+
+
+def _check_tiles(dataset: Any, shown: Any, level: int | None, size: int) -> None:
+    height, width = shown.block_shapes[0]
+    for y in range(-(-shown.height // height)):
+        for x in range(-(-shown.width // width)):
+            start, length = (
+                int(dataset.get_tag_item(f"BLOCK_{what}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
+                for what in ("OFFSET", "SIZE")
+            )
+            if not 0 < length <= size - start:
+                raise raster_package("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")

@@ -17,7 +17,7 @@ from bimichi.measure import check_names
 from bimichi.planes import check_n_jobs
 from bimichi.progress import progress_bar
 from bimichi.scale.fusers import Fuser, fuser_of
-from bimichi.scale.gdal import bounded_cache, raster_package
+from bimichi.scale.gdal import gdal_settings, raster_package
 from bimichi.scale.geotiffs import GeoTiff
 from bimichi.scale.stacks import Reader, Sources, Stack
 
@@ -100,7 +100,7 @@ def fuse_raster(
     """
     jobs = check_n_jobs(n_jobs)
     fuser = fuser_of(model, n_jobs=1)
-    with bounded_cache():
+    with gdal_settings():
         stack = Stack(sources, align)
         target = GeoTiff(output, stack, getattr(model, "output_range", (-1.0, 1.0)), block, compress, overviews, jobs)
         order = _match(stack, fuser, names)

@@ -46,12 +46,22 @@ def _claimed(temporary: Path, output: Path) -> IO[bytes]:
     while True:
         file = temporary.open("ab")
         try:
-            if fcntl is not None:
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file.fileno()), temporary.stat()):
-                    return file
+            _lock(file)
         except BlockingIOError as error:
             file.close()
             raise BimichiError(f"Cannot write {output}: another run is writing it now.") from error
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), temporary.stat()):
+                return file
         file.close()
+
+
+def _lock(file: IO[bytes]) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if isinstance(error, BlockingIOError):
+            raise
+        # Some network disks have no locks; then nothing tells two runs to one output apart.
