@@ -1,10 +1,12 @@
 """The command line: the user's path, what it prints, and how it fails."""
 
+import contextlib
 import csv
 import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,10 +58,8 @@ def target_mask():
     return mask
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A folder with one scene, its boxes and mask, and another scene in `other`."""
-    monkeypatch.chdir(tmp_path)
+def make_scenes():
+    """One scene, its boxes and masks, and another scene in `other`."""
     for folder, seed in ((".", 0), ("other", 1)):
         Path(folder).mkdir(exist_ok=True)
         for name, image in images(seed).items():
@@ -67,12 +67,27 @@ def here(tmp_path, monkeypatch):
     Path("boxes.csv").write_text(f"x,y,w,h,label\n{','.join(map(str, BOX))},person\n")
     write_image("mask.png", target_mask())
     write_image("segments.png", grid_segments(SHAPE, 10).astype(np.uint8))
-    return tmp_path
 
 
 @pytest.fixture
-def trained(here):
-    run("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_scenes()
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def trained_once(tmp_path_factory):
+    with contextlib.chdir(tmp_path_factory.mktemp("trained")):
+        make_scenes()
+        run("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+        return Path.cwd()
+
+
+@pytest.fixture
+def trained(here, trained_once):
+    for name in ("model.json", "model.json.run.json"):
+        shutil.copy(trained_once / name, name)
     return here
 
 
