@@ -1,9 +1,12 @@
 """The command line: the user's path, what it prints, and how it fails."""
 
+import contextlib
 import csv
 import hashlib
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,10 +58,8 @@ def target_mask():
     return mask
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A folder with one scene, its boxes and mask, and another scene in `other`."""
-    monkeypatch.chdir(tmp_path)
+def make_scenes():
+    """One scene, its boxes and masks, and another scene in `other`."""
     for folder, seed in ((".", 0), ("other", 1)):
         Path(folder).mkdir(exist_ok=True)
         for name, image in images(seed).items():
@@ -66,12 +67,27 @@ def here(tmp_path, monkeypatch):
     Path("boxes.csv").write_text(f"x,y,w,h,label\n{','.join(map(str, BOX))},person\n")
     write_image("mask.png", target_mask())
     write_image("segments.png", grid_segments(SHAPE, 10).astype(np.uint8))
-    return tmp_path
 
 
 @pytest.fixture
-def trained(here):
-    run("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_scenes()
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def trained_once(tmp_path_factory):
+    with contextlib.chdir(tmp_path_factory.mktemp("trained")):
+        make_scenes()
+        run("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+        return Path.cwd()
+
+
+@pytest.fixture
+def trained(here, trained_once):
+    for name in ("model.json", "model.json.run.json"):
+        shutil.copy(trained_once / name, name)
     return here
 
 
@@ -388,6 +404,18 @@ def test_scenes_that_do_not_pair_up(many):
     )
 
 
+def test_a_missing_band(here):
+    Path("bands").mkdir()
+    for k, n_bands in enumerate((3, 3, 2)):
+        write_image(f"bands/{k}.tif", np.stack([images(k)["thermal"]] * n_bands, axis=-1))
+    failed = run("train", "bands", "--boxes", csv_of("0", "1"), "-o", "model.json", code=1)
+    assert "Scene '2' has 2 bands, but scene '0' has 3" in failed.stderr
+    Path("bands/2.tif").rename("two.tif")
+    run("train", "bands", "--boxes", "named.csv", "--superpixels", 20, "-o", "model.json")
+    failed = run("fuse", "model.json", "two.tif", "-o", "fused.tif", code=1)
+    assert "3 sources: band 1, band 2, band 3. Given are 2: band 1, band 2." in failed.stderr
+
+
 def csv_of(*scenes):
     Path("named.csv").write_text("\n".join(["image,x,y,w,h", *(f"{scene},1,1,5,5" for scene in scenes)]))
     return "named.csv"
@@ -426,6 +454,12 @@ def test_hostile_recipes_in_a_model(trained, recipes):
     assert "recipes must be 2 of" in run("show", "model.json", code=1).stderr
 
 
+@pytest.mark.parametrize(("key", "value"), [("solver", "x"), ("status", 3), ("n_iter", "3"), ("lower_bound", "low")])
+def test_hostile_headers_in_a_model(trained, key, value):
+    Path("model.json").write_text(json.dumps(json.loads(Path("model.json").read_text()) | {key: value}))
+    assert "not a valid BiMIChI file" in run("show", "model.json", code=1).stderr
+
+
 @pytest.mark.parametrize("name", ["polarity", "centre", "factor", "touched", "values"])
 def test_damaged_arrays_in_a_model(trained, name):
     document = json.loads(Path("model.json").read_text())
@@ -455,6 +489,8 @@ def test_sources_and_scenes_are_named_by_files_folders_and_patterns(tmp_path, mo
     assert found("ir/1.png", "ir/1.png") == (["1", "1 2"], ["ir"])
     with pytest.raises(InvalidInputError, match=r"\*\* is not supported"):
         find_sets(["**/t.npy"])
+    with pytest.raises(InvalidInputError, match=r"15 sources.*Quote patterns"):
+        find_sets(["ir/1.png"] * 15)
     Path("ir/1.tif").touch()
     with pytest.raises(InvalidInputError, match=r"both of scene '1'"):
         find_sets(["ir"])
@@ -466,7 +502,7 @@ def test_recipes_are_those_of_imaging():
 
 def test_help_has_examples():
     for command in ("train", "fuse", "bags", "show", "compare"):
-        assert f"bimichi {command} " in run(command, "--help").stdout.split("Options")[0].split("Usage")[1][40:]
+        assert re.search(rf"^ *bimichi {command} \w", run(command, "--help").stdout, re.MULTILINE)
 
 
 def program(*arguments, script=PROGRAM, **environment):

@@ -63,7 +63,7 @@ class Output:
         Names and other text of users must be escaped with ``rich.markup.escape``.
         """
         if self.json:
-            sys.stdout.write(json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(plain(data), indent=1, allow_nan=False) + "\n")
         elif shown and not self.quiet:
             _console(stderr=False).print(*shown, sep="\n", soft_wrap=all(isinstance(part, str) for part in shown))
 

@@ -16,6 +16,9 @@ from bimichi.errors import InvalidInputError
 __all__ = ["ImageSet", "ImageSets", "find_sets"]
 
 SUFFIXES = (".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff")
+MAX_SOURCES = 14
+"""What a bi-capacity may have."""
+
 WILDCARD = re.compile(r"(?:\*|\?|\[[^\]]+\])+")
 
 
@@ -72,6 +75,11 @@ def find_sets(sources: Sequence[str]) -> ImageSets:
     sources : sequence of str
         Files, or folders and patterns.
     """
+    if len(sources) > MAX_SOURCES:
+        raise InvalidInputError(
+            f"{len(sources)} sources, one an argument, are more than {MAX_SOURCES}. "
+            "Quote patterns, else the shell replaces them by all their files."
+        )
     many = [_is_many(source) for source in sources]
     names = _distinct([_source_name(source) for source in sources])
     if not any(many):

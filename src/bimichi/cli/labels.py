@@ -62,17 +62,23 @@ def read_scenes(
     masks = _masks(labelling.labels, "--labels", image_sets)
     ignored = _masks(labelling.ignore, "--ignore", image_sets)
     segments = _masks(labelling.bags, "--bags", image_sets)
-    scenes = []
+    scenes: list[Scene] = []
+    chosen: list[str] = []
     for k, one in enumerate(image_sets.sets):
         images = read_images(one)
+        if scenes and len(images) != scenes[0].n_sources:
+            raise InvalidInputError(
+                f"Scene {one.name!r} has {len(images)} bands, but scene {scenes[0].name!r} has {scenes[0].n_sources}."
+            )
         called = source_names(image_sets, names, len(images))
-        recipes = choose_recipes(recipes, images, called)
-        planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
+        chosen = choose_recipes(chosen or recipes, images, called)
+        planes = [make_source(image, recipe) for image, recipe in zip(images, chosen, strict=True)]
         if not scaled:
             remedy = "Choose a --recipe, or bring it to [-1, 1]; train can learn a --scale, too."
             Planes(planes, names=called).check_range(-1.0, f"{remedy} (Scene {one.name!r}.)")
         scene = Scene(np.stack(planes, axis=-1), one.name, tuple(called))
-        bags = _superpixels(scene, labelling.superpixels) if segments[k] is None else _segments(segments[k], scene)
+        given = segments[k]
+        bags = _superpixels(scene, labelling.superpixels) if given is None else _segments(given, scene)
         labels = label_bags(
             bags,
             boxes=None if boxes is None else boxes[k],
@@ -84,8 +90,7 @@ def read_scenes(
         scenes.append(
             replace(scene, segments=bags, labels=labels, boxes=np.empty((0, 4)) if boxes is None else boxes[k])
         )
-    assert recipes is not None  # there is at least one scene
-    return scenes, list(recipes)
+    return scenes, chosen
 
 
 def with_truth(scenes: Sequence[Scene], image_sets: ImageSets, truth: str, target: str | None) -> list[Scene]:
@@ -116,7 +121,7 @@ def _superpixels(scene: Scene, n_segments: int) -> NDArray[np.int64]:
     return superpixels(stack, n_segments, lab=False)
 
 
-def _segments(path: Path | None, scene: Scene) -> NDArray[np.integer[Any]]:
+def _segments(path: Path, scene: Scene) -> NDArray[np.integer[Any]]:
     segments = _one_band(path, scene)
     if segments.dtype.kind not in "iu":
         raise InvalidInputError(f"{path} holds {segments.dtype}; bags are numbered by whole numbers, one a pixel.")
@@ -135,8 +140,7 @@ def _mask(path: Path | None, scene: Scene, target: str | None = None) -> NDArray
         raise InvalidInputError(f"--target must be a value of the mask {path}, a number, got {target!r}.") from error
 
 
-def _one_band(path: Path | None, scene: Scene) -> NDArray[Any]:
-    assert path is not None
+def _one_band(path: Path, scene: Scene) -> NDArray[Any]:
     image = read_image(path)
     if image.ndim != 2:
         raise InvalidInputError(f"{path} has {image.shape[2]} bands; a mask has one.")
@@ -170,9 +174,10 @@ def _boxes(path: Path, target: str | None, sets: Sequence[ImageSet]) -> list[NDA
 
 def _images(path: Path) -> set[str]:
     """What the column `image` of a CSV file names, if there is one; `read_boxes` checks the rest."""
-    rows = csv.reader(path.read_text(encoding="utf-8-sig", errors="replace").splitlines())
-    header = [cell.strip().lower() for cell in next(rows, [])]
-    if "image" not in header:
+    try:
+        rows = list(csv.reader(path.read_text(encoding="utf-8-sig", errors="replace").splitlines()))
+    except csv.Error:
         return set()
-    column = header.index("image")
-    return {row[column].strip() for row in rows if len(row) > column}
+    header, *rest = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))] or [[]]
+    column = next((k for k, name in enumerate(header) if name.lower() == "image"), None)
+    return set() if column is None else {row[column] for row in rest if len(row) > column}

@@ -74,8 +74,8 @@ class FusionModel:
                     raise InvalidInputError(f"its array {what} is not valid.")
             if not np.isin(polarity, (-1.0, 1.0)).all():
                 raise InvalidInputError("its polarity is not valid.")
+            _check_header(header)
             recipes = _check_recipes(header.get("recipes"), g.n_sources)
-            float(header["objective_value"])
         except (InvalidInputError, KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path} is not a valid {KIND} file: {error}") from error
         return cls(header, g, objective, polarity, centre, factor, touched, recipes)
@@ -111,6 +111,16 @@ def save_model(path: Path, model: "BiMIChI", recipes: Sequence[str]) -> None:
         model.save(plain)
         header, arrays = read_model(plain, KIND)
     write_model(path, KIND, header | {"recipes": list(recipes)}, arrays)
+
+
+def _check_header(header: dict[str, Any]) -> None:
+    """Check what is shown of it; the rest is checked where it is used."""
+    bound = header["lower_bound"]
+    numbers = [header["objective_value"], header["n_iter"], 0 if bound is None else bound]
+    if not all(type(number) in (int, float) for number in numbers):
+        raise InvalidInputError("objective_value, n_iter and lower_bound must be numbers.")
+    if not isinstance(header["solver"]["name"], str) or not isinstance(header["status"], str):
+        raise InvalidInputError("solver and status must be text.")
 
 
 def _check_recipes(recipes: Any, n_sources: int) -> list[str] | None:

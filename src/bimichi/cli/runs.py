@@ -79,7 +79,7 @@ class Run:
 
     def write(self, path: Path, outputs: Iterable[Path] = ()) -> Path:
         """Write it as JSON to `path`, whole or not at all; see `run_path`."""
-        text = json.dumps(self.record(outputs), indent=1, ensure_ascii=False)
+        text = json.dumps(self.record(outputs), indent=1)
         atomic_write(path, lambda file: file.write(text.encode()))
         return path
 
