@@ -1,7 +1,7 @@
 """`bimichi fuse`: fuse images by a model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +10,8 @@ from bimichi.cli.console import Json, Output, Quiet
 from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
+from bimichi.errors import BimichiError
+from bimichi.progress import progress_bar
 
 __all__ = ["fuse"]
 
@@ -30,8 +32,11 @@ def fuse(
             show_default=False,
         ),
     ],
-    png: Annotated[bool, typer.Option("--png", help="Write a PNG beside each TIFF, too.")] = False,
+    png: Annotated[bool, typer.Option("--png", help="Write a PNG beside each TIFF, too; not for rasters.")] = False,
     names: options.Names = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map is there already.")] = False,
+    align: Annotated[bool, typer.Option("--align", help="Warp rasters on other grids to that of the first.")] = False,
+    overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused rasters.")] = False,
     jobs: options.Jobs = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -45,32 +50,46 @@ def fuse(
     bimichi fuse model.json heat.png cam.png --names thermal,grey -o fused.tif
     ```
 
-    Many scenes, a folder or a quoted pattern a source; one map for each goes to the folder:
+    Many scenes, a folder or a quoted pattern a source; one map for each goes to the folder. A scene that fails is told
+    at the end, and stops no other:
 
     ```
-    bimichi fuse model.json ir/ vi/ -o fused/
+    bimichi fuse model.json ir/ vi/ -o fused/ --resume
+    ```
+
+    GeoTIFFs of any size are fused in windows, and keep their place on Earth:
+
+    ```
+    bimichi fuse model.json bands.tif -o fused.tif --overviews
     ```
     """
-    from bimichi.cli.fusing import fused_strips, matched
+    from bimichi.cli.fusing import SceneFuser
     from bimichi.cli.model import FusionModel
-    from bimichi.cli.sources import read_images
-    from bimichi.cli.strips import write_strips
 
     say, found, image_sets = Output(quiet, json), FusionModel.load(model), find_sets(sources)
     inputs = [model, *image_sets.files]
     outputs = output_files(output, image_sets.scenes, image_sets.many, MAPS)
     keep_inputs([*outputs, *(path.with_suffix(".png") for path in outputs if png)], inputs)
-    done = []
+    left = [pair for pair in zip(image_sets.sets, outputs, strict=True) if not (resume and pair[1].exists())]
+    scenes: list[dict[str, Any]] = []
+    failed: dict[str, str] = {}
     with Run("fuse", ctx.params, inputs) as run:
-        for one, path in zip(image_sets.sets, outputs, strict=True):
-            with run.timed("read"):
-                images = matched(found, read_images(one), image_sets, options.listed(names))
-            with run.timed("fuse and write"):
-                strips = fused_strips(found, images, jobs)
-                files, missing = write_strips(path, strips, images[0].shape[:2], png)
-            if missing:
-                say.note(f"Scene {one.name!r} has NaN in {missing:,} pixels, which is 0 in a PNG.")
-            done.append({"scene": one.name, "files": files, "pixels": images[0].shape[0] * images[0].shape[1]})
-            say.note(f"Wrote {' and '.join(map(str, files))}.")
-        record = run.write(run_path(output), [path for scene in done for path in scene["files"]])
-    say.result({"model": model, "run": record, "scenes": done, "seconds": run.seconds})
+        fuser = SceneFuser(found, image_sets, options.listed(names), png, align, overviews)
+        with run.timed("fuse"), progress_bar("fusing", len(left), say.verbose if image_sets.many else 0) as advance:
+            for done in fuser.run(left, jobs):
+                advance(1, None)
+                if done.problem:
+                    failed[done.name] = done.problem
+                    continue
+                scenes.append({"scene": done.name, "files": done.files, "pixels": done.pixels})
+                if done.missing:
+                    say.note(f"Scene {done.name!r} has NaN in {done.missing:,} pixels, which is 0 in a PNG.")
+                if not image_sets.many:
+                    say.note(f"Wrote {' and '.join(map(str, done.files))}.")
+        record = run.write(run_path(output), [path for scene in scenes for path in scene["files"]])
+    counts = f"{len(scenes):,} fused, {len(outputs) - len(left):,} were there already, {len(failed):,} failed"
+    if image_sets.many:
+        say.note(f"{counts}; in {output}.")
+    say.result({"model": model, "run": record, "scenes": scenes, "failed": failed, "seconds": run.seconds})
+    if failed:
+        raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))

@@ -1,23 +1,83 @@
-"""Fusing images by a model, strip by strip."""
+"""Fusing images by a model, strip by strip, and many scenes side by side."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.cli.inputs import ImageSets
+from bimichi.cli.inputs import ImageSet, ImageSets
 from bimichi.cli.model import FusionModel
 from bimichi.cli.recipes import AS_IS, POINTWISE
-from bimichi.cli.sources import choose_recipes, make_source, source_names
-from bimichi.errors import InvalidInputError
+from bimichi.cli.sources import choose_recipes, make_source, read_images, source_names
+from bimichi.cli.strips import write_strips
+from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.planes import Planes, check_n_jobs
 
-__all__ = ["fused_strips", "matched"]
+__all__ = ["FusedScene", "SceneFuser", "fused_strips", "matched"]
 
 STRIP = 1 << 16
 """Pixels that a thread takes at a time: all that is made of them on the way stays small."""
+
+
+@dataclass
+class FusedScene:
+    """What became of a scene."""
+
+    name: str
+    files: list[Path] = field(default_factory=list)
+    pixels: int = 0
+    missing: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class SceneFuser:
+    """Fuses scenes, each to its file; rasters in windows, other images in strips."""
+
+    model: FusionModel
+    image_sets: ImageSets
+    names: Sequence[str] | None
+    png: bool = False
+    align: bool = False
+    overviews: bool = False
+
+    def run(self, scenes: Sequence[tuple[ImageSet, Path]], n_jobs: int | None) -> Iterator[FusedScene]:
+        """Yield what became of each scene, in order; many are fused at a time, a thread each.
+
+        One scene alone takes all threads, and what goes wrong with it is raised.
+        """
+        if not self.image_sets.many:
+            for one, path in scenes:
+                yield self.fuse(one, path, n_jobs)
+            return
+        pool = ThreadPoolExecutor(check_n_jobs(n_jobs))
+        try:
+            yield from pool.map(lambda scene: self._try(*scene), scenes)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _try(self, one: ImageSet, path: Path) -> FusedScene:
+        try:
+            return self.fuse(one, path, 1)
+        except (BimichiError, OSError, MemoryError) as error:
+            return FusedScene(one.name, problem=str(error) or type(error).__name__)
+
+    def fuse(self, one: ImageSet, path: Path, n_jobs: int | None) -> FusedScene:
+        """Fuse one scene."""
+        from bimichi.cli.rasters import are_rasters, fuse_georeferenced
+
+        if path.suffix.lower() != ".png" and are_rasters(one.files):
+            options = {"align": self.align, "overviews": self.overviews, "n_jobs": n_jobs}
+            pixels = fuse_georeferenced(self.model, one.files, path, self.names, **options)
+            return FusedScene(one.name, [path], pixels)
+        images = matched(self.model, read_images(one), self.image_sets, self.names)
+        shape = (images[0].shape[0], images[0].shape[1])
+        files, missing = write_strips(path, fused_strips(self.model, images, n_jobs), shape, self.png)
+        return FusedScene(one.name, files, shape[0] * shape[1], missing)
 
 
 def matched(

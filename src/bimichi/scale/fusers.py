@@ -59,7 +59,7 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
 
     Parameters
     ----------
-    model : fitted Fusion, BiCapacity or Capacity
+    model : fitted Fusion, BiCapacity, Capacity, or Fuser
         What decides.
     n_jobs : int, optional
         Number of threads, instead of the model's own.
@@ -68,6 +68,8 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
     **options
         Of a measure: options of `choquet`.
     """
+    if isinstance(model, Fuser):
+        return model
     if isinstance(model, BiCapacity | Capacity):
         plain = model.source_names == check_names(None, model.n_sources)
         function = partial(choquet, g=model, n_jobs=n_jobs, **options)
