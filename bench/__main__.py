@@ -7,14 +7,15 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import integral, learning, methods
+from bench import cli, cluster, integral, learning, methods, raster
 from bench.marks import Mark
 from bimichi import __version__
 from bimichi.io import atomic_write
 from bimichi.planes import check_n_jobs
 from bimichi.tables import Cell, Table
 
-BENCHES = [*integral.BENCHES, *learning.BENCHES, *methods.BENCHES]
+GROUPS = (integral, learning, methods, cli, raster, cluster)
+BENCHES = [bench for group in GROUPS for bench in group.BENCHES]
 
 
 def main() -> int:

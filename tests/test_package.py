@@ -15,8 +15,8 @@ import bimichi
 ROOT = Path(__file__).parent.parent
 
 
-def run(*command, python=sys.executable, **environment):
-    return subprocess.run([python, *command], capture_output=True, text=True, cwd=ROOT, env=os.environ | environment)
+def run(*command, python=sys.executable, cwd=ROOT, **environment):
+    return subprocess.run([python, *command], capture_output=True, text=True, cwd=cwd, env=os.environ | environment)
 
 
 def test_import_is_lazy():
@@ -98,11 +98,11 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_of_the_docs_runs(page):
+def test_code_of_the_docs_runs(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     assert blocks
     for block in blocks:
-        done = run("-c", block)
+        done = run("-c", block, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         for printed in re.findall(r"print\(.*\)  # (.*)", block):
             assert printed in done.stdout

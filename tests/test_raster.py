@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -552,15 +551,3 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "rasterio", None)
     with pytest.raises(ImportError, match=r"needs rasterio; install it with: pip install 'bimichi\[raster\]'"):
         fuse_raster(MEASURE, "a.tif", "b.tif")
-
-
-def test_code_of_the_docs_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parent.parent / "docs" / "large-data.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) >= 4
-    monkeypatch.chdir(tmp_path)
-    for block in blocks:
-        exec(block, {})
-        shown = capsys.readouterr().out
-        for printed in re.findall(r"print\(.*\)  # (.*)", block):
-            assert printed in shown

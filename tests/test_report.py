@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -282,14 +281,6 @@ def test_names_of_files_may_be_no_valid_text(written):
 def test_method_of_the_model(tmp_path):
     fitted(2).report(tmp_path / "report.html", image(2), title="By the model")
     assert "<h1>By the model</h1>" in (tmp_path / "report.html").read_text()
-
-
-def test_example_of_the_docs(tmp_path, monkeypatch):
-    page = Path(__file__).parent.parent / "docs" / "report.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(block, {})
-    assert "<h1>UM</h1>" in Path("report.html").read_text()
 
 
 def test_command(tmp_path, monkeypatch):

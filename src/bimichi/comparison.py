@@ -220,11 +220,15 @@ def compare(
             raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.")
     results = [Result(name, clone(method)) for name, method in named.items()]
     data = {needs: _training_data(needs, learned) for needs in {result.model.needs for result in results}}
-    with ThreadPoolExecutor(check_n_jobs(n_jobs)) as pool, progress_bar("comparing", len(results), verbose) as advance:
-        tasks = [pool.submit(_run, result, data[result.model.needs], scenes, keep_maps) for result in results]
-        for done in as_completed(tasks):
-            done.result()
-            advance(1, None)
+    pool = ThreadPoolExecutor(check_n_jobs(n_jobs))
+    try:
+        with progress_bar("comparing", len(results), verbose) as advance:
+            tasks = [pool.submit(_run, result, data[result.model.needs], scenes, keep_maps) for result in results]
+            for done in as_completed(tasks):
+                done.result()
+                advance(1, None)
+    finally:  # when interrupted, what has not begun does not begin
+        pool.shutdown(wait=False, cancel_futures=True)
     return Comparison(results)
 
 
