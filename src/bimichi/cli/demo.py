@@ -54,6 +54,6 @@ def demo(
             people = run_pedestrian(street(*SIZE, random_state=seed), None, seed, jobs, say.verbose, SLOW)
             written += people.write(output_folder(folder / "street"))
         run.write(folder / "run.json", written)
-    pictures = [f"  {escape(str(path))}" for path in written if path.suffix == ".png"]
+    pictures = [f"  {escape(str(path))}" for path in written if path.suffix in (".png", ".html")]
     data = {"um": letters.to_dict(), "street": people.to_dict(), "files": written}
-    say.result(data, rich_table(letters.table()), rich_table(people.table()), "Pictures:", *pictures, NEXT)
+    say.result(data, rich_table(letters.table()), rich_table(people.table()), "Pictures and reports:", *pictures, NEXT)

@@ -127,14 +127,24 @@ class PedestrianResult:
         return {"experiment": "pedestrian", **known, "seconds": self.seconds, "methods": methods}
 
     def write(self, folder: Path) -> list[Path]:
-        """Write figures, tables and, at last, results.json into an existing folder; returns their paths."""
+        """Write figures, tables, a report and, at last, results.json into an existing folder; returns their paths."""
         return [
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
+            *self._reports(folder),
             write_text(folder / "table.tex", self.table().to_latex()),
             write_text(folder / "results.md", self.to_markdown()),
             write_json(folder / "results.json", self.to_dict()),
         ]
+
+    def _reports(self, folder: Path) -> list[Path]:
+        """Write the page of the best Bi-MIChI by average precision, if one ran."""
+        ran = [r for r in self.comparison.results if isinstance(r.model, BiMIChI) and r.scores]
+        if not ran:
+            return []
+        best: Any = max(ran, key=lambda result: result.mean("average_precision")).model
+        best.report(folder / "report.html", self.scene, comparison=self.comparison)
+        return [folder / "report.html"]
 
 
 SLOW = ("MICI noisy-or", "MICI generalised mean")

@@ -169,8 +169,13 @@ class UMResult:
         return {"experiment": "um", "optimum": self.optimum._asdict(), "runs": runs, "paper": UM}
 
     def write(self, folder: Path) -> list[Path]:
-        """Write figures, tables and, at last, results.json into an existing folder; returns their paths."""
+        """Write figures, tables, reports and, at last, results.json into an existing folder; returns their paths."""
+        reports = []
+        for objective in OBJECTIVES:
+            reports.append(folder / f"report-{objective}.html")
+            self.run(objective).model.report(reports[-1], self.scene)
         return [
+            *reports,
             write_figure(folder / "um.png", self.figure()),
             write_figure(folder / "um-evolutionary.png", self.figure("evolutionary")),
             write_figure(folder / "um-bicapacities.png", self.tables_figure()),
