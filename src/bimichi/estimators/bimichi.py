@@ -156,9 +156,11 @@ class BiMIChI(FusionClassifier):
         bags = found.singles_merged()
         seed = random_generator(self.random_state).integers(2**63)
 
+        problem = InMemory(bags, objective, self.n_jobs)
+
         def solve(signs: NDArray[np.float64]) -> Solution:
-            problem = InMemory(bags.turned(signs), objective, self.n_jobs)
-            found: Solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
+            rng = np.random.default_rng(seed)
+            found: Solution = solver.solve(problem.turned(signs), rng, self.n_jobs, self.verbose)
             return found
 
         if self.polarity == "learn":
