@@ -194,3 +194,38 @@ def test_extremes_and_gram_agree_with_the_rows(rng):
     gram = problem.gram((-1.0, 1.0))
     quadratic = g.values @ (gram.matrix @ g.values) - 2 * gram.linear @ g.values + gram.constant
     assert quadratic == pytest.approx(problem.value(g.values))
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_turned_problem_is_the_problem_of_turned_bags(name, rng):
+    data = np.round(rng.uniform(-1, 1, (80, 3)), 1)  # with zeros and equal instances
+    bags = Bags.from_instances(data, np.arange(80) % 4 == 0, np.arange(80) % 8)
+    problem = InMemory(bags, OBJECTIVES[name])
+    problem.gram((-1.0, 1.0))
+    for signs in np.array([[1, 1, 1], [-1, 1, 1], [1, -1, -1], [-1, -1, -1]], dtype=float):
+        turned, direct = problem.turned(signs), InMemory(bags.turned(signs), OBJECTIVES[name])
+        back = turned.turned(signs)
+        for seed in range(5):
+            values = BiCapacity.random(3, OBJECTIVES[name].zero_bound, seed).values
+            assert turned.value(values) == pytest.approx(direct.value(values), rel=1e-12)
+            assert back.value(values) == pytest.approx(problem.value(values), rel=1e-12)
+            for ours, theirs in zip(turned.extremes(values)[:2], direct.extremes(values)[:2], strict=True):
+                np.testing.assert_allclose(ours, theirs, atol=1e-14)
+        ours, theirs = turned.gram((-1.0, 1.0)), direct.gram((-1.0, 1.0))
+        np.testing.assert_allclose(ours.matrix.toarray(), theirs.matrix.toarray(), atol=1e-12)
+        np.testing.assert_allclose(ours.linear, theirs.linear, atol=1e-12)
+        for ours, theirs in zip(turned.use_counts(), direct.use_counts(), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_cutting_bags_for_threads_changes_nothing(rng, monkeypatch):
+    data = np.round(rng.uniform(-1, 1, (300, 2)), 1)
+    bags = Bags.from_instances(data, np.arange(300) % 3 == 0, np.arange(300) % 30)
+    whole = bags.reduced("extreme", True, 1)
+    monkeypatch.setattr("bimichi.bags.SMALL_CHUNK", 7)
+    assert len(bags._parts()) > 20
+    for jobs in (1, 3):
+        cut = bags.reduced("extreme", True, jobs)
+        assert same(cut, whole)
+        assert np.array_equal(cut.counts, whole.counts)
+        assert np.array_equal(cut.instance, whole.instance)

@@ -177,3 +177,16 @@ def test_ranks_are_sizes_of_first_minus_second_set():
     lattice = Lattice(3, (2, 0, 1))
     for pair in naive.pairs(3):
         assert lattice.ranks()[naive.code(pair)] == len(pair[0]) - len(pair[1])
+
+
+@pytest.mark.parametrize("m", SIZES)
+def test_turning_sources_swaps_their_sides(m):
+    lattice = pair_lattice(m)
+    signs = [-1 if k % 2 else 1 for k in range(m)]
+    turned = lattice.turned(signs)
+    assert (turned[turned] == np.arange(lattice.size)).all()
+    for code in range(lattice.size):
+        up, down = lattice.sets(code)
+        sides = [{k for k in up if signs[k] > 0} | {k for k in down if signs[k] < 0}]
+        sides.append({k for k in up if signs[k] < 0} | {k for k in down if signs[k] > 0})
+        assert [set(part) for part in lattice.sets(int(turned[code]))] == sides

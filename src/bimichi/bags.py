@@ -2,16 +2,19 @@
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.planes import Planes
+from bimichi.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.reduction import merge_equal, undominated
 
-__all__ = ["Bags", "check_weights", "group"]
+__all__ = ["Bags", "Keeps", "check_weights", "group"]
+
+Keeps = Literal["all", "maximal", "extreme"]
 
 
 class Bags:
@@ -205,14 +208,24 @@ class Bags:
 
     def turned(self, polarity: ArrayLike) -> "Bags":
         """Return the same bags with each source multiplied by its sign."""
-        X = self.X * np.asarray(polarity, dtype=self.X.dtype)
+        signs = np.asarray(polarity, dtype=self.X.dtype)
+        X = self.X if (signs == 1).all() else self.X * signs
         return Bags(X, self.offsets, self.labels, self.weights, self.counts, self.instance, self.ids)
 
-    def merged(self) -> "Bags":
+    def merged(self, n_jobs: int | None = None) -> "Bags":
         """Merge equal instances of a bag into one that counts as many; no objective can tell."""
-        X = np.ascontiguousarray(self.X) + self.X.dtype.type(0)  # which turns -0 into 0
-        first, counts, offsets = merge_equal(X, self.offsets, self.counts)
-        return self._select(first, offsets, counts)
+
+        def run(part: slice) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+            rows, offsets = self._part(part)
+            X = np.ascontiguousarray(self.X[rows]) + self.X.dtype.type(0)  # which turns -0 into 0
+            first, counts, starts = merge_equal(X, offsets, self.counts[rows])
+            return first + rows.start, counts, np.diff(starts)
+
+        firsts, counts, sizes = zip(*run_chunks(run, self._parts(), check_n_jobs(n_jobs)), strict=True)
+        offsets = np.append(0, np.cumsum(np.concatenate(sizes)))
+        if offsets[-1] == len(self.X):
+            return self
+        return self._select(np.concatenate(firsts), offsets, np.concatenate(counts))
 
     def singles_merged(self) -> "Bags":
         """If all bags hold one instance, merge equal bags by adding their weights, and sort them."""
@@ -225,7 +238,7 @@ class Bags:
         ids = [self.ids[k] for k in first]
         return Bags(self.X[first], offsets, self.labels[first], weights, np.ones(len(first)), self.instance[first], ids)
 
-    def reduced(self, keeps: Literal["all", "maximal", "extreme"], zero_bound: bool) -> "Bags":
+    def reduced(self, keeps: Keeps, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
         """Drop instances that cannot decide their bag, whatever the measure.
 
         Let x <= x' in every source. The integral is the integral over levels t in (0, max|x|] of
@@ -238,16 +251,34 @@ class Bags:
 
         Merging equal instances is exact for every objective ("all").
         """
-        bags = self.merged()
+        return self.merged(n_jobs).deciding(keeps, zero_bound, n_jobs)
+
+    def deciding(self, keeps: Keeps, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
+        """Drop instances below (or between) others, as `reduced` does; after `merged`, or equal ones are dropped."""
         if keeps == "all":
-            return bags
-        X = np.ascontiguousarray(bags.X)
-        keep = undominated(X, bags.offsets, zero_bound)
-        if keeps == "extreme":
-            keep |= undominated(-X, bags.offsets, zero_bound)
+            return self
+        X = np.ascontiguousarray(self.X)
+
+        def run(part: slice) -> NDArray[np.bool_]:
+            rows, offsets = self._part(part)
+            keep: NDArray[np.bool_] = undominated(X[rows], offsets, zero_bound)
+            return keep | undominated(-X[rows], offsets, zero_bound) if keeps == "extreme" else keep
+
+        keep = np.concatenate(run_chunks(run, self._parts(), check_n_jobs(n_jobs)))
         first = np.flatnonzero(keep)
-        offsets = np.concatenate([[0], np.cumsum(keep)])[bags.offsets]
-        return bags._select(first, offsets, bags.counts[first])
+        offsets = np.concatenate([[0], np.cumsum(keep)])[self.offsets]
+        return self._select(first, offsets, self.counts[first])
+
+    def _parts(self) -> list[slice]:
+        """Cut the bags into slices of some 65,536 instances, for threads."""
+        cuts = np.searchsorted(self.offsets, np.arange(0, len(self.X), SMALL_CHUNK))
+        cuts = np.unique(np.append(cuts, len(self)))
+        return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
+
+    def _part(self, part: slice) -> tuple[slice, NDArray[np.int64]]:
+        """Rows of some bags, and the offsets among them."""
+        offsets = self.offsets[part.start : part.stop + 1]
+        return slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0]
 
     def _select(self, first: NDArray[np.int64], offsets: NDArray[np.int64], counts: NDArray[np.float64]) -> "Bags":
         return Bags(self.X[first], offsets, self.labels, self.weights, counts, self.instance[first], self.ids)

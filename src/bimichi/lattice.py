@@ -144,6 +144,15 @@ class Lattice:
         shown = [set_label(part, names) for part in self.sets(code)]
         return f"g_{{{','.join(shown[: self.base - 1])}}}"
 
+    def turned(self, signs: ArrayLike) -> Codes:
+        """For every code, the one of the element whose sources of sign -1 have changed sides: A for B, B for A."""
+        flips = np.asarray(signs) < 0
+        codes = np.zeros(1, dtype=np.int32)
+        for k, flip in enumerate(flips):
+            digits = (0, 2, 1) if flip else (0, 1, 2)
+            codes = np.concatenate([codes + np.int32(digit * 3**k) for digit in digits])
+        return codes
+
     def ranks(self) -> NDArray[np.int8]:
         """Height of every element: the number of digits 1 minus that of digits 2."""
         ranks = np.zeros(1, dtype=np.int8)

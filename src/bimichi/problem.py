@@ -4,6 +4,7 @@ A solver sees a `Problem`, never X, images or files. A problem answers few quest
 arrays, and chunks on disk or a cluster can answer the same ones.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -11,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.bags import Bags
+from bimichi.bags import Bags, Keeps
 from bimichi.gram import Gram, RowsOfSquares, gram
 from bimichi.lattice import Lattice
 from bimichi.linear import linear_form, usage_counts
@@ -125,24 +126,47 @@ class InMemory:
     """
 
     def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None, reduce: bool = True) -> None:
-        kept = bags.reduced(objective.keeps, objective.zero_bound) if reduce else bags
         self.lattice = objective.lattice(bags.n_sources)
         self.objective = objective
-        self.labels = kept.labels
-        self.weights = kept.weights
-        self.instance = kept.instance
-        self.bags = kept
-        self._all = bags.X
+        self.labels = bags.labels
+        self.weights = bags.weights
+        self._given = bags.X
+        self._signs = np.ones(bags.n_sources)
         self._n_jobs = n_jobs
-        codes, weights = linear_form(kept.X, objective.measure, n_jobs=n_jobs)
-        self.data = Rows(
-            codes,
-            weights.astype(np.float64, copy=False),
-            kept.counts,
-            kept.offsets,
-            kept.labels.astype(np.float64),
-            kept.weights,
-        )
+        self._keeps: Keeps = objective.keeps if reduce else "all"
+        self._merged = bags.merged(n_jobs) if reduce else bags
+        self._take(self._merged.deciding(self._keeps, self.lattice.zero_bound, n_jobs))
+
+    def _take(self, bags: Bags) -> None:
+        """Hold the linear form of these bags."""
+        self.bags, self.instance = bags, bags.instance
+        self._grams: dict[tuple[float, float], Gram] = {}
+        codes, weights = linear_form(bags.X, self.objective.measure, n_jobs=self._n_jobs)
+        weights = weights.astype(np.float64, copy=False)
+        self.data = Rows(codes, weights, bags.counts, bags.offsets, bags.labels.astype(np.float64), bags.weights)
+
+    def turned(self, signs: NDArray[np.float64]) -> "InMemory":
+        """Return the problem of a bi-capacity whose sources are multiplied by these signs.
+
+        Signs change neither which instances are equal nor their weights, only codes: if the objective needs all
+        instances, rows and quadratic forms are those of this problem with other codes.
+        """
+        if (signs == 1).all():
+            return self
+        other = copy(self)
+        other._signs = self._signs * signs
+        bags = self._merged.turned(other._signs)
+        if self._keeps != "all":
+            other._take(bags.deciding(self._keeps, self.lattice.zero_bound, self._n_jobs))
+            return other
+        codes = self.lattice.turned(signs)
+        other.bags = bags
+        other.data = self.data._replace(codes=codes[self.data.codes])
+        other._grams = {
+            targets: Gram(known.matrix[codes][:, codes], known.linear[codes], known.constant)
+            for targets, known in self._grams.items()
+        }
+        return other
 
     def value(self, values: Floats) -> float:
         """J at these values of the measure; O(n m)."""
@@ -158,13 +182,13 @@ class InMemory:
 
     def use_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many instances touch each element, and how many give it weight; dropped ones count, too."""
-        return (
-            usage_counts(self._all, False, self.objective.measure),
-            usage_counts(self._all, True, self.objective.measure),
-        )
+        X = self._given * self._signs.astype(self._given.dtype)
+        return usage_counts(X, False, self.objective.measure), usage_counts(X, True, self.objective.measure)
 
     def gram(self, targets: tuple[float, float]) -> Gram:
         """The mean over each bag of squared distances to these targets, as a quadratic form; O(n m^2), in chunks."""
+        if targets in self._grams:
+            return self._grams[targets]
         sizes = np.diff(self.data.offsets)
         number = np.add.reduceat(self.data.counts, self.data.offsets[:-1])
         share = np.repeat(self.weights / number, sizes) * self.data.counts
@@ -173,7 +197,8 @@ class InMemory:
         def rows(chunk: slice) -> RowsOfSquares:
             return RowsOfSquares(self.data.codes[chunk], self.data.weights[chunk], share[chunk], target[chunk])
 
-        return gram(self.lattice, len(share), rows, check_n_jobs(self._n_jobs))
+        self._grams[targets] = gram(self.lattice, len(share), rows, check_n_jobs(self._n_jobs))
+        return self._grams[targets]
 
 
 @numba.njit(cache=True, nogil=True)

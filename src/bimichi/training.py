@@ -67,6 +67,7 @@ class InHand:
     def __init__(self, bags: Bags) -> None:
         self._bags = bags
         self._merged = bags.singles_merged()
+        self._problems: dict[Objective, InMemory] = {}
         self.n_sources = bags.n_sources
 
     def ranges(self) -> tuple[Floats, Floats]:
@@ -83,7 +84,9 @@ class InHand:
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
         """What a solver asks, for sources turned by these signs."""
-        return InMemory(self._merged.turned(signs), objective, n_jobs)
+        if objective not in self._problems:
+            self._problems[objective] = InMemory(self._merged, objective, n_jobs)
+        return self._problems[objective].turned(signs)
 
     def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
         """How many instances use each element."""

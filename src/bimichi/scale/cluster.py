@@ -110,6 +110,7 @@ class Parts:
         self._parts = parts
         self._starts = starts  # number of instances before each part
         self.n_sources = n_sources
+        self._problems: dict[Objective, list[Any]] = {}
 
     def ranges(self) -> tuple[Floats, Floats]:
         """The least and the greatest value of each source."""
@@ -128,7 +129,9 @@ class Parts:
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned":
         """What a solver asks, for sources turned by these signs."""
-        held = self._holder.hold(_problem, self._parts, objective, signs)
+        if objective not in self._problems:
+            self._problems[objective] = self._holder.hold(_problem, self._parts, objective)
+        held = self._holder.hold(InMemory.turned, self._problems[objective], signs)
         return Partitioned(self._holder, held, objective, self.n_sources, self._starts)
 
     def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
@@ -239,8 +242,8 @@ def _means(part: _Part) -> BagMeans:
     return bag_means(part.bags)
 
 
-def _problem(part: _Part, objective: Objective, signs: Floats) -> InMemory:
-    return InMemory(part.bags.turned(signs), objective, n_jobs=1)
+def _problem(part: _Part, objective: Objective) -> InMemory:
+    return InMemory(part.bags, objective, n_jobs=1)
 
 
 def _usage(part: _Part, signs: Floats, weighted: bool) -> NDArray[np.int64]:

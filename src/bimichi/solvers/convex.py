@@ -36,6 +36,9 @@ GUESS_LIMIT = 3**6
 POLISH_LIMIT = 3**6
 """With more elements, it would cost seconds."""
 
+RISE = 1e-9
+"""What is less, relative to J, may be rounding."""
+
 
 @dataclass(frozen=True)
 class ConvexSolver:
@@ -122,7 +125,7 @@ class ConvexSolver:
             solved = [descent.key for descent in going]
             list(parallel(lambda descent: descent.step(self.tolerance), going))
             for descent, key in zip(going, solved, strict=True):
-                if not descent.missing:  # these witnesses are done with; before that, others may still try them
+                if not len(descent.missing):  # these witnesses are done with; before that, others may still try them
                     owner.setdefault(key, descent)
                 descent.take_up_missing()
             going = [descent for descent in going if not descent.status]
@@ -136,7 +139,7 @@ class _Descent:
         self.values = self.best = values
         seen = self.problem.extremes(values)
         self.best_value = working.value(seen)
-        self.kept: set[int] = set()
+        self.kept = np.empty(0, np.int64)
         self.missing = working.worst(seen, np.full(len(self.problem.labels), -np.inf), 0.0)
         self.witnesses = working.witnesses(seen)
         self.bound = self.reached = -np.inf
@@ -153,50 +156,51 @@ class _Descent:
         chosen = self.working.chosen(self.values, self.kept)
         answer = self.working.solve(chosen, self.witnesses, precision)
         if answer is None:
-            self.missing = []
+            self.missing = self.missing[:0]
             self.status = f"the QP of round {len(self.history) + 1} could not be solved"
             return
         values = self.values = completed(self.problem.lattice, answer.partial, self.working.form.completion)
         seen = self.problem.extremes(values)
         value = self.working.value(seen)
         worst = self.working.worst(seen, answer.slack, tolerance)
-        self.missing = [row for row in worst if not self.working.holds(row, chosen)]
-        gained = value < self.best_value - 1e-9 * (self.working.scale + value)
+        self.missing = worst[~np.isin(self.working.places(worst), chosen)]
+        gained = value < self.best_value - RISE * (self.working.scale + value)
         if value <= self.best_value:
             self.best, self.best_value = values, value
         self._keep(answer)
-        if not self.missing:
+        if not len(self.missing):
             self.bound = answer.bound
         moved = self.working.witnesses(seen)
         still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
         if gained:  # also when rows are missing: J is J, and better witnesses make a better next QP
             self.history.append(value)
             self.witnesses, self.reached = moved, -np.inf
-        if not self.missing and (still or not gained):
+        if not len(self.missing) and (still or not gained):
             self.status = "converged"
 
     def _keep(self, answer: Answer) -> None:
-        """Forget rows that hold no slack up; only while the QP's minimum rises, so that none comes back for ever."""
-        if answer.bound <= self.reached + 1e-12 * abs(self.reached):
-            self.kept.update(answer.binding.tolist())
-        else:
-            self.kept = set(answer.binding.tolist())
-        self.reached = answer.bound
+        """Forget rows that hold no slack up, but only when the QP's minimum is higher than ever with these witnesses.
+
+        As that cannot go on, rows do not come and go for ever.
+        """
+        rose = answer.bound > self.reached + RISE * abs(answer.bound)
+        self.kept = answer.binding if rose else np.union1d(self.kept, answer.binding)
+        self.reached = max(self.reached, answer.bound)
 
     def take_up_missing(self) -> None:
         """Add what the last step found missing to the working set, and keep it from now on."""
-        self.kept.update(self.working.extend(self.missing))
+        self.kept = np.union1d(self.kept, self.working.extend(self.missing))
 
     def polish(self, tolerance: float) -> None:
         """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
         if self.problem.lattice.size > POLISH_LIMIT:
             return
-        status, rounds, self.missing = self.status, len(self.history), [(0, 0, 0)]
-        while status == "converged" and self.missing:
+        status, rounds = self.status, len(self.history)
+        going = status == "converged"
+        while going:
             self.status = ""
             self.step(tolerance, POLISH)
-            if self.status.startswith("the QP"):
-                break
+            going = len(self.missing) > 0
             self.take_up_missing()
         self.status = status
         del self.history[rounds:]

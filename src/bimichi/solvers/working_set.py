@@ -15,10 +15,9 @@ __all__ = ["Answer", "WorkingSet"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Entry = tuple[int, int, int]
 Witnesses = tuple[Ints, Ints]
 
-BINDING = 1e-6
+BINDING = 1e-4
 """A row so near the slack of its bag may hold it up."""
 
 
@@ -43,10 +42,10 @@ class WorkingSet:
         self.problem, self.form = problem, form
         self.negative = np.flatnonzero(~problem.labels)
         self.scale = float(problem.weights.mean())  # QPs have weights near 1, whatever the user's are
-        self._place: dict[Entry, int] = {}
         self._entries = np.empty((0, 3), np.int64)
         self._codes = np.empty((0, problem.lattice.n_sources), np.int32)
         self._weights = np.empty((0, problem.lattice.n_sources))
+        self._order = np.empty(0, np.int64)  # of the entries, by row and side
         self._covers: dict[bytes, tuple[Ints, Ints]] = {}
 
     def witnesses(self, seen: Extremes) -> Witnesses:
@@ -64,41 +63,42 @@ class WorkingSet:
         terms = np.where(labels, 1 - best, np.max(sides, axis=0)) ** 2
         return float(self.problem.weights @ terms)
 
-    def worst(self, seen: Extremes, slack: Floats, tolerance: float) -> list[Entry]:
-        """The worst rows of bags whose slack is too small."""
+    def worst(self, seen: Extremes, slack: Floats, tolerance: float) -> Ints:
+        """The worst rows of bags whose slack is too small, as entries."""
         found = []
         for side, (sign, offset) in enumerate(self.form.negative):
             value, rows = (seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row)
-            short = sign * value + offset > slack + tolerance
-            found += [(int(b), side, int(rows[b])) for b in self.negative[short[self.negative]]]
-        return found
+            short = self.negative[(sign * value + offset > slack + tolerance)[self.negative]]
+            found.append(np.column_stack([short, np.full(len(short), side), rows[short]]))
+        return np.concatenate(found)
 
-    def extend(self, entries: list[Entry]) -> list[int]:
+    def extend(self, entries: Ints) -> Ints:
         """Add rows, and return the places of all that were given."""
-        new = [entry for entry in dict.fromkeys(entries) if entry not in self._place]
-        if new:
-            self._place.update({entry: len(self._entries) + k for k, entry in enumerate(new)})
-            added = np.array(new, dtype=np.int64)
+        added = entries[self.places(entries) < 0]
+        if len(added):
             codes, weights = self.problem.rows(added[:, 2])
             self._entries = np.concatenate([self._entries, added])
             self._codes = np.concatenate([self._codes, codes])
             self._weights = np.concatenate([self._weights, weights])
-        return [self._place[entry] for entry in entries]
+            self._order = np.argsort(_keys(self._entries))
+        return self.places(entries)
 
-    def chosen(self, values: Floats, kept: set[int]) -> Ints:
+    def places(self, entries: Ints) -> Ints:
+        """Where in the set each entry is; -1 if it is not."""
+        wanted, ours = _keys(entries), _keys(self._entries)[self._order]
+        at = np.searchsorted(ours, wanted)
+        known = np.append(ours, -1)[at] == wanted
+        return np.where(known, np.append(self._order, -1)[at], -1)
+
+    def chosen(self, values: Floats, kept: Ints) -> Ints:
         """Places of the worst row of each bag at `values`, and of those to be kept."""
         bag, side, _ = self._entries.T
         sign, offset = np.array(self.form.negative).T
-        cost = sign[side] * (self._weights * values[self._codes]).sum(axis=1) + offset[side]
-        order = np.lexsort((-cost, bag))
-        worst = order[np.append(True, np.diff(bag[order]) > 0)]
-        return np.union1d(worst, np.array(sorted(kept), dtype=np.int64))
-
-    def holds(self, entry: Entry, chosen: Ints) -> bool:
-        """Whether a row is among the chosen ones."""
-        place = self._place.get(entry, -1)
-        at = np.searchsorted(chosen, place)
-        return bool(at < len(chosen) and chosen[at] == place)
+        cost = sign[side] * np.einsum("ij,ij->i", self._weights, values[self._codes]) + offset[side]
+        top = np.full(len(self.problem.labels), -np.inf)
+        np.maximum.at(top, bag, cost)
+        highest = np.flatnonzero(cost == top[bag])
+        return np.union1d(highest[np.unique(bag[highest], return_index=True)[1]], kept)
 
     def solve(self, chosen: Ints, witnesses: Witnesses, precision: float) -> Answer | None:
         """Minimise the sum over bags of w t^2 over element values v, t as large as the rows of the bag make it.
@@ -152,6 +152,11 @@ class WorkingSet:
         if key not in self._covers:
             self._covers[key] = restricted_covers(self.problem.lattice, elements)
         return self._covers[key]
+
+
+def _keys(entries: Ints) -> Ints:
+    """What tells one entry from another; the bag follows from the row."""
+    return 2 * entries[:, 2] + entries[:, 1]
 
 
 class _Lines:
