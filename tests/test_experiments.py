@@ -487,7 +487,11 @@ def test_study_command(road_scenes, tmp_path):
 def test_demo_ends_with_table_pictures_and_what_to_try(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_command, "SIZE", (96, 128))
     printed = run("demo", "-o", tmp_path).stdout
-    assert printed.index("Objective 2 (magnitude)") < printed.index("Bi-MIChI (mean)") < printed.index("Pictures and reports:")
+    assert (
+        printed.index("Objective 2 (magnitude)")
+        < printed.index("Bi-MIChI (mean)")
+        < printed.index("Pictures and reports:")
+    )
     assert printed.index("Pictures and reports:") < printed.index("What to try next:")
     pictures = [line.strip() for line in printed.splitlines() if line.endswith(".png")]
     assert [str(path) for path in sorted(tmp_path.rglob("*.png"))] == sorted(pictures)
