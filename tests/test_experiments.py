@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
-from bimichi import BiMIChI, InvalidInputError
+from bimichi import BiMIChI, Capacity, InvalidInputError
 from bimichi.cli import demo as demo_command
 from bimichi.cli.app import app
 from bimichi.cli.scenes import input_files
@@ -28,6 +28,7 @@ from bimichi.experiments import (
 )
 from bimichi.experiments.candidates import Candidate, GradientBoosting, SignedSource, candidates
 from bimichi.experiments.files import file_name, write_json
+from bimichi.experiments.measures import bicapacity_markdown, capacity_table
 from bimichi.experiments.published import PEDESTRIAN
 from bimichi.imaging import write_image
 from bimichi.metrics import scores
@@ -120,7 +121,8 @@ def test_um_writes_all_of_it(letters, tmp_path):
     assert [run["objective_value"] for run in data["runs"]] == [run.model.objective_value_ for run in letters.runs]
     text = (tmp_path / "results.md").read_text()
     assert text.count("| A \\\\ B |") == 4
-    assert letters.run("bipolar").model.to_markdown() in text
+    bold = letters.run("bipolar").model.usage_["touched"] > 0
+    assert letters.run("bipolar").model.bicapacity_.to_markdown(bold) in text
 
 
 def test_um_takes_another_picture_but_none_with_noise():
@@ -165,6 +167,20 @@ def test_pedestrian_writes_all_of_it(people, tmp_path):
     assert text.count("A \\\\ B") == 3  # both objectives of the paper, and ours
     assert "MICI-BFM" in text.split("## Measures of the other methods")[1]
     assert "truth of every pixel" in text
+    assert "Sources: 1 adaptive threshold; 2 equalised grey; 3 gamma thermal." in text
+
+
+def test_tables_number_the_sources_and_name_what_is_turned():
+    X = np.array([[0.9, -0.8], [-0.7, 0.6], [-0.9, 0.7], [-0.8, 0.9]])
+    model = BiMIChI("mean", polarity="learn", source_names=["hot", "bright"], random_state=0).fit(X, [1, 0, 0, 0])
+    text = bicapacity_markdown(model)
+    assert text.startswith("| A \\\\ B | ∅ | 1 | 2 | 12 |")
+    assert text.endswith("Sources: 1 hot; 2 bright, turned over.")
+    measures = {"a": Capacity.additive([0.25, 0.75], ["hot", "bright"]), "b": Capacity.additive([0.5, 0.5])}
+    assert capacity_table(measures).to_markdown().splitlines()[0::2] == [
+        "| measure | 1 | 2 | 12 |",
+        "| a | 0.25 | 0.75 | 1.00 |",
+    ]
 
 
 def test_pedestrian_says_when_truth_is_boxes(people):
@@ -173,7 +189,9 @@ def test_pedestrian_says_when_truth_is_boxes(people):
     assert [ax.get_title() for ax in boxes.scene_figure().axes] == ["Truth, from boxes", "Labelled bags"]
 
 
-def test_pedestrian_needs_people(streets):
+def test_pedestrian_needs_people_and_few_sources(streets):
+    with pytest.raises(InvalidInputError, match="has 6 sources"):
+        run_pedestrian(street_scenes([0], 6, **SMALL)[0])
     empty = replace(streets[0], truth=np.zeros(streets[0].shape, bool))
     with pytest.raises(InvalidInputError, match="'street-0' shows no people"):
         run_pedestrian(empty)
@@ -487,12 +505,8 @@ def test_study_command(road_scenes, tmp_path):
 def test_demo_ends_with_table_pictures_and_what_to_try(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_command, "SIZE", (96, 128))
     printed = run("demo", "-o", tmp_path).stdout
-    assert (
-        printed.index("Objective 2 (magnitude)")
-        < printed.index("Bi-MIChI (mean)")
-        < printed.index("Pictures and reports:")
-    )
-    assert printed.index("Pictures and reports:") < printed.index("What to try next:")
+    parts = ["Objective 2 (magnitude)", "Bi-MIChI (mean)", "Pictures and reports:", "What to try next:"]
+    assert (np.diff([printed.index(part) for part in parts]) > 0).all()
     pictures = [line.strip() for line in printed.splitlines() if line.endswith(".png")]
     assert [str(path) for path in sorted(tmp_path.rglob("*.png"))] == sorted(pictures)
     assert json.loads((tmp_path / "run.json").read_text())["seconds"].keys() == {"UM", "street", "total"}

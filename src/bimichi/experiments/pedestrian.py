@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi.capacity import Capacity
 from bimichi.comparison import Comparison, compare
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.detector import DetectorMask
 from bimichi.experiments.files import file_name, write_figure, write_json, write_text
+from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown, capacity_table
 from bimichi.experiments.published import PEDESTRIAN
 from bimichi.experiments.split import shows_both
 from bimichi.methods import paper_methods
@@ -63,6 +65,11 @@ class PedestrianResult:
             if result.maps
         }
 
+    def models(self) -> dict[str, BiMIChI]:
+        """Return the models of Bi-MIChI."""
+        ran = (result for result in self.comparison.results if not result.problem)
+        return {result.name: result.model for result in ran if isinstance(result.model, BiMIChI)}
+
     def figure(self) -> "Figure":
         """Draw the map of every method."""
         from bimichi.plotting import plot_maps
@@ -100,12 +107,11 @@ class PedestrianResult:
         """Write all tables as Markdown, with what to know when reading them."""
         scene = self.scene
         parts = [f"# Pedestrians at night: {scene.name}", self.table().to_markdown(), f"{_truth_note(scene)} {LEARNED}"]
-        for result in self.comparison.results:
-            if isinstance(result.model, BiMIChI) and not result.problem:
-                parts += [f"## {result.name}: its bi-capacity, used elements bold", result.model.to_markdown()]
-        measures = self.comparison.measures_table()
-        if measures.rows:
-            parts += ["## Measures of the other methods", measures.to_markdown()]
+        for name, model in self.models().items():
+            parts += [f"## {name}: its bi-capacity, used elements bold", bicapacity_markdown(model)]
+        others = {name: g for name, g in self.comparison.measures().items() if isinstance(g, Capacity)}
+        if others:
+            parts += ["## Measures of the other methods", capacity_table(others).to_markdown()]
         known = [("Data", scene.citation), ("Licence", scene.licence)]
         return "\n\n".join(parts + [f"{title}: {text}" for title, text in known if text])
 
@@ -131,6 +137,7 @@ class PedestrianResult:
         return [
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
+            write_figure(folder / "bicapacities.png", bicapacity_figure(self.models())),
             *self._reports(folder),
             write_text(folder / "table.tex", self.table().to_latex()),
             write_text(folder / "results.md", self.to_markdown()),
@@ -146,6 +153,9 @@ class PedestrianResult:
         best.report(folder / "report.html", self.scene, comparison=self.comparison)
         return [folder / "report.html"]
 
+
+MOST_SOURCES = 4
+"""Up to which the table of a bi-capacity, 2^m rows and columns, can be read."""
 
 SLOW = ("MICI noisy-or", "MICI generalised mean")
 """Methods that only the evolutionary search can fit, on all pixels: they take most of the time."""
@@ -170,7 +180,7 @@ def run_pedestrian(
     Parameters
     ----------
     scene : Scene
-        With labelled bags and truth; of `bimichi.datasets.kaist`, `msrs` or `street`.
+        Of up to four sources, with labelled bags and truth; of `bimichi.datasets.kaist`, `msrs` or `street`.
     detector : DetectorMask, optional
         A detector with weights or ready-made masks; without, its row says that it was not run.
     random_state : int, default=0
@@ -182,6 +192,11 @@ def run_pedestrian(
     leave_out : collection of str, optional
         Names of methods that are not run; see `SLOW`.
     """
+    if scene.n_sources > MOST_SOURCES:
+        raise InvalidInputError(
+            f"Scene {scene.name!r} has {scene.n_sources} sources; measures are shown for up to {MOST_SOURCES} here. "
+            "Make scenes with n_sources=3, or use run_study."
+        )
     if not shows_both(scene):
         raise InvalidInputError(
             f"Scene {scene.name!r} shows no people (or nothing else), so that there is nothing to learn or to score. "

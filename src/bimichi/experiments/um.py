@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bimichi.datasets import UMOptimum, um, um_optimum
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.experiments.files import write_figure, write_json, write_text
+from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown
 from bimichi.experiments.published import UM
 from bimichi.metrics import Scores, scores
 from bimichi.scene import Scene
@@ -123,17 +124,6 @@ class UMResult:
         color_bar(axes.ravel().tolist(), shrink=0.6)
         return figure  # type: ignore[no-any-return]  # pyplot() is Any
 
-    def tables_figure(self, solver: str = "convex") -> "Figure":
-        """Draw the two bi-capacities as the paper's tables."""
-        from bimichi.plotting import plot_matrix
-        from bimichi.plotting._style import pyplot
-
-        figure, axes = pyplot().subplots(1, 2, figsize=(12.5, 5.2), layout="constrained")
-        for ax, (objective, title) in zip(axes, OBJECTIVES.items(), strict=True):
-            model = self.run(objective, solver).model
-            plot_matrix(model.bicapacity_, used=model.usage_["touched"] > 0, ax=ax).set_title(title)
-        return figure  # type: ignore[no-any-return]  # pyplot() is Any
-
     def to_markdown(self) -> str:
         """Write all tables as Markdown, with what to know when reading them."""
         best = self.optimum
@@ -147,7 +137,7 @@ class UMResult:
             "little, as the M lies below the background. Objective 2 finds it as the other pole.",
         ]
         for run in self.runs:
-            parts += [f"## {OBJECTIVES[run.objective]}, {run.solver} solver", run.model.to_markdown()]
+            parts += [f"## {OBJECTIVES[run.objective]}, {run.solver} solver", bicapacity_markdown(run.model)]
         return "\n\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -174,11 +164,12 @@ class UMResult:
         for objective in OBJECTIVES:
             reports.append(folder / f"report-{objective}.html")
             self.run(objective).model.report(reports[-1], self.scene)
+        models = {title: self.run(objective).model for objective, title in OBJECTIVES.items()}
         return [
             *reports,
             write_figure(folder / "um.png", self.figure()),
             write_figure(folder / "um-evolutionary.png", self.figure("evolutionary")),
-            write_figure(folder / "um-bicapacities.png", self.tables_figure()),
+            write_figure(folder / "um-bicapacities.png", bicapacity_figure(models)),
             write_text(folder / "results.md", self.to_markdown()),
             write_json(folder / "results.json", self.to_dict()),
         ]
