@@ -25,7 +25,9 @@ def guess_polarity(bags: BagMeans) -> Signs:
     return np.where(positive >= negative, 1.0, -1.0)
 
 
-def learn_polarity(guess: Signs, solve: Callable[[Signs], Solution]) -> tuple[Signs, Solution]:
+def learn_polarity(
+    guess: Signs, solve: Callable[[Signs], Solution], compare: Callable[[Signs], Solution] | None = None
+) -> tuple[Signs, Solution]:
     """Start from the better of "as given" and the guess; flip one source at a time while J falls.
 
     Parameters
@@ -33,15 +35,18 @@ def learn_polarity(guess: Signs, solve: Callable[[Signs], Solution]) -> tuple[Si
     guess : ndarray of shape (n_sources,)
         Where to start besides "as given"; see `guess_polarity`.
     solve : callable
-        Takes the signs, returns the solution for the bags so turned. It is called once for each set of signs,
-        between m + 2 and, rarely, a few times m.
+        Takes the signs, returns the solution for the bags so turned.
+    compare : callable, optional
+        A quicker `solve` whose J decides which signs are better; `solve` then is called for the best alone, and the
+        better of the two solutions is returned. It is called once for each set of signs, between m + 1 and, rarely,
+        a few times m.
     """
     known: dict[tuple[float, ...], Solution] = {}
 
     def at(signs: Signs) -> Solution:
         key = tuple(signs.tolist())
         if key not in known:
-            known[key] = solve(signs)
+            known[key] = (compare or solve)(signs)
         return known[key]
 
     signs = min((np.ones(len(guess)), guess), key=lambda s: at(s).objective_value)
@@ -54,4 +59,6 @@ def learn_polarity(guess: Signs, solve: Callable[[Signs], Solution]) -> tuple[Si
             best = at(signs).objective_value
             if at(other).objective_value < best * (1 - 1e-9):
                 signs, flipped = other, True
-    return signs, at(signs)
+    if compare is None:
+        return signs, at(signs)
+    return signs, min(solve(signs), at(signs), key=lambda solution: solution.objective_value)

@@ -8,6 +8,9 @@ __all__ = ["merge_equal", "undominated"]
 FRONT_LIMIT = 256
 """With how many kept instances a further one is compared at most; more would cost time and drop little."""
 
+PROBE = 16
+"""Once so many are kept, one of so many further ones is looked at first; if few of them go, the others stay unseen."""
+
 
 @numba.njit(cache=True, nogil=True)
 def merge_equal(X, offsets, counts):  # type: ignore[no-untyped-def]
@@ -62,24 +65,38 @@ def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
             total[i] += X[i, k]
     front = np.empty(FRONT_LIMIT, np.int64)
     for b in range(offsets.size - 1):
-        start = offsets[b]
-        order = np.argsort(-total[start : offsets[b + 1]])
-        found = 0
-        for position in order:
-            i = start + position
-            below = False
-            for f in range(found):
-                j = front[f]
-                if zero_bound or peak[i] == peak[j]:
-                    below = True
-                    for k in range(m):
-                        if X[i, k] > X[j, k]:
-                            below = False
-                            break
-                    if below:
-                        break
-            keep[i] = not below
-            if not below and found < FRONT_LIMIT:
+        order = offsets[b] + np.argsort(-total[offsets[b] : offsets[b + 1]])
+        found, at = 0, 0
+        while at < order.size and found < FRONT_LIMIT:
+            i = order[at]
+            keep[i] = not _below(X, peak, i, front[:found], zero_bound)
+            if keep[i]:
                 front[found] = i
                 found += 1
+            at += 1
+        rest = order[at:]
+        probed, gone = 0, 0
+        for i in rest[::PROBE]:
+            probed += 1
+            gone += _below(X, peak, i, front, zero_bound)
+        if 10 * gone < probed:
+            keep[rest] = True
+        else:
+            for i in rest:
+                keep[i] = not _below(X, peak, i, front, zero_bound)
     return keep
+
+
+@numba.njit(cache=True, nogil=True)
+def _below(X, peak, i, front, zero_bound):  # type: ignore[no-untyped-def]
+    """Whether row i is below one of these rows."""
+    for j in front:
+        if zero_bound or peak[i] == peak[j]:
+            below = True
+            for k in range(X.shape[1]):
+                if X[i, k] > X[j, k]:
+                    below = False
+                    break
+            if below:
+                return True
+    return False

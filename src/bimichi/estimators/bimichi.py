@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
@@ -21,7 +22,7 @@ from bimichi.polarity import guess_polarity, learn_polarity
 from bimichi.problem import Solution
 from bimichi.sampling import random_generator
 from bimichi.scaling import Scale, learn_scale
-from bimichi.solvers import SOLVERS, get_solver
+from bimichi.solvers import SOLVERS, ConvexSolver, get_solver
 from bimichi.training import InHand, Training, is_lazy
 
 __all__ = ["BiMIChI"]
@@ -41,7 +42,8 @@ class BiMIChI(FusionClassifier):
         ``ConvexSolver(n_starts=20)`` set a solver's own options.
     polarity : {"given", "learn"}
         Whether to learn which sources to turn over (x to -x) before the integral. A monotone measure cannot use a
-        source that is low on the target; turned over, it can.
+        source that is low on the target; turned over, it can. Signs are compared by the J of few starts of the convex
+        solver; all of its starts then look for the best measure with the best signs.
     scale : {None, "minmax", "maxabs"}
         None requires sources in [-1, 1]. Otherwise a map per source is learned in `fit` and kept: "minmax" maps
         its range to [-1, 1], "maxabs" divides by the largest magnitude, so that zero stays zero.
@@ -166,13 +168,15 @@ class BiMIChI(FusionClassifier):
         training = training.scaled(self._scale)
         seed = random_generator(self.random_state).integers(2**63)
 
-        def solve(signs: NDArray[np.float64]) -> Solution:
+        def solve(signs: NDArray[np.float64], solver: Any = solver) -> Solution:
             problem = training.problem(objective, signs, self.n_jobs)
             found: Solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
             return found
 
         if self.polarity == "learn":
-            signs, solution = learn_polarity(guess_polarity(training.means()), solve)
+            quick = solver.quick() if isinstance(solver, ConvexSolver) else solver
+            compare = None if quick == solver else partial(solve, solver=quick)
+            signs, solution = learn_polarity(guess_polarity(training.means()), solve, compare)
         else:
             signs = np.ones(training.n_sources)
             solution = solve(signs)

@@ -8,7 +8,7 @@ that no choice of other best instances improves; several starts look for the bes
 import logging
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,10 @@ class ConvexSolver:
         if best.status.startswith("the QP"):
             warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
         return best.solution(values)
+
+    def quick(self) -> "ConvexSolver":
+        """Return the solver with its first two starts alone, to compare problems before one is solved in earnest."""
+        return replace(self, n_starts=min(2, self.n_starts))
 
     def _starts(self, problem: Problem, form: ConvexForm, rng: np.random.Generator) -> list[Floats]:
         lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
