@@ -56,47 +56,49 @@ def merge_equal(X, offsets, counts):  # type: ignore[no-untyped-def]
 def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
     """Mark rows that no other row of their bag is above of; without the zero bound only equal peaks compare."""
     n, m = X.shape
-    keep = np.zeros(n, np.bool_)
+    keep = np.ones(n, np.bool_)
     peak = np.zeros(n, X.dtype)
-    total = np.zeros(n, np.float64)
+    total = np.zeros(n, X.dtype)
     for i in range(n):
         for k in range(m):
             peak[i] = max(peak[i], abs(X[i, k]))
-            total[i] += X[i, k]
-    front = np.empty(FRONT_LIMIT, np.int64)
+            total[i] -= X[i, k]
+    front = np.empty((FRONT_LIMIT, m + 1), X.dtype)  # the row, and its peak
     for b in range(offsets.size - 1):
-        order = offsets[b] + np.argsort(-total[offsets[b] : offsets[b + 1]])
+        order = offsets[b] + np.argsort(total[offsets[b] : offsets[b + 1]])
         found, at = 0, 0
         while at < order.size and found < FRONT_LIMIT:
             i = order[at]
-            keep[i] = not _below(X, peak, i, front[:found], zero_bound)
-            if keep[i]:
-                front[found] = i
-                found += 1
             at += 1
+            keep[i] = not _below(X[i], peak[i], front[:found], zero_bound)
+            if keep[i]:
+                front[found, :m] = X[i]
+                front[found, m] = peak[i]
+                found += 1
         rest = order[at:]
         probed, gone = 0, 0
         for i in rest[::PROBE]:
             probed += 1
-            gone += _below(X, peak, i, front, zero_bound)
-        if 10 * gone < probed:
-            keep[rest] = True
-        else:
+            gone += _below(X[i], peak[i], front, zero_bound)
+        if 10 * gone >= probed:
             for i in rest:
-                keep[i] = not _below(X, peak, i, front, zero_bound)
+                keep[i] = not _below(X[i], peak[i], front, zero_bound)
     return keep
 
 
 @numba.njit(cache=True, nogil=True)
-def _below(X, peak, i, front, zero_bound):  # type: ignore[no-untyped-def]
-    """Whether row i is below one of these rows."""
-    for j in front:
-        if zero_bound or peak[i] == peak[j]:
-            below = True
-            for k in range(X.shape[1]):
-                if X[i, k] > X[j, k]:
-                    below = False
-                    break
-            if below:
-                return True
+def _below(x, peak, front, zero_bound):  # type: ignore[no-untyped-def]
+    """Whether x is below a row of the front; that row then moves ahead, as it will be above others, too."""
+    m = x.size
+    for f in range(front.shape[0]):
+        below = zero_bound or peak == front[f, m]
+        k = 0
+        while below and k < m:
+            below = x[k] <= front[f, k]
+            k += 1
+        if below:
+            ahead = f // 2
+            for k in range(m + 1):
+                front[f, k], front[ahead, k] = front[ahead, k], front[f, k]
+            return True
     return False
