@@ -517,6 +517,14 @@ def test_help_and_completion_are_quick():
     assert done.stdout.split() == ["train"]
 
 
+def test_fusing_tiffs_starts_quickly(trained):
+    for name in ("thermal", "grey"):
+        write_image(f"{name}.tif", read_image(f"{name}.png"))
+    script = f"import atexit, sys; atexit.register(lambda: print('sklearn' in sys.modules)); {PROGRAM}"
+    done = program("fuse", "model.json", "thermal.tif", "grey.tif", "-o", "fused.tif", "--quiet", script=script)
+    assert done.stdout.strip() == "False", done.stderr
+
+
 def test_the_path_of_a_user(here):
     train = ("train", "thermal.png", "grey.png", "--superpixels", 40, "-o", "model.json", "--boxes")
     done = program(*train, "boxes.csv")

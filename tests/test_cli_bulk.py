@@ -67,6 +67,17 @@ def test_rasters_keep_their_place(trained):  # noqa: F811
         np.testing.assert_allclose(file.read(1)[~np.isnan(expected)], expected[~np.isnan(expected)], atol=1e-6)
 
 
+def test_a_world_file_gives_a_place(trained):  # noqa: F811
+    for name, image in images(1).items():
+        write_image(f"other/{name}.tif", image)
+    Path("other/grey.tfw").write_text("10\n0\n0\n-10\n500005\n4999995\n")
+    run("fuse", "model.json", "other/grey.tif", "other/thermal.tif", "-o", "fused.tif", "--align", code=1)
+    Path("other/thermal.tfw").write_text("10\n0\n0\n-10\n500005\n4999995\n")
+    run("fuse", "model.json", "other/grey.tif", "other/thermal.tif", "-o", "fused.tif")
+    with rasterio.open("fused.tif") as file:
+        assert file.transform == Affine(10, 0, 500000, 0, -10, 5000000)
+
+
 def test_other_grids_are_refused_or_warped(trained):  # noqa: F811
     write_raster("other/thermal.tif", images(1)["thermal"])
     write_raster("other/grey.tif", images(1)["grey"], place=PLACE @ Affine.translation(3, 2))

@@ -13,8 +13,15 @@ from bimichi.cli.model import FusionModel
 from bimichi.cli.recipes import AS_IS, POINTWISE
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import SOURCE_RECIPES
+from bimichi.imaging.extra import image_package
 
 __all__ = ["are_rasters", "fuse_georeferenced"]
+
+GEO_TAGS = {33550, 33922, 34264, 34735}
+"""Tags of a TIFF by which it says where it lies: scale, tie points, transform, keys."""
+
+BESIDE = (".tfw", ".tifw", ".tiffw", ".wld")
+"""Endings of files that say so in its place."""
 
 
 def are_rasters(files: Sequence[Path]) -> bool:
@@ -25,12 +32,26 @@ def are_rasters(files: Sequence[Path]) -> bool:
 
 
 def _placed(file: Path) -> bool:
+    if not _may_be_placed(file):
+        return False
     from bimichi.scale.gdal import open_source
 
     try:
         with open_source(file) as opened:
             return opened.crs is not None or not opened.transform.is_identity
     except InvalidInputError:  # what is wrong with it is told where it is read
+        return False
+
+
+def _may_be_placed(file: Path) -> bool:
+    """Whether there is anything for rasterio to look at; to import that takes longer than to fuse an image."""
+    if any(file.with_suffix(ending).exists() for ending in BESIDE) or file.with_name(f"{file.name}.aux.xml").exists():
+        return True
+    tifffile = image_package("tifffile")
+    try:
+        with tifffile.TiffFile(file) as opened:
+            return any(tag.code in GEO_TAGS for tag in opened.pages[0].tags)
+    except (OSError, ValueError, IndexError, tifffile.TiffFileError):  # told where it is read
         return False
 
 
