@@ -28,6 +28,14 @@ class Gram(NamedTuple):
     linear: Floats
     constant: float
 
+    def plus(self, other: "Gram") -> "Gram":
+        """Return the sum over the instances of both."""
+        return Gram(self.matrix + other.matrix, self.linear + other.linear, self.constant + other.constant)
+
+    def turned(self, codes: NDArray[np.int32]) -> "Gram":
+        """Return the same sum where element e has become `codes[e]`, an exchange of elements in pairs."""
+        return Gram(self.matrix[codes][:, codes], self.linear[codes], self.constant)
+
 
 class RowsOfSquares(NamedTuple):
     """Some instances: their linear form, how much each counts, and its target."""

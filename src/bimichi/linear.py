@@ -5,6 +5,7 @@ that learns sees only those.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -16,7 +17,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.lattice import Lattice, pair_lattice, subset_lattice
 from bimichi.planes import Planes, check_n_jobs, run_chunks
 
-__all__ = ["digit_steps", "linear_form", "usage_counts"]
+__all__ = ["Usage", "count_usage", "digit_steps", "linear_form", "usage_counts"]
 
 _jit = numba.njit(cache=True, nogil=True)
 
@@ -106,6 +107,81 @@ def usage_counts(
     return counts
 
 
+@dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
+class Usage:
+    """How often instances use each element of a bi-capacity, with sources as they are or with any of them turned over.
+
+    Attributes
+    ----------
+    codes : ndarray of int32
+        The elements that are used at all.
+    touched : ndarray of int64
+        How many instances touch each of them at a level above zero.
+    weighted : ndarray of int64
+        How many give it weight.
+    patterns : ndarray of int64
+        How many instances have just these sources above and below zero, and others that are zero. Those stand on the
+        positive side in what they touch, turned over or not.
+    """
+
+    codes: NDArray[np.int32]
+    touched: NDArray[np.int64]
+    weighted: NDArray[np.int64]
+    patterns: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> "Usage":
+        """No instance at all."""
+        return cls(np.empty(0, np.int32), *(np.empty(0, np.int64) for _ in range(3)))
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return the usage by the instances of both."""
+        codes, where = np.unique(np.concatenate([self.codes, other.codes]), return_inverse=True)
+        sums = np.zeros((3, len(codes)), np.int64)
+        for some, places in ((self, where[: len(self.codes)]), (other, where[len(self.codes) :])):
+            sums[:, places] += np.stack([some.touched, some.weighted, some.patterns])
+        return Usage(codes, *sums)
+
+    def counts(self, signs: ArrayLike, weighted: bool) -> NDArray[np.int64]:
+        """Return what `usage_counts` gives for sources turned by these signs; O(3^m)."""
+        lattice = pair_lattice(len(np.asarray(signs)))
+        codes = lattice.turned(signs)[self.codes]
+        counts = np.zeros(lattice.size, np.int64)
+        counts[codes] = self.weighted if weighted else self.touched
+        if not weighted:
+            for step in 3 ** np.arange(lattice.n_sources)[::-1]:  # the order in which ties are added
+                zero = (self.codes // step % 3 == 0) & (self.patterns > 0)
+                codes[zero] += step.astype(np.int32)
+                np.add.at(counts, codes[zero], self.patterns[zero])
+        return counts
+
+
+def count_usage(X: NDArray[Any], n_jobs: int | None = None) -> Usage:
+    """Count in one pass what `usage_counts` of a bi-capacity gives for every choice of signs.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_instances, n_sources)
+        Instances in [-1, 1].
+    n_jobs : int, optional
+        Threads.
+    """
+    lattice, planes = _for_rows(X, "bicapacity", check_range=False)
+    steps = digit_steps(lattice)
+    tables = np.zeros((3, lattice.size), np.int64)
+    lock = Lock()
+
+    def run(chunk: slice) -> None:
+        part = np.zeros_like(tables)
+        _count_all(planes.stacked(chunk), steps, part)
+        with lock:
+            np.add(tables, part, out=tables)
+
+    run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
+    codes = np.flatnonzero(tables.any(axis=0))
+    return Usage(codes.astype(np.int32), *tables[:, codes])
+
+
 def digit_steps(lattice: Lattice) -> NDArray[np.int32]:
     """What source k adds to the code when its value is at least zero, and when it is below."""
     steps = (lattice.base ** np.arange(lattice.n_sources)).astype(np.int32)
@@ -164,3 +240,21 @@ def _count(sources, steps, weighted, counts):  # type: ignore[no-untyped-def]
                 code += step[k]
                 if not weighted or (key[k] > key[k - 1] if k > 0 else key[0] > 0):
                     counts[code] += 1
+
+
+@_jit
+def _count_all(sources, steps, tables):  # type: ignore[no-untyped-def]
+    m, n = sources.shape
+    key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
+    for i in range(n):
+        if _sort_instance(sources, i, steps, key, step):
+            code = np.int32(0)
+            k = m - 1
+            while k >= 0 and key[k] > 0:
+                code += step[k]
+                tables[0, code] += 1
+                if k == 0 or key[k] > key[k - 1]:
+                    tables[1, code] += 1
+                k -= 1
+            if k >= 0:
+                tables[2, code] += 1

@@ -162,10 +162,7 @@ class InMemory:
         codes = self.lattice.turned(signs)
         other.bags = bags
         other.data = self.data._replace(codes=codes[self.data.codes])
-        other._grams = {
-            targets: Gram(known.matrix[codes][:, codes], known.linear[codes], known.constant)
-            for targets, known in self._grams.items()
-        }
+        other._grams = {targets: known.turned(codes) for targets, known in self._grams.items()}
         return other
 
     def value(self, values: Floats) -> float:

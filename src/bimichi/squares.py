@@ -1,4 +1,4 @@
-"""`Squares`: a problem of labelled instances, read once and not kept."""
+"""Problems that are sums of squares, and need no rows: `Squares`, of labelled instances; `Summed`, added up before."""
 
 from typing import Any
 
@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from bimichi.bicapacity import BiCapacity
 from bimichi.capacity import Capacity
+from bimichi.errors import InvalidInputError
 from bimichi.gram import CHUNK, Gram, RowsOfSquares, gram
 from bimichi.integral import choquet
 from bimichi.linear import linear_form
 from bimichi.objectives import Objective
 from bimichi.planes import check_n_jobs
 
-__all__ = ["Squares"]
+__all__ = ["Squares", "Summed"]
 
 Floats = NDArray[np.float64]
 
@@ -79,3 +80,36 @@ class Squares:
 
     def _at(self, chunk: slice, targets: tuple[float, float]) -> Floats:
         return np.where(self.labels[chunk], targets[1], targets[0])
+
+
+class Summed:
+    """A bi-capacity's problem of which the quadratic form alone is known.
+
+    Parameters
+    ----------
+    form : Gram
+        For the targets that the objective's parameters name.
+    labels, weights : ndarray
+        Of the bags.
+    objective : Objective
+        One whose convex form is "mean".
+    signs : ndarray of float64, shape (n_sources,)
+        By which the sources are multiplied.
+    """
+
+    def __init__(
+        self, form: Gram, labels: NDArray[np.bool_], weights: Floats, objective: Objective, signs: Floats
+    ) -> None:
+        self.lattice = objective.lattice(len(signs))
+        self.objective, self.labels, self.weights = objective, labels, weights
+        self._form = form if (signs > 0).all() else form.turned(self.lattice.turned(signs))
+
+    def gram(self, targets: tuple[float, float]) -> Gram:
+        """Return the form, if it is that of these targets."""
+        if targets != self.objective.parameters:
+            raise InvalidInputError(f"Only the targets {self.objective.parameters} were added up, not {targets}.")
+        return self._form
+
+    def value(self, values: Floats) -> float:
+        """J at these values of the measure."""
+        return float(values @ (self._form.matrix @ values) - 2 * self._form.linear @ values + self._form.constant)

@@ -1,4 +1,4 @@
-"""What an estimator asks of its training bags, wherever they are: here in memory; `bimichi.scale.cluster` elsewhere."""
+"""What an estimator asks of its training bags, wherever they are: here in memory; `bimichi.streaming` elsewhere."""
 
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, Self
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.bags import Bags
-from bimichi.linear import usage_counts
+from bimichi.linear import Usage, count_usage
 from bimichi.objectives import Objective
 from bimichi.problem import InMemory, Problem
 from bimichi.scaling import Scale
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether data are for `bimichi.scale.cluster`: a Dask collection, or a list of scenes that may come later."""
+    """Whether data are for `bimichi.streaming`: a Dask collection, or a list of scenes that may come later."""
     if hasattr(X, "__dask_graph__") or isinstance(X, Scenes):
         return True
     if not isinstance(X, list | tuple) or not X:
@@ -68,6 +68,7 @@ class InHand:
         self._bags = bags
         self._merged = bags.singles_merged()
         self._problems: dict[Objective, InMemory] = {}
+        self._usage: Usage | None = None
         self.n_sources = bags.n_sources
 
     def ranges(self) -> tuple[Floats, Floats]:
@@ -90,7 +91,9 @@ class InHand:
 
     def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
         """How many instances use each element."""
-        return usage_counts(self._bags.turned(signs).X, weighted, n_jobs=n_jobs)
+        if self._usage is None:
+            self._usage = count_usage(self._bags.X, n_jobs)
+        return self._usage.counts(signs, weighted)
 
 
 def bag_means(bags: Bags) -> BagMeans:

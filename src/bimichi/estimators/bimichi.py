@@ -132,7 +132,7 @@ class BiMIChI(FusionClassifier):
         X : array-like of shape (n_instances, n_sources), Bags, a Dask array, or a list of scenes
             Instances of all bags. `Bags` bring their labels, so that nothing else is given; so do scenes, which may be
             `Scene` objects, Dask delayed ones, functions that return them, or paths of files of `Scene.save`. Dask
-            arrays and lists stay where they are; see `bimichi.scale.cluster`.
+            arrays and lists are read part by part; see `bimichi.streaming`.
         y : array-like of shape (n_instances,)
             Labels of the bags, repeated for each of their instances; two classes.
         bags : array-like of shape (n_instances,), optional
@@ -150,7 +150,7 @@ class BiMIChI(FusionClassifier):
         self._objective = objective
         training: Training
         if is_lazy(X):
-            from bimichi.scale.cluster import training_from
+            from bimichi.streaming import training_from
 
             training = training_from(self, X, y, bags, sample_weight)
         else:

@@ -1,14 +1,12 @@
-"""Learning from data that stay where they are: on the workers of a Dask cluster, or in parts in this process.
+"""Learning on the workers of a Dask cluster: data stay there, reduced to what learning needs.
 
 The data are parts that hold whole bags. What a solver asks is asked of every part: the values of the measure go out,
-one row a bag comes back. Dask runs a part again whose worker died.
+one row a bag comes back. Dask computes a part again whose worker died.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from os import PathLike
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,153 +14,133 @@ from numpy.typing import NDArray
 from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
 from bimichi.gram import Gram
-from bimichi.linear import usage_counts
 from bimichi.objectives import Objective
-from bimichi.planes import check_n_jobs
+from bimichi.parts import Facts, Part, Plan, Totals, measured, read_part, reduced
 from bimichi.problem import Extremes, InMemory
 from bimichi.scaling import Scale
-from bimichi.scene import Scene, Scenes, join_bags
-from bimichi.training import BagMeans, bag_means
 
-__all__ = ["Partitioned", "Parts", "training_from"]
+__all__ = ["OnCluster", "Partitioned", "array_parts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-
-class Holder(Protocol):
-    """Who keeps the parts, and runs functions where they are."""
-
-    def hold(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
-        """Apply a function to each part; the results stay there, and what stands for them is returned."""
-        ...
-
-    def ask(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
-        """Apply a function to each part, and return the results."""
-        ...
-
-    def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-        """Apply a function to each part with an argument of its own, and return the results."""
-        ...
+BATCH = 64
+"""How many answers are fetched at once, so that large ones do not pile up here."""
 
 
-class _Here:
-    """Parts in this process, a thread each; lazy ones are computed by Dask's threads."""
-
-    def __init__(self, n_jobs: int | None) -> None:
-        self._jobs = check_n_jobs(n_jobs)
-
-    def hold(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
-        """Apply a function to each part."""
-        with ThreadPoolExecutor(self._jobs) as pool:
-            return list(pool.map(lambda part: function(_computed(part), *arguments), parts))
-
-    ask = hold
-
-    def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-        """Apply a function to each part with an argument of its own; these are small questions."""
-        return [function(part, argument) for part, argument in zip(parts, arguments, strict=True)]
-
-
-class _OnCluster:
-    """Parts on the workers of a Dask cluster."""
+class OnCluster:
+    """The workers of a Dask cluster; see `bimichi.streaming.Place`."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        self._read: list[Any] | None = None
+        self._kept: list[Any] = []
 
-    def hold(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
-        """Apply a function to each part; futures are returned."""
-        held = [self._client.compute(part) if hasattr(part, "__dask_graph__") else part for part in parts]
-        return [self._client.submit(function, part, *arguments, pure=False) for part in held]
+    def measure(self, items: Sequence[Any]) -> Iterator[Facts]:
+        """Read parts, and keep them on the workers until they are reduced."""
+        self._read = self.hold(read_part, self._computing(items))
+        return self.ask(measured, self._read)
 
-    def ask(self, function: Callable[..., Any], parts: Sequence[Any], *arguments: Any) -> list[Any]:
-        """Apply a function to each part, and gather the results."""
-        found: list[Any] = self._client.gather(self.hold(function, parts, *arguments))
-        return found
+    def reduce(self, items: Sequence[Any], plan: Plan, scale: Scale | None) -> Iterator[Facts]:
+        """Reduce parts to problems, which stay on the workers; or to sums, of which nothing does."""
+        given, self._read = self._read or self._computing(items), None
+        made = self.hold(_facts if plan.keeps == "sums" else _Kept.of, given, plan=plan, scale=scale)
+        del given  # so that workers let go of each part when it is reduced
+        if plan.keeps != "sums":
+            self._kept, made = made, self.hold(_Kept.known, made)
+        yield from self._fetched(made)
+
+    def held(self, totals: Totals, plan: Plan) -> "Remote":
+        """Return the problems of the parts that have bags."""
+        have = [k for k, n in enumerate(totals.n_bags) if n]
+        parts = self.hold(_Kept.solvable, [self._kept[k] for k in have])
+        self._kept = []
+        return Remote(self, parts, totals, np.array([totals.starts[k] for k in have]))
+
+    def _computing(self, items: Sequence[Any]) -> list[Any]:
+        """Let the workers compute what is lazy, in one graph; the rest travels with the tasks that read it."""
+        lazy = [k for k, item in enumerate(items) if hasattr(item, "__dask_graph__")]
+        computing = dict(zip(lazy, self._client.compute([items[k] for k in lazy]), strict=True))
+        return [computing.get(k, item) for k, item in enumerate(items)]
+
+    def hold(self, function: Callable[..., Any], parts: Sequence[Any], **arguments: Any) -> list[Any]:
+        """Apply a function to each part; the results stay there, and futures are returned."""
+        futures: list[Any] = self._client.map(function, parts, pure=False, **arguments)
+        return futures
+
+    def ask(self, function: Callable[..., Any], parts: Sequence[Any], **arguments: Any) -> Iterator[Any]:
+        """Apply a function to each part, and yield the results in order."""
+        return self._fetched(self.hold(function, parts, **arguments))
 
     def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-        """Apply a function to each part with an argument of its own, and gather the results."""
-        pairs = zip(parts, arguments, strict=True)
-        found: list[Any] = self._client.gather(
-            [self._client.submit(function, part, argument, pure=False) for part, argument in pairs]
-        )
-        return found
+        """Apply a function to each part with an argument of its own, and return the results."""
+        answers: list[Any] = self._client.gather(self._client.map(function, parts, arguments, pure=False))
+        return answers
+
+    def _fetched(self, futures: list[Any]) -> Iterator[Any]:
+        while futures:
+            yield from self._client.gather(futures[:BATCH])
+            del futures[:BATCH]
 
 
-def _computed(part: Any) -> Any:
-    return part.compute(scheduler="threads") if hasattr(part, "__dask_graph__") else part
+class _Kept(NamedTuple):
+    """What stays of a part on its worker."""
+
+    facts: Facts
+    problem: InMemory | None
+
+    @classmethod
+    def of(cls, item: Any, plan: Plan, scale: Scale | None) -> "_Kept":
+        facts, bags = reduced(item, plan, scale)
+        if bags is None:
+            return cls(facts, None)
+        return cls(facts, InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keeps != "deciding"))
+
+    def known(self) -> Facts:
+        return self.facts
+
+    def solvable(self) -> InMemory | None:
+        return self.problem
 
 
-def _holder(n_jobs: int | None) -> Holder:
-    try:
-        from distributed import get_client
-
-        return _OnCluster(get_client())
-    except (ImportError, ValueError):  # not installed, or no client is active
-        return _Here(n_jobs)
+def _facts(item: Any, plan: Plan, scale: Scale | None) -> Facts:
+    return reduced(item, plan, scale)[0]
 
 
-class Parts:
-    """Bags in parts; see `bimichi.training.Training`."""
+class Remote:
+    """Problems on the workers; see `bimichi.streaming.Held`."""
 
-    def __init__(self, holder: Holder, parts: Sequence[Any], n_sources: int, starts: Ints) -> None:
-        self._holder = holder
-        self._parts = parts
-        self._starts = starts  # number of instances before each part
-        self.n_sources = n_sources
-        self._problems: dict[Objective, list[Any]] = {}
-
-    def ranges(self) -> tuple[Floats, Floats]:
-        """The least and the greatest value of each source."""
-        lows, highs = zip(*self._holder.ask(_ranges, self._parts), strict=True)
-        return np.min(lows, axis=0).astype(np.float64), np.max(highs, axis=0).astype(np.float64)
-
-    def scaled(self, scale: Scale) -> "Parts":
-        """The same bags with sources mapped."""
-        return Parts(self._holder, self._holder.hold(_scaled, self._parts, scale), self.n_sources, self._starts)
-
-    def means(self) -> BagMeans:
-        """Means over the instances of each bag."""
-        return BagMeans(
-            *(np.concatenate(column) for column in zip(*self._holder.ask(_means, self._parts), strict=True))
-        )
+    def __init__(self, place: OnCluster, parts: Sequence[Any], totals: Totals, starts: Ints) -> None:
+        self._place, self._parts, self._totals, self._starts = place, parts, totals, starts
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned":
         """What a solver asks, for sources turned by these signs."""
-        if objective not in self._problems:
-            self._problems[objective] = self._holder.hold(_problem, self._parts, objective)
-        held = self._holder.hold(InMemory.turned, self._problems[objective], signs)
-        return Partitioned(self._holder, held, objective, self.n_sources, self._starts)
-
-    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element."""
-        total: NDArray[np.int64] = np.sum(self._holder.ask(_usage, self._parts, signs, weighted), axis=0)
-        return total
+        parts = self._parts
+        if (signs < 0).any():
+            parts = self._place.hold(InMemory.turned, parts, signs=signs)
+        return Partitioned(self._place, parts, objective, self._totals, self._starts)
 
 
 class Partitioned:
     """A problem whose rows are in parts; rows are numbered through them. See `bimichi.problem.Problem`."""
 
     def __init__(
-        self, holder: Holder, parts: Sequence[Any], objective: Objective, n_sources: int, starts: Ints
+        self, place: OnCluster, parts: Sequence[Any], objective: Objective, totals: Totals, starts: Ints
     ) -> None:
-        self._holder = holder
-        self._parts = parts
+        self._place, self._parts = place, parts
         self.objective = objective
-        self.lattice = objective.lattice(n_sources)
-        facts = holder.ask(_facts, parts)
-        self.labels = np.concatenate([fact.labels for fact in facts])
-        self.weights = np.concatenate([fact.weights for fact in facts])
-        self._first = np.concatenate([[0], np.cumsum([fact.n_rows for fact in facts])])
+        self.lattice = objective.lattice(totals.n_sources)
+        self.labels, self.weights = totals.labels, totals.weights
+        self._first = np.concatenate([[0], np.cumsum(list(place.ask(_n_rows, parts)))])
         self.instance = _Instances(self, starts)
 
     def value(self, values: Floats) -> float:
         """J at these values of the measure."""
-        return float(sum(self._holder.ask(InMemory.value, self._parts, values)))
+        return float(sum(self._place.ask(InMemory.value, self._parts, values=values)))
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now; one number a bag comes back."""
-        found = self._holder.ask(InMemory.extremes, self._parts, values)
+        found = self._place.ask(InMemory.extremes, self._parts, values=values)
         moved = [
             Extremes(e.low, e.high, e.low_row + first, e.high_row + first)
             for e, first in zip(found, self._first[:-1], strict=True)
@@ -179,12 +157,11 @@ class Partitioned:
 
     def gram(self, targets: tuple[float, float]) -> Gram:
         """Add up the quadratic forms of the parts."""
-        forms = self._holder.ask(InMemory.gram, self._parts, targets)
-        return Gram(
-            sum((form.matrix for form in forms[1:]), forms[0].matrix),
-            np.sum([form.linear for form in forms], axis=0),
-            float(sum(form.constant for form in forms)),
-        )
+        forms: Iterator[Gram] = self._place.ask(InMemory.gram, self._parts, targets=targets)
+        total = next(forms)
+        for form in forms:
+            total = total.plus(form)
+        return total
 
     def _ask_rows(self, function: Callable[..., Any], which: Ints) -> list[tuple[Ints, int, Any]]:
         """Ask about rows: for each part that has some, their places in `which`, its number, and its answer."""
@@ -192,7 +169,7 @@ class Partitioned:
         asked = np.unique(owner)
         places = [np.flatnonzero(owner == p) for p in asked]
         numbers = [which[where] - self._first[p] for p, where in zip(asked, places, strict=True)]
-        answers = self._holder.ask_each(function, [self._parts[p] for p in asked], numbers)
+        answers = self._place.ask_each(function, [self._parts[p] for p in asked], numbers)
         return list(zip(places, asked.tolist(), answers, strict=True))
 
 
@@ -209,104 +186,27 @@ class _Instances:
         return found
 
 
-class _Part(NamedTuple):
-    """Whole bags, and how many instances the user gave for them, left out ones included."""
-
-    bags: Bags
-    n_given: int
-
-
-class _Facts(NamedTuple):
-    labels: NDArray[np.bool_]
-    weights: Floats
-    n_rows: int
-
-
-def _facts(problem: InMemory) -> _Facts:
-    return _Facts(problem.labels, problem.weights, len(problem.data.codes))
+def _n_rows(problem: InMemory) -> int:
+    return len(problem.data.codes)
 
 
 def _instances(problem: InMemory, rows: Ints) -> Ints:
     return problem.instance[rows]
 
 
-def _ranges(part: _Part) -> tuple[NDArray[Any], NDArray[Any]]:
-    return part.bags.X.min(axis=0), part.bags.X.max(axis=0)
+class _BagsOfRows(NamedTuple):
+    """The bags that follow upon each other in some rows: how long each is, its label and its weight."""
+
+    lengths: Ints
+    labels: NDArray[np.bool_]
+    weights: Floats
 
 
-def _scaled(part: _Part, scale: Scale) -> _Part:
-    return part._replace(bags=scale.bags(part.bags))
+def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], list[Any]]:
+    """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins.
 
-
-def _means(part: _Part) -> BagMeans:
-    return bag_means(part.bags)
-
-
-def _problem(part: _Part, objective: Objective) -> InMemory:
-    return InMemory(part.bags, objective, n_jobs=1)
-
-
-def _usage(part: _Part, signs: Floats, weighted: bool) -> NDArray[np.int64]:
-    return usage_counts(part.bags.turned(signs).X, weighted, n_jobs=1)
-
-
-def _shape(part: _Part) -> tuple[int, int, bool, bool]:
-    labels = part.bags.labels
-    return part.n_given, part.bags.n_sources, bool(labels.any()), bool((~labels).any())
-
-
-def training_from(model: Any, X: Any, y: Any, bags: Any, sample_weight: Any) -> Parts:
-    """Return the parts of a Dask array with labels, or of a list of scenes, for a model's `fit`.
-
-    Parameters
-    ----------
-    model : BiMIChI
-        Gets `classes_` and `n_features_in_`.
-    X : dask.array.Array of shape (n_instances, n_sources), Scenes, or list of scenes
-        Scenes are `Scene` objects, Dask delayed ones, functions that return one, or paths of files of `Scene.save`.
-    y, bags, sample_weight : array-like of shape (n_instances,)
-        As in `BiMIChI.fit`, for arrays; they are held in memory here. Rows of a bag must stand together.
+    Returns the two classes, and lazy parts. Of labels, ids and weights only what a bag needs goes to the workers.
     """
-    holder = _holder(model.n_jobs)
-    if isinstance(X, Scenes | list | tuple):
-        if y is not None or bags is not None or sample_weight is not None:
-            raise InvalidInputError("Scenes bring labels and bags; give fit nothing besides.")
-        model.classes_ = np.array([0, 1])
-        items = [_Named(X, name) for name in X.names] if isinstance(X, Scenes) else list(X)
-        parts = holder.hold(_scene_part, items)
-    else:
-        parts = _array_parts(model, holder, X, y, bags, sample_weight)
-    shapes = holder.ask(_shape, parts)
-    widths = {shape[1] for shape in shapes}
-    if len(widths) > 1:
-        raise InvalidInputError(f"All parts must have the same sources; some have {min(widths)}, some {max(widths)}.")
-    if not any(shape[2] for shape in shapes) or not any(shape[3] for shape in shapes):
-        raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
-    model.n_features_in_ = widths.pop()
-    starts = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
-    return Parts(holder, parts, model.n_features_in_, starts)
-
-
-class _Named:
-    """One scene of a lazy sequence, to be read where it is used."""
-
-    def __init__(self, scenes: Scenes, name: str) -> None:
-        self._scenes, self._name = scenes, name
-
-    def __call__(self) -> Scene:
-        return self._scenes[self._name]
-
-
-def _scene_part(item: Any) -> _Part:
-    """Bags of a scene in any form; bags of one class are fine in a part."""
-    scene = item() if callable(item) else Scene.load(item) if isinstance(item, str | PathLike) else item
-    if not isinstance(scene, Scene):
-        raise InvalidInputError(f"A scene must be a Scene, or give one, got {type(scene).__name__}.")
-    return _Part(join_bags([scene], one_class=True), int(np.prod(scene.shape)))
-
-
-def _array_parts(model: Any, holder: Holder, X: Any, y: Any, bags: Any, sample_weight: Any) -> list[Any]:
-    """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins."""
     from dask.delayed import delayed
 
     if X.ndim != 2 or not all(np.isfinite(size) for size in X.shape):
@@ -319,26 +219,31 @@ def _array_parts(model: Any, holder: Holder, X: Any, y: Any, bags: Any, sample_w
     for what, given in (("y", y), ("bags", ids), ("sample_weight", weight)):
         if given.shape != (n,):
             raise InvalidInputError(f"{what} has shape {given.shape}; it must have one entry for each of {n:,} rows.")
-    model.classes_ = np.unique(y)
-    if len(model.classes_) != 2:
-        raise InvalidInputError(f"y must have two classes, got {len(model.classes_)}.")
+    classes = np.unique(y)
+    if len(classes) != 2:
+        raise InvalidInputError(f"y must have two classes, got {len(classes)}.")
     begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    if len(begins) != len(np.unique(ids)):
+    if len(begins) != len(np.unique(ids[begins])):
         raise InvalidInputError("Rows of a bag must stand together in a Dask array. Sort X, y and bags by bag first.")
-    ends = np.cumsum(X.chunks[0])
-    cuts = np.unique(np.concatenate([[0], begins[np.searchsorted(begins, ends[:-1], side="right") - 1], [n]]))
-    positive = y == model.classes_[1]
-    make = delayed(_row_part, pure=False)
-    X = X.rechunk({1: -1})
-    return holder.hold(
-        _same,
-        [make(X[a:b], positive[a:b], ids[a:b], weight[a:b], model.nan) for a, b in pairwise(cuts)],
-    )
+    lengths = np.diff(np.append(begins, n))
+    for what, given in (("y", y), ("sample_weight", weight)):
+        wrong = np.flatnonzero(given != np.repeat(given[begins], lengths))
+        if wrong.size:
+            raise InvalidInputError(f"{what} must be the same for all rows of a bag; in {ids[wrong[0]]!r} it is not.")
+    ends = np.searchsorted(begins, np.cumsum(X.chunks[0])[:-1], side="right") - 1
+    cuts = np.unique(np.concatenate([[0], ends, [len(begins)]]))  # in bags
+    rows = np.append(begins, n)
+    whole = _BagsOfRows(lengths, y[begins] == classes[1], weight[begins])
+    make, X = delayed(_row_part, pure=False), X.rechunk({1: -1})
+    return classes, [
+        make(X[rows[a] : rows[b]], _BagsOfRows(*(column[a:b] for column in whole)), nan) for a, b in pairwise(cuts)
+    ]
 
 
-def _row_part(X: NDArray[Any], y: Any, ids: Any, weight: Any, nan: Any) -> _Part:
-    return _Part(Bags.from_instances(X, y, ids, weight, nan, one_class=True), len(X))
-
-
-def _same(part: Any) -> Any:
-    return part
+def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
+    ids = np.repeat(np.arange(len(bags.lengths)), bags.lengths)
+    left_out = np.isnan(X).any(axis=1) if nan == "drop" else np.zeros(len(X), dtype=bool)
+    if (left_out | (bags.weights[ids] == 0)).all():
+        return Part(None, len(X), X.shape[1])
+    made = Bags.from_instances(X, bags.labels[ids], ids, bags.weights[ids], nan, one_class=True)
+    return Part(made, len(X), X.shape[1])
