@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,35 +151,40 @@ class Totals:
     """
 
     def __init__(self, facts: Iterable[Facts]) -> None:
-        self.starts, self.n_bags = [0], list[int]()
-        self.usage, self.gram = Usage.none(), None
-        self._first: Part | None = None
+        self.starts: list[int] = [0]
+        self.n_bags: list[int] = []
+        self.usage, self.gram = Usage.none(), cast("Gram | None", None)
+        first: Part | None = None
         names: set[str] = set()
         columns: list[tuple[NDArray[Any], ...]] = []
         for one in facts:
-            self._check(one.part, names)
+            first = first or one.part
+            _check_joins(one.part, first, names)
             self.starts.append(self.starts[-1] + one.part.n_given)
             self.n_bags.append(len(one.labels))
             self.usage += one.usage
             if one.gram is not None:
                 self.gram = one.gram if self.gram is None else self.gram.plus(one.gram)
             columns.append((one.low, one.high, one.labels, one.weights, one.means))
-        if self._first is None:
+        if first is None:
             raise InvalidInputError("There are no scenes to learn from; give at least one.")
         low, high, labels, weights, means = zip(*columns, strict=True)
-        self.n_sources = self._first.n_sources
-        self.low, self.high = np.min(low, axis=0), np.max(high, axis=0)
-        self.labels, self.weights, self.means = (np.concatenate(column) for column in (labels, weights, means))
+        self.n_sources = first.n_sources
+        self.low: Floats = np.min(low, axis=0)
+        self.high: Floats = np.max(high, axis=0)
+        self.labels: NDArray[np.bool_] = np.concatenate(labels)
+        self.weights: Floats = np.concatenate(weights)
+        self.means: Floats = np.concatenate(means)
 
-    def _check(self, part: Part, names: set[str]) -> None:
-        """Raise if a part is of other sources than the first, or a scene of its name was there before."""
-        first = self._first = self._first or part
-        if part.n_sources != first.n_sources or part.source_names != first.source_names:
-            raise InvalidInputError(
-                f"Scene {part.name!r} has {part.n_sources} sources, {', '.join(part.source_names)}, but scene "
-                f"{first.name!r} has {first.n_sources}, {', '.join(first.source_names)}; all must have the same."
-            )
-        if part.name in names:
-            raise InvalidInputError(f"Two scenes are named {part.name!r}; names tell their bags apart.")
-        if part.name:
-            names.add(part.name)
+
+def _check_joins(part: Part, first: Part, names: set[str]) -> None:
+    """Raise if a part is of other sources than the first, or a scene of its name was there before."""
+    if part.n_sources != first.n_sources or part.source_names != first.source_names:
+        raise InvalidInputError(
+            f"Scene {part.name!r} has {part.n_sources} sources, {', '.join(part.source_names)}, but scene "
+            f"{first.name!r} has {first.n_sources}, {', '.join(first.source_names)}; all must have the same."
+        )
+    if part.name in names:
+        raise InvalidInputError(f"Two scenes are named {part.name!r}; names tell their bags apart.")
+    if part.name:
+        names.add(part.name)

@@ -6,7 +6,7 @@ In this process, what is kept of the parts is joined, and learned from as if all
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.objectives import Objective, get_objective
 from bimichi.parts import Facts, Named, Plan, Totals, measured, reduced
 from bimichi.planes import check_n_jobs
-from bimichi.problem import InMemory, Problem, Quadratic
+from bimichi.problem import InMemory, Problem
 from bimichi.progress import progress_bar
 from bimichi.scaling import Scale
 from bimichi.scene import Scenes
@@ -93,8 +93,8 @@ class Streamed:
         """Means over the instances of each bag."""
         return BagMeans(self._totals.means, self._totals.labels, self._totals.weights)
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | Quadratic:
-        """What a solver asks, for sources turned by these signs."""
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Any:
+        """What a solver asks, for sources turned by these signs; sums of squares, if it asks for no more."""
         totals = self._totals
         if totals.gram is not None:
             return Summed(totals.gram, totals.labels, totals.weights, objective, signs)
@@ -126,7 +126,7 @@ class Streamed:
 
 
 class Here:
-    """This process: parts are read in threads, no more at once than there are threads."""
+    """Where this process runs: parts are read in its threads, no more at once than these."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self._jobs = check_n_jobs(n_jobs)
@@ -145,7 +145,7 @@ class Here:
 
     def held(self, totals: Totals, plan: Plan) -> "Joined":
         """Join what was kept."""
-        parts = [(start, bags) for start, bags in zip(totals.starts, self._kept, strict=False) if bags is not None]
+        parts = deque((start, bags) for start, bags in zip(totals.starts, self._kept, strict=False) if bags is not None)
         self._kept = []
         return Joined(_joined(parts), plan)
 
@@ -164,18 +164,25 @@ class Joined:
         return self._known.turned(signs)
 
 
-def _joined(parts: list[tuple[int, Bags]]) -> Bags:
-    """Join bags whose instances stood behind so many others."""
-    bags = [one for _, one in parts]
-    return Bags(
-        np.concatenate([one.X for one in bags]),
-        np.concatenate([[0], np.cumsum(np.concatenate([np.diff(one.offsets) for one in bags]))]),
-        np.concatenate([one.labels for one in bags]),
-        np.concatenate([one.weights for one in bags]),
-        np.concatenate([one.counts for one in bags]),
-        np.concatenate([one.instance + start for start, one in parts]),
-        [name for one in bags for name in one.ids],
-    )
+def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
+    """Join bags whose instances stood behind so many others; each part is let go when it has been copied."""
+    sizes = [np.diff(bags.offsets) for _, bags in parts]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    n, m = int(offsets[-1]), parts[0][1].n_sources
+    X = np.empty((n, m), np.result_type(*{bags.X.dtype for _, bags in parts}))
+    counts, instance = np.empty(n), np.empty(n, np.int64)
+    labels, weights = [], []
+    ids: list[Hashable] = []
+    at = 0
+    while parts:
+        start, bags = parts.popleft()
+        rows = slice(at, at + len(bags.X))
+        X[rows], counts[rows], instance[rows] = bags.X, bags.counts, bags.instance + start
+        labels.append(bags.labels)
+        weights.append(bags.weights)
+        ids += bags.ids
+        at = rows.stop
+    return Bags(X, offsets, np.concatenate(labels), np.concatenate(weights), counts, instance, ids)
 
 
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:

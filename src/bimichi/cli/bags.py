@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from bimichi.cli import options
@@ -54,18 +53,21 @@ def bags(
     bimichi bags thermal.png grey.png --boxes boxes.csv -o bags.png
     ```
     """
-    from bimichi.cli.labels import read_scenes
+    from bimichi.cli.labels import SceneReader
 
     say, labelling, image_sets = Output(quiet, json), options.labelling(ctx.params), find_sets(sources)
     inputs = [*image_sets.files, *labelling.files(image_sets)]
     files = output_files(output, image_sets.scenes, image_sets.many, PICTURES)
     keep_inputs(files, inputs)
     with Run("bags", ctx.params, inputs) as run:
-        scenes, _ = read_scenes(image_sets, labelling, options.listed(names), options.listed(recipe), scaled=True)
-        for scene, file in zip(scenes, files, strict=True):
+        reader = SceneReader(image_sets, labelling, options.listed(names), options.listed(recipe), scaled=True)
+        for scene, file in zip(reader.scenes, files, strict=True):
             _draw(scene, file)
         record = run.write(run_path(output), files)
-    counts = [_counted(scene) | {"picture": file} for scene, file in zip(scenes, files, strict=True)]
+    counts = [
+        {"scene": name} | reader.counts[name]._asdict() | {"picture": file}
+        for name, file in zip(reader.scenes.names, files, strict=True)
+    ]
     rows = [[Cell(str(value)) for value in row.values()] for row in counts]
     table = Table(["scene", "positive", "negative", "left out", "picture"], rows)
     say.result({"run": record, "scenes": counts}, rich_table(table))
@@ -87,15 +89,3 @@ def _figure(ratio: float) -> Any:
     except ImportError as error:
         raise ImportError("bimichi bags draws with matplotlib: pip install 'bimichi[cli]'") from error
     return Figure(figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained")
-
-
-def _counted(scene: "Scene") -> dict[str, Any]:
-    labels = scene.labels or {}
-    positive = sum(labels.values())
-    found = 0 if scene.segments is None else len(np.unique(scene.segments[scene.segments >= 0]))
-    return {
-        "scene": scene.name,
-        "positive": positive,
-        "negative": len(labels) - positive,
-        "left_out": found - len(labels),
-    }

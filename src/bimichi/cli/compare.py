@@ -60,7 +60,7 @@ def compare(
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
-    from bimichi.cli.labels import check_both, read_scenes, with_truth
+    from bimichi.cli.labels import SceneReader
 
     say, labelling, image_sets = Output(quiet, json), options.labelling(ctx.params), find_sets(sources)
     inputs = [*image_sets.files, *labelling.files(image_sets), *image_sets.companions(truth, "--truth")]
@@ -68,9 +68,9 @@ def compare(
         keep_inputs([output_file(output, TABLES)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
-            scenes, _ = read_scenes(image_sets, labelling, options.listed(names), options.listed(recipe), scaled=False)
-            check_both(scenes)
-            scenes = with_truth(scenes, image_sets, truth, target)
+            reader = SceneReader(image_sets, labelling, options.listed(names), options.listed(recipe), False, truth)
+            scenes = list(reader.scenes)
+            reader.check_both()
         with run.timed("compare"):
             chosen = _chosen(bimichi.paper_methods(scenes[0].source_names, random_state=seed), options.listed(methods))
             comparison = bimichi.compare(chosen, scenes, n_jobs=jobs, verbose=say.verbose)

@@ -1,10 +1,9 @@
 """From boxes, masks and superpixels to scenes with labelled bags."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,12 @@ from numpy.typing import NDArray
 from bimichi.cli.inputs import ImageSet, ImageSets
 from bimichi.cli.sources import choose_recipes, make_source, read_images, size, source_names
 from bimichi.errors import InvalidInputError
-from bimichi.imaging import label_bags, read_boxes, read_image, superpixels, to_bipolar
+from bimichi.imaging import label_bags, read_image, superpixels, to_bipolar
+from bimichi.imaging.annotations import box_table
 from bimichi.planes import Planes
-from bimichi.scene import Scene
+from bimichi.scene import Scene, Scenes
 
-__all__ = ["Labelling", "check_both", "read_scenes", "with_truth"]
+__all__ = ["BagCounts", "Labelling", "SceneReader", "with_truth"]
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,16 @@ class Labelling:
         return found if self.boxes is None else [self.boxes, *found]
 
 
-def read_scenes(
-    image_sets: ImageSets,
-    labelling: Labelling,
-    names: Sequence[str] | None,
-    recipes: Sequence[str] | None,
-    scaled: bool,
-) -> tuple[list[Scene], list[str]]:
-    """Read all scenes with their bags; return them and the recipes of their sources.
+class BagCounts(NamedTuple):
+    """How many bags of a scene are what."""
+
+    positive: int
+    negative: int
+    left_out: int
+
+
+class SceneReader:
+    """Scenes with their bags, each read when it is asked for.
 
     Parameters
     ----------
@@ -57,60 +59,92 @@ def read_scenes(
         What the user calls the sources, and how they are made.
     scaled : bool
         Whether a scale will be learned, so that sources need not lie in [-1, 1].
+    truth : str, optional
+        Masks of targets that methods are scored against.
+
+    Attributes
+    ----------
+    scenes : Scenes
+        All of them, by name.
+    source_names, recipes : list of str
+        Of the sources; the images of the first scene tell.
+    counts : dict of str to BagCounts
+        How many bags there are in the scenes that have been read.
     """
-    boxes = _boxes(labelling.boxes, labelling.target, image_sets.sets) if labelling.boxes else None
-    masks = _masks(labelling.labels, "--labels", image_sets)
-    ignored = _masks(labelling.ignore, "--ignore", image_sets)
-    segments = _masks(labelling.bags, "--bags", image_sets)
-    scenes: list[Scene] = []
-    chosen: list[str] = []
-    for k, one in enumerate(image_sets.sets):
-        images = read_images(one)
-        if scenes and len(images) != scenes[0].n_sources:
+
+    def __init__(
+        self,
+        image_sets: ImageSets,
+        labelling: Labelling,
+        names: Sequence[str] | None,
+        recipes: Sequence[str] | None,
+        scaled: bool,
+        truth: str | None = None,
+    ) -> None:
+        self._labelling, self._scaled = labelling, scaled
+        sets = image_sets.sets
+        self._sets = {one.name: one for one in sets}
+        self._boxes = _boxes(labelling.boxes, labelling.target, sets) if labelling.boxes else {}
+        masks = {"--labels": labelling.labels, "--ignore": labelling.ignore, "--bags": labelling.bags, "--truth": truth}
+        self._masks = {option: _masks(given, option, image_sets) for option, given in masks.items()}
+        self._first, self._asked = sets[0].name, recipes
+        images = read_images(sets[0])
+        self._opened = {self._first: images}
+        self.source_names = source_names(image_sets, names, len(images))
+        self.recipes = choose_recipes(recipes, images, self.source_names)
+        self.counts: dict[str, BagCounts] = {}
+        self.scenes = Scenes(list(self._sets), self._read)
+
+    def check_both(self) -> None:
+        """Raise unless some bag of the scenes that have been read is positive and some negative, as learning needs."""
+        positive, negative, left_out = np.sum([*self.counts.values()], axis=0)
+        if not positive or not negative:
             raise InvalidInputError(
-                f"Scene {one.name!r} has {len(images)} bands, but scene {scenes[0].name!r} has {scenes[0].n_sources}."
+                f"Of {positive + negative + left_out} bags, {positive} are positive, {negative} negative and "
+                f"{left_out} left out; learning needs at least one of each class. Use more --superpixels, "
+                "another --min-overlap, --ignore or --target, or look at them with: bimichi bags."
             )
-        called = source_names(image_sets, names, len(images))
-        chosen = choose_recipes(chosen or recipes, images, called)
-        planes = [make_source(image, recipe) for image, recipe in zip(images, chosen, strict=True)]
-        if not scaled:
+
+    def _read(self, name: str) -> Scene:
+        images = self._opened.pop(name, None) or read_images(self._sets[name])
+        if len(images) != len(self.source_names):
+            raise InvalidInputError(
+                f"Scene {name!r} has {len(images)} bands, but scene {self._first!r} has {len(self.source_names)}."
+            )
+        if choose_recipes(self._asked, images, self.source_names) != self.recipes:
+            raise InvalidInputError(
+                f"Whole numbers and floats take turns: scene {name!r} has other ones than scene {self._first!r}. "
+                "Choose a --recipe."
+            )
+        planes = [make_source(image, recipe) for image, recipe in zip(images, self.recipes, strict=True)]
+        if not self._scaled:
             remedy = "Choose a --recipe, or bring it to [-1, 1]; train can learn a --scale, too."
-            Planes(planes, names=called).check_range(-1.0, f"{remedy} (Scene {one.name!r}.)")
-        scene = Scene(np.stack(planes, axis=-1), one.name, tuple(called))
-        given = segments[k]
-        bags = _superpixels(scene, labelling.superpixels) if given is None else _segments(given, scene)
+            Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
+        return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
+
+    def _labelled(self, scene: Scene) -> Scene:
+        """Add bags, their labels and the truth."""
+        how, masks = self._labelling, {option: files.get(scene.name) for option, files in self._masks.items()}
+        given = masks["--bags"]
+        bags = _superpixels(scene, how.superpixels) if given is None else _segments(given, scene)
+        boxes = self._boxes.get(scene.name, np.empty((0, 4)))
         labels = label_bags(
             bags,
-            boxes=None if boxes is None else boxes[k],
-            mask=_mask(masks[k], scene, labelling.target),
-            min_overlap=labelling.min_overlap,
-            ignore=_mask(ignored[k], scene),
+            boxes=None if how.boxes is None else boxes,
+            mask=_mask(masks["--labels"], scene, how.target),
+            min_overlap=how.min_overlap,
+            ignore=_mask(masks["--ignore"], scene),
             require_both=False,
         )
-        scenes.append(
-            replace(scene, segments=bags, labels=labels, boxes=np.empty((0, 4)) if boxes is None else boxes[k])
-        )
-    return scenes, chosen
+        positive, n_bags = sum(labels.values()), len(np.unique(bags[bags >= 0]))
+        self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
+        truth = _mask(masks["--truth"], scene, how.target)
+        return replace(scene, segments=bags, labels=labels, boxes=boxes, truth=truth)
 
 
-def with_truth(scenes: Sequence[Scene], image_sets: ImageSets, truth: str, target: str | None) -> list[Scene]:
-    """Add to scenes the masks of targets that methods are scored against."""
-    files = image_sets.companions(truth, "--truth")
-    return [replace(s, truth=_mask(file, s, target)) for s, file in zip(scenes, files, strict=True)]
-
-
-def check_both(scenes: Sequence[Scene]) -> None:
-    """Raise unless some bag is positive and some negative, as learning needs."""
-    labels = [label for scene in scenes for label in (scene.labels or {}).values()]
-    if len(set(labels)) < 2:
-        found = sum(
-            len(np.unique(scene.segments[scene.segments >= 0])) for scene in scenes if scene.segments is not None
-        )
-        raise InvalidInputError(
-            f"Of {found} bags, {sum(labels)} are positive, {len(labels) - sum(labels)} negative and "
-            f"{found - len(labels)} left out; learning needs at least one of each class. Use more --superpixels, "
-            "another --min-overlap, --ignore or --target, or look at them with: bimichi bags."
-        )
+def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
+    """Add to a scene the mask of targets that methods are scored against."""
+    return replace(scene, truth=_mask(path, scene, target))
 
 
 def _superpixels(scene: Scene, n_segments: int) -> NDArray[np.int64]:
@@ -151,33 +185,27 @@ def _one_band(path: Path, scene: Scene) -> NDArray[Any]:
     return image
 
 
-def _masks(given: str | None, option: str, image_sets: ImageSets) -> Sequence[Path | None]:
-    return image_sets.companions(given, option) if given else [None] * len(image_sets.sets)
+def _masks(given: str | None, option: str, image_sets: ImageSets) -> dict[str, Path]:
+    """One file for each scene, by its name, if any are given."""
+    return dict(zip(image_sets.scenes, image_sets.companions(given, option), strict=True)) if given else {}
 
 
-def _boxes(path: Path, target: str | None, sets: Sequence[ImageSet]) -> list[NDArray[np.float64]]:
-    """Boxes of each scene; scenes that the file does not name have none."""
-    images = _images(path)
-    if len(sets) == 1 and len(images) < 2:
-        return [read_boxes(path, label=target)]
-    if not images:
-        raise InvalidInputError(f"{path} needs a column image that says which of the {len(sets)} scenes a box is in.")
-    unknown = sorted(images - set().union(*(one.aliases for one in sets)))
-    if unknown and (len(sets) > 1 or len(unknown) == len(images)):
+def _boxes(path: Path, target: str | None, sets: Sequence[ImageSet]) -> dict[str, NDArray[np.float64]]:
+    """Boxes of each scene, by its name; scenes that the file does not name have none."""
+    table, none = box_table(path, target), np.empty((0, 4))
+    if isinstance(table, np.ndarray):
+        if len(sets) > 1:
+            raise InvalidInputError(
+                f"{path} needs a column image that says which of the {len(sets)} scenes a box is in."
+            )
+        return {sets[0].name: table}
+    if len(sets) == 1 and len(table) < 2:
+        return {sets[0].name: np.concatenate([none, *table.values()])}
+    images = {one.name: sorted(one.aliases & table.keys()) for one in sets}
+    unknown = sorted(set(table).difference(*images.values()))
+    if unknown and (len(sets) > 1 or len(unknown) == len(table)):
         raise InvalidInputError(
             f"{path} has boxes of the image {unknown[0]!r}, but the scenes are "
             f"{', '.join(repr(one.name) for one in sets[:5])}{', ...' if len(sets) > 5 else ''}."
         )
-    found = [[read_boxes(path, image, target) for image in sorted(images & one.aliases)] for one in sets]
-    return [np.concatenate([np.empty((0, 4)), *parts]) for parts in found]
-
-
-def _images(path: Path) -> set[str]:
-    """What the column `image` of a CSV file names, if there is one; `read_boxes` checks the rest."""
-    try:
-        rows = list(csv.reader(path.read_text(encoding="utf-8-sig", errors="replace").splitlines()))
-    except csv.Error:
-        return set()
-    header, *rest = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))] or [[]]
-    column = next((k for k, name in enumerate(header) if name.lower() == "image"), None)
-    return set() if column is None else {row[column] for row in rest if len(row) > column}
+    return {name: np.concatenate([none, *(table[image] for image in some)]) for name, some in images.items()}

@@ -127,7 +127,7 @@ def _scene(
     recipes = found.recipes or choose_recipes(None, images, found.source_names)
     planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
     scene = Scene(np.stack(planes, axis=-1), image_sets.sets[0].name, found.source_names)
-    return with_truth([scene], image_sets, truth, target)[0] if truth else scene
+    return with_truth(scene, image_sets.companions(truth, "--truth")[0], target) if truth else scene
 
 
 def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Comparison":

@@ -1,7 +1,8 @@
 """`bimichi train`: learn a model from images and labels of regions."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -12,6 +13,10 @@ from bimichi.cli.console import Json, Output, Quiet
 from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
+from bimichi.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from bimichi.cli.labels import SceneReader
 
 __all__ = ["train"]
 
@@ -71,7 +76,7 @@ def train(
     bimichi train bands.tif --labels mask.png --polarity learn -o model.json
     ```
     """
-    from bimichi.cli.labels import check_both, read_scenes
+    from bimichi.cli.labels import SceneReader
     from bimichi.cli.model import save_model
 
     say, labelling = Output(quiet, json), options.labelling(ctx.params)
@@ -79,43 +84,53 @@ def train(
     inputs = [*image_sets.files, *labelling.files(image_sets)]
     keep_inputs([output_file(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
-        with run.timed("read"):
-            scenes, recipes = read_scenes(
-                image_sets, labelling, options.listed(names), options.listed(recipe), scale is not None
+        with run.timed("read"):  # many scenes are read while learning
+            reader = SceneReader(
+                image_sets, labelling, options.listed(names), options.listed(recipe), scaled=scale is not None
             )
-            check_both(scenes)
-            joined = bimichi.join_bags(scenes)
-        say.note(f"Learning from {joined!r}")
+            data = reader.scenes if image_sets.many else list(reader.scenes)
+        model = bimichi.BiMIChI(
+            objective,
+            solver,
+            polarity,
+            scale,
+            source_names=reader.source_names,
+            n_jobs=jobs,
+            random_state=seed,
+            verbose=say.verbose,
+        )
         with run.timed("train"):
-            model = bimichi.BiMIChI(
-                objective,
-                solver,
-                polarity,
-                scale,
-                source_names=scenes[0].source_names,
-                n_jobs=jobs,
-                random_state=seed,
-                verbose=say.verbose,
-            ).fit(joined)
-        save_model(output, model, recipes)
+            _learn(model, data, reader, say)
+        save_model(output, model, reader.recipes)
         record = run.write(run_path(output), [output])
-    positive = int(joined.labels.sum())
+    counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
     found = {
         "model": output,
         "run": record,
-        "sources": dict(zip(scenes[0].source_names, recipes, strict=True)),
-        "scenes": len(scenes),
-        "bags": {"positive": positive, "negative": len(joined) - positive},
+        "sources": dict(zip(reader.source_names, reader.recipes, strict=True)),
+        "scenes": len(reader.scenes),
+        "bags": counts,
         "objective": objective,
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
-        "polarity": dict(zip(scenes[0].source_names, model.polarity_.astype(int), strict=True)),
+        "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
         "seconds": run.seconds,
     }
-    say.result(found, _sentence(found, scenes[0].source_names))
+    say.result(found, _sentence(found, reader.source_names))
 
 
-def _sentence(found: dict[str, Any], names: tuple[str, ...]) -> str:
+def _learn(model: "bimichi.BiMIChI", scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
+    """Fit to one scene, or to many that are read meanwhile."""
+    say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
+    try:
+        model.fit(scenes[0].bags() if len(scenes) == 1 else scenes)
+    except InvalidInputError:
+        if len(reader.counts) == len(scenes):
+            reader.check_both()  # which says more about bags of one class
+        raise
+
+
+def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
     turned = [name for name in names if found["polarity"][name] < 0]
     return escape(
         f"J = {found['objective_value']:.4f} ({found['objective']}, {found['status']}) after "

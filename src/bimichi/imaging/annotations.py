@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 
-__all__ = ["read_boxes"]
+__all__ = ["box_table", "read_boxes"]
 
 SIDES = ("x", "y", "w", "h")
 
@@ -33,14 +33,27 @@ def read_boxes(path: str | PathLike[str], image: str | None = None, label: str |
     boxes : ndarray of float64, shape (n_boxes, 4)
         Boxes (x, y, width, height) in pixels, as `label_bags` takes them; none if no box has the label.
     """
+    table = box_table(path, label)
+    if isinstance(table, np.ndarray):
+        if image is not None:
+            raise InvalidInputError(f"{path!s} has no column 'image', so no image {image!r}; pass image=None.")
+        return table
+    if (image is None and len(table) > 1) or (image is not None and image not in table):
+        named = sorted(table)
+        shown = ", ".join(map(repr, named[:5])) + (", ..." if len(named) > 5 else "")
+        raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
+    return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]
+
+
+def box_table(
+    path: str | PathLike[str], label: str | None = None
+) -> NDArray[np.float64] | dict[str, NDArray[np.float64]]:
+    """Read all boxes as `read_boxes` does, in one pass; by image, if there is such a column."""
     rows = _rows(path)
     header = next(rows)[1]
-    for column, wanted in (("image", image), ("label", label)):
-        if wanted is not None and column not in header:
-            raise InvalidInputError(
-                f"{path!s} has no column {column!r}, so no {column} {wanted!r}; pass {column}=None."
-            )
-    boxes, images = [], []
+    if label is not None and "label" not in header:
+        raise InvalidInputError(f"{path!s} has no column 'label', so no label {label!r}; pass label=None.")
+    boxes: dict[str, list[list[float]]] = {}
     for line, cells in rows:
         if len(cells) != len(header):
             raise InvalidInputError(f"{path!s}, line {line}: {len(cells)} fields under {len(header)} columns.")
@@ -48,14 +61,11 @@ def read_boxes(path: str | PathLike[str], image: str | None = None, label: str |
         box = [_number(row[side], f"{path!s}, line {line}: {side}") for side in SIDES]
         if box[2] <= 0 or box[3] <= 0:
             raise InvalidInputError(f"{path!s}, line {line}: w and h must be above 0, got {row['w']} and {row['h']}.")
-        images.append(row.get("image", ""))
-        if image in (None, images[-1]) and label in (None, row.get("label")):
-            boxes.append(box)
-    named = sorted(set(images))
-    if (image is None and len(named) > 1) or (image is not None and image not in named):
-        shown = ", ".join(map(repr, named[:5])) + (", ..." if len(named) > 5 else "")
-        raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
-    return np.array(boxes, dtype=np.float64).reshape(-1, 4)
+        of_image = boxes.setdefault(row.get("image", ""), [])
+        if label in (None, row.get("label")):
+            of_image.append(box)
+    arrays = {image: np.array(some, dtype=np.float64).reshape(-1, 4) for image, some in boxes.items()}
+    return arrays if "image" in header else arrays.get("", np.empty((0, 4)))
 
 
 def _rows(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:

@@ -201,6 +201,9 @@ class _BagsOfRows(NamedTuple):
     labels: NDArray[np.bool_]
     weights: Floats
 
+    def some(self, a: int, b: int) -> "_BagsOfRows":
+        return _BagsOfRows(self.lengths[a:b], self.labels[a:b], self.weights[a:b])
+
 
 def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], list[Any]]:
     """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins.
@@ -235,9 +238,7 @@ def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tupl
     rows = np.append(begins, n)
     whole = _BagsOfRows(lengths, y[begins] == classes[1], weight[begins])
     make, X = delayed(_row_part, pure=False), X.rechunk({1: -1})
-    return classes, [
-        make(X[rows[a] : rows[b]], _BagsOfRows(*(column[a:b] for column in whole)), nan) for a, b in pairwise(cuts)
-    ]
+    return classes, [make(X[rows[a] : rows[b]], whole.some(a, b), nan) for a, b in pairwise(cuts)]
 
 
 def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
