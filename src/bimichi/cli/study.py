@@ -1,19 +1,31 @@
 """`bimichi study`: learn from some scenes, score on others."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from rich.markup import escape
 
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet, rich_table
+from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
 from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
 
+if TYPE_CHECKING:
+    from bimichi.scene import Scenes
+
 __all__ = ["study"]
+
+
+FilesOf = Callable[[Sequence[str]], list[Path]]
+
+OWN = ("truth", "boxes", "labels", "bags", "ignore", "target", "names", "recipe")
+"""Options of the user's own scenes alone."""
 
 
 class Sources(StrEnum):
@@ -32,14 +44,40 @@ class Rows(StrEnum):
 
 def study(
     ctx: typer.Context,
+    *,
+    images: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCES]",
+            show_default=False,
+            help="Your own scenes: a folder or a quoted pattern a source, as in train, with --truth to score against.",
+        ),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.", show_default=False)],
     kaist: Kaist = None,
     msrs: Msrs = None,
     street: Street = False,
     train: Annotated[int, typer.Option(min=1, help="How many scenes to learn from.", metavar="N")] = 16,
     test: Annotated[int, typer.Option(min=1, help="How many scenes to score on.", metavar="M")] = 8,
-    sources: Annotated[Sources, typer.Option(help="The paper's three sources, or six.")] = Sources.six,
+    sources: Annotated[
+        Sources, typer.Option(help="The paper's three sources, or six; of your own scenes, SOURCES say it.")
+    ] = Sources.six,
     rows: Annotated[Rows, typer.Option(help="All methods, or Bi-MIChI alone.")] = Rows.all,
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            help="Masks of targets, above 0, to score against.", metavar="MASK", rich_help_panel=options.LABELS
+        ),
+    ] = None,
+    boxes: options.Boxes = None,
+    labels: options.Labels = None,
+    bags: options.Bags = None,
+    superpixels: options.Superpixels = 300,
+    min_overlap: options.MinOverlap = 0.0,
+    ignore: options.Ignore = None,
+    target: options.Target = None,
+    names: options.Names = None,
+    recipe: options.Recipe = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
@@ -48,23 +86,27 @@ def study(
 ) -> None:
     """Learn from some scenes, and score on others: single sources, boosting, least squares, and Bi-MIChI.
 
-    Scenes are drawn at random by the seed. Those without people are never scored on, as they have no AUC. Results are
+    Scenes are drawn at random by the seed. Those without targets are never scored on, as they have no AUC. Results are
     written after each method, so that a stopped study can go on with --resume.
 
     ```
     bimichi study --msrs ~/MSRS --train 16 --test 8 --seed 0 -o results
     bimichi study --street --train 4 --test 2 --sources 3 --rows bi-michi -o streets
     ```
-    """
-    from bimichi.experiments import check_folder, run_study, split_scenes
 
-    n_sources = cast(Literal[3, 6], int(sources.value))
-    first = seed * (train + test)
-    scenes = find_scenes(kaist, msrs, range(first, first + train + test) if street else (), n_sources)
+    Your own scenes: a folder a source, files of one name belong together:
+
+    ```
+    bimichi study ir/ vi/ --recipe to_bipolar --boxes boxes.csv --truth masks/ --train 40 --test 20 -o results
+    ```
+    """
+    from bimichi.experiments import check_folder, names_of, run_study, split_scenes
+
     say, folder = Output(quiet, json), output_folder(output)
     check_folder(folder, resume)
+    scenes, files_of = _own(ctx.params) if images else _drawn(ctx.params)
     learned, scored = split_scenes(scenes, train, test, seed, say.note)
-    inputs = input_files(kaist or msrs, (scene.name for scene in [*learned, *scored]))
+    inputs = files_of([*names_of(learned), *names_of(scored)])
     with Run("study", ctx.params, inputs, seed) as run:
         result = run_study(
             learned,
@@ -80,3 +122,34 @@ def study(
         run.write(folder / "run.json", written)
     shown = [escape(text) for text in (result.verdict(), *map(str, written))]
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
+
+
+def _drawn(given: dict[str, Any]) -> "tuple[Scenes, FilesOf]":
+    """Scenes of a data set, or drawn ones, and a function that gives the files of some of them."""
+    only_own = [f"--{name.replace('_', '-')}" for name in OWN if given[name] is not None]
+    if only_own:
+        raise typer.BadParameter("only your own scenes take it; name them as SOURCES", param_hint=f"'{only_own[0]}'")
+    kaist, msrs, n = given["kaist"], given["msrs"], given["train"] + given["test"]
+    streets = range(given["seed"] * n, (given["seed"] + 1) * n) if given["street"] else ()
+    scenes = find_scenes(kaist, msrs, streets, cast(Literal[3, 6], int(given["sources"].value)))
+    return scenes, lambda names: input_files(kaist or msrs, names)
+
+
+def _own(given: dict[str, Any]) -> "tuple[Scenes, FilesOf]":
+    """Scenes of the user's files, likewise."""
+    from bimichi.cli.labels import SceneReader
+
+    if given["kaist"] is not None or given["msrs"] is not None or given["street"]:
+        raise typer.BadParameter("give SOURCES or one of them", param_hint="'--kaist' / '--msrs' / '--street'")
+    truth, labelling, image_sets = given["truth"], options.labelling(given), find_sets(given["images"])
+    if truth is None:
+        raise typer.BadParameter("SOURCES need it, to score against", param_hint="'--truth'")
+    reader = SceneReader(
+        image_sets, labelling, options.listed(given["names"]), options.listed(given["recipe"]), False, truth
+    )
+
+    def files_of(names: Sequence[str]) -> list[Path]:
+        some = replace(image_sets, sets=[one for one in image_sets.sets if one.name in set(names)])
+        return [*some.files, *labelling.files(some), *some.companions(truth, "--truth")]
+
+    return reader.scenes, files_of

@@ -3,22 +3,21 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bimichi.bags import Bags
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.estimators.base import Fusion
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.experiments.candidates import Candidate, candidates
 from bimichi.experiments.files import file_name, write_json, write_text
-from bimichi.experiments.split import shows_both
+from bimichi.experiments.split import names_of, shows_both
 from bimichi.metrics import Scores, scores
 from bimichi.scene import Scene, join_bags
 from bimichi.tables import Cell, Table
@@ -164,9 +163,9 @@ class StudyResult:
 
 NOTES = (
     "AUC, average precision (AP) and RMSE are means over the test scenes, and the worst AUC is that of one of them. "
-    "Rows with labels of bags never see a pixel's truth. People cover few pixels, so that the empty map has a small "
-    "RMSE already. Scenes without people have no AUC, and are only trained on. Of the rows that learn from bag labels, "
-    "the best of each column is bold."
+    "Rows with labels of bags never see a pixel's truth. Targets cover few pixels, so that the empty map has a small "
+    "RMSE already. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag "
+    "labels, the best of each column is bold."
 )
 
 
@@ -204,22 +203,22 @@ def run_study(
 
     Notes
     -----
-    All training scenes are joined in memory: 640 x 480 pixels of six sources take 7 MB a scene, and learning about ten
-    times as much.
+    Bi-MIChI learns from one scene after another, and test scenes are taken one at a time, so that `Scenes` need not fit
+    in memory. Methods that learn from instances hold all of them: 640 x 480 pixels of six sources are 7 MB a scene.
     """
     check_folder(folder, resume)
     for scene in test:
         if not shows_both(scene):
             raise InvalidInputError(f"Test scene {scene.name!r} needs a truth with targets and others; leave it out.")
     names = test[0].source_names
-    setting = {"train": [s.name for s in train], "test": [s.name for s in test], "sources": list(names), "seed": seed}
+    setting = {"train": names_of(train), "test": names_of(test), "sources": list(names), "seed": seed}
     result = StudyResult(setting, _done(folder, setting) if resume and folder is not None else [])
-    data = _Training.join(train)
+    data = _Training(train)
     for candidate in candidates(names, rows, seed, n_jobs):
         if any(row.name == candidate.name for row in result.rows):
             progress(f"{candidate.name}: done before")
             continue
-        row, model = _run(candidate, data, test, progress)
+        row, model = _run(candidate, data, test, names, progress)
         result.rows.append(row)
         if folder is not None:
             if isinstance(model, BiMIChI) and not row.problem:
@@ -236,41 +235,67 @@ def check_folder(folder: Path | None, resume: bool) -> None:
         raise InvalidInputError(f"{folder} holds results already; resume them, or choose another folder.")
 
 
-@dataclass(frozen=True)
-class _Training:
-    """The pixels of all training scenes, with both kinds of labels."""
+class _Instances(NamedTuple):
+    """The pixels in bags of all training scenes, with both kinds of labels."""
 
-    bags: Bags
+    X: NDArray[Any]
+    of_bags: NDArray[np.bool_]
     truth: NDArray[np.bool_]
 
     @classmethod
-    def join(cls, train: Sequence[Scene]) -> "_Training":
-        bags = join_bags(train)
-        truth = np.concatenate([np.asarray(scene.truth).ravel() for scene in train])
-        return cls(bags, truth[bags.instance])
+    def of(cls, scenes: Iterable[Scene]) -> "_Instances":
+        parts = []
+        for scene in scenes:
+            if scene.labels:
+                bags = join_bags([scene], one_class=True)
+                of_bags = np.repeat(bags.labels, np.diff(bags.offsets))
+                parts.append((bags.X, of_bags, np.asarray(scene.truth).ravel()[bags.instance]))
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+class _Training:
+    """What methods learn from: scenes, one after another, or all their pixels at once."""
+
+    def __init__(self, scenes: Sequence[Scene]) -> None:
+        self._scenes = scenes
+        self._instances: _Instances | None = None
+
+    def gather(self, candidate: Candidate) -> None:
+        """Hold the pixels if a method needs them, and let go of them if it does not."""
+        if candidate.method.needs == "bags":
+            self._instances = None
+        elif candidate.labels != "none" and self._instances is None:
+            self._instances = _Instances.of(self._scenes)
 
     def fit(self, method: Fusion, labels: str) -> None:
-        if method.needs == "bags":
-            method.fit(self.bags)
-        elif labels == "none":
-            method.fit(self.bags.X[:1])
+        if isinstance(method, BiMIChI):
+            method.fit(self._scenes)
+        elif method.needs == "bags":
+            method.fit(join_bags(self._scenes))
+        elif self._instances is None:
+            method.fit(self._scenes[0].sources.reshape(-1, self._scenes[0].n_sources)[:1])
         else:
-            of_bags = np.repeat(self.bags.labels, np.diff(self.bags.offsets))
-            method.fit(self.bags.X, (self.truth if labels == "pixels" else of_bags).astype(np.int8))
+            y = self._instances.truth if labels == "pixels" else self._instances.of_bags
+            method.fit(self._instances.X, y.astype(np.int8))
 
 
 def _run(
-    candidate: Candidate, data: _Training, test: Sequence[Scene], progress: Callable[[str], None]
+    candidate: Candidate,
+    data: _Training,
+    test: Sequence[Scene],
+    names: Sequence[str],
+    progress: Callable[[str], None],
 ) -> tuple[StudyRow, Fusion]:
     """Fit and score one method; whatever goes wrong is noted in its row."""
     row = StudyRow(candidate.name, candidate.kind, candidate.labels)
     model = clone(candidate.method)
     try:
+        data.gather(candidate)
         start = time.perf_counter()
         data.fit(model, candidate.labels)
         row.fit_seconds, row.fuse_seconds = time.perf_counter() - start, 0.0
         signs = getattr(model, "polarity_", np.ones(0))
-        row.turned_over = [name for name, sign in zip(test[0].source_names, signs, strict=False) if sign < 0]
+        row.turned_over = [name for name, sign in zip(names, signs, strict=False) if sign < 0]
         progress(f"{candidate.name}: learned in {row.fit_seconds:.1f} s")
         for count, scene in enumerate(test, 1):
             start = time.perf_counter()
