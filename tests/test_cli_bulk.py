@@ -1,16 +1,31 @@
-"""`bimichi fuse` in bulk: many scenes, resumed and with failures, and georeferenced rasters."""
+"""Many scenes: trained on one at a time, fused with failures, killed and resumed; and georeferenced rasters."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import rasterio
 from affine import Affine
-from test_cli import here, images, run, trained, trained_once  # noqa: F401  # fixtures
+from test_cli import (  # noqa: F401  # fixtures
+    ENVIRONMENT,
+    here,
+    images,
+    many,
+    program,
+    run,
+    target_mask,
+    trained,
+    trained_once,
+)
 
+from bimichi import BiMIChI, Scene, join_bags
+from bimichi.cli import fusing
 from bimichi.cli.model import FusionModel
-from bimichi.imaging import read_image, to_bipolar, write_image
+from bimichi.imaging import label_bags, read_image, superpixels, to_bipolar, write_image
 
 PLACE = Affine(30.0, 0.0, 500_000.0, 0.0, -30.0, 4_600_000.0)
 
@@ -48,6 +63,163 @@ def test_one_bad_scene_is_told_and_the_others_are_done(frames):
     run("fuse", "model.json", "thermal", "grey", "-o", "again", "--jobs", 1)
     for k in range(4):
         assert Path(f"again/{k}.tif").read_bytes() == Path(f"fused/{k}.tif").read_bytes()
+
+
+TRAIN = ("train", "thermals", "greys", "--boxes", "all.csv", "--superpixels", 40)
+
+
+def joined_scenes():
+    """What the files of `many` hold, read in another way, all at once."""
+    scenes = []
+    for k in range(3):
+        sources = np.stack([to_bipolar(image) for image in images(k).values()], axis=-1)
+        segments = superpixels(sources, 40, lab=False)
+        labels = label_bags(segments, boxes=np.array([(12, 8, 9, 14)] * (k != 1)).reshape(-1, 4), require_both=False)
+        scenes.append(Scene(sources, f"s{k}", segments=segments, labels=labels))
+    return join_bags(scenes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"objective": "magnitude", "polarity": "learn"},
+        {"objective": "mean", "polarity": "learn", "scale": "maxabs"},
+        {"solver": "evolutionary"},
+    ],
+)
+def test_scenes_that_are_read_one_at_a_time_teach_the_same(many, options):  # noqa: F811
+    given = [text for name, value in options.items() for text in (f"--{name}", value)]
+    found = json.loads(run(*TRAIN, *given, "-o", "model.json", "--json").stdout)
+    model, bags = BiMIChI.load("model.json"), joined_scenes()
+    expected = BiMIChI(**options, random_state=0).fit(bags)
+    np.testing.assert_allclose(model.bicapacity_.values, expected.bicapacity_.values, atol=1e-9)
+    assert found["objective_value"] == pytest.approx(expected.objective_value_, abs=1e-9)
+    assert found["bags"] == {"positive": bags.labels.sum(), "negative": (~bags.labels).sum()}
+    for kind in ("touched", "weighted"):
+        np.testing.assert_array_equal(model.usage_[kind], expected.usage_[kind])
+
+
+def damaged():
+    Path("greys/s2.png").write_bytes(Path("greys/s2.png").read_bytes()[:500])
+
+
+def small():
+    write_image("greys/s2.png", images(2)["grey"][:-1])
+
+
+def beyond():
+    for k in range(3):
+        write_image(f"greys/s{k}.tif", (images(k)["grey"] / np.float32(255 if k < 2 else 25)))
+        Path(f"greys/s{k}.png").unlink()
+
+
+def of_floats():
+    Path("greys/s2.png").unlink()
+    write_image("greys/s2.tif", images(2)["grey"] / np.float32(255))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (damaged, "Scene 's2': Cannot read greys/s2.png"),
+        (small, "Scene 's2': thermals/s2.png is 60 x 40 pixels and greys/s2.png is 60 x 39 pixels"),
+        (beyond, "(Scene 's2'.)"),
+        (of_floats, "scene 's2' has other ones than scene 's0'"),
+    ],
+)
+def test_a_bad_scene_is_named_and_no_model_written(many, spoil, message):  # noqa: F811
+    spoil()
+    failed = run(*TRAIN, "-o", "new/model.json", code=1)
+    assert message in " ".join(failed.stderr.split())
+    assert list(Path("new").iterdir()) == []
+
+
+def test_scenes_all_of_one_class_are_counted(many):  # noqa: F811
+    Path("all.csv").write_text("image,x,y,w,h\n")
+    message = " ".join(run(*TRAIN, "-o", "model.json", code=1).stderr.split())
+    assert ", 0 are positive, " in message
+    assert "learning needs at least one of each class" in message
+
+
+def test_a_scene_whose_bags_are_all_left_out_counts_for_nothing(many):  # noqa: F811
+    Path("unknown").mkdir()
+    for k in range(3):
+        write_image(f"unknown/s{k}.png", np.full(target_mask().shape, k == 1))
+    left_out = json.loads(run(*TRAIN, "--ignore", "unknown", "-o", "a.json", "--json").stdout)
+    for folder in ("thermals", "greys", "unknown"):
+        Path(f"{folder}/s1.png").unlink()
+    without = json.loads(run(*TRAIN, "--ignore", "unknown", "-o", "b.json", "--json").stdout)
+    assert left_out["bags"] == without["bags"]
+    assert left_out["objective_value"] == without["objective_value"]
+
+
+def test_training_on_many_scenes_needs_no_dask(many):  # noqa: F811
+    script = """
+import sys
+sys.modules.update(dict.fromkeys(["dask", "distributed", "xarray", "rasterio"]))
+from bimichi.cli import main
+main()
+"""
+    done = program(*TRAIN, "--polarity", "learn", "-o", "model.json", "--json", script=script)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["scenes"] == 3
+
+
+KILLED = """
+import threading
+from bimichi.cli import fusing, main
+whole, begun = fusing.fused_strips, []
+def stuck(*arguments):
+    strips = whole(*arguments)
+    yield next(strips)
+    begun.append(1)
+    if len(begun) > 2:
+        print("halfway through the third", flush=True)
+        threading.Event().wait()
+    yield from strips
+fusing.fused_strips, fusing.STRIP = stuck, 600
+main()
+"""
+
+
+def test_a_killed_run_is_resumed_to_the_same_bytes(frames, monkeypatch):
+    command = ["fuse", "model.json", "thermal", "grey", "--png", "--jobs", 1]
+    monkeypatch.setattr(fusing, "STRIP", 600)
+    run(*command, "-o", "whole")
+    arguments = [sys.executable, "-c", KILLED, *map(str, command), "-o", "fused"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+        try:
+            assert process.stdout.readline() == "halfway through the third\n"
+        finally:
+            process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    shown = [path for path in Path("fused").iterdir() if not path.name.startswith(".")]
+    assert sorted(path.name for path in shown) == ["0.png", "0.tif", "1.png", "1.tif"]
+    Path("fused/1.png").unlink()  # as if it had been killed between the two files of a scene
+    assert "3 fused, 1 were there already, 0 failed" in run(*command, "-o", "fused", "--resume").stderr
+    for path in Path("whole").glob("?.*"):
+        assert Path("fused", path.name).read_bytes() == path.read_bytes()
+
+
+FULL = """
+import resource
+from bimichi.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+main()
+"""
+
+
+def test_a_disk_without_room_is_told_and_damages_nothing(frames):
+    Path("fused").mkdir()
+    Path("fused/0.tif").write_text("what was there before")
+    failed = program("fuse", "model.json", "thermal", "grey", "-o", "fused", script=FULL)
+    assert failed.returncode == 1
+    assert "0 fused, 0 were there already, 4 failed" in failed.stderr
+    assert "Cannot write fused/3.tif: File too large" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert [path.name for path in Path("fused").glob("*") if path.name != "run.json"] == ["0.tif"]
+    assert Path("fused/0.tif").read_text() == "what was there before"
 
 
 def test_rasters_keep_their_place(trained):  # noqa: F811

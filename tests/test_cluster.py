@@ -3,14 +3,17 @@
 import os
 import signal
 import warnings
+import weakref
+from dataclasses import replace
 
 import dask.array as da
 import numpy as np
 import pytest
 from dask import delayed
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
-from bimichi import Bags, BiMIChI, ConvexSolver, InvalidInputError, Scene, join_bags
+from bimichi import Bags, BiMIChI, ConvexSolver, EvolutionarySolver, InvalidInputError, Scene, join_bags
 from bimichi.scene import Scenes
 
 QUICK = ConvexSolver(n_starts=3)
@@ -75,6 +78,17 @@ def test_arrays_give_what_memory_gives(place, objective, chunk):
     assert model.classes_.tolist() == [0, 1]
 
 
+def test_parts_of_which_nothing_is_left(place):
+    X, y, ids = rows(2)
+    X[:100] = np.nan
+    weight = np.where(ids >= 32, 0.0, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NaN is left out, which workers tell elsewhere
+        one = BiMIChI(solver=QUICK, nan="drop", random_state=0).fit(X, y, ids, sample_weight=weight)
+        two = clone(one).fit(da.from_array(X, chunks=(100, 3)), y, ids, sample_weight=weight)
+    assert_same(two, one)
+
+
 def test_polarity_scale_weights_and_names(place):
     X, y, ids = rows(1)
     weight = np.repeat(np.random.default_rng(0).integers(0, 3, 40), 25).astype(float)
@@ -94,6 +108,61 @@ def test_scenes_in_every_form(place, tmp_path):
     assert_same(BiMIChI(solver=QUICK, random_state=0).fit(mixed), expected)
     lazy = Scenes(["a", "b", "c"], {s.name: s for s in scenes}.__getitem__)
     assert_same(BiMIChI(solver=QUICK, random_state=0).fit(lazy), expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"polarity": "learn"},
+        {"objective": "magnitude", "polarity": "learn"},
+        {"objective": "mean", "polarity": "learn", "scale": "minmax"},
+        {"scale": "maxabs"},
+    ],
+)
+def test_scenes_for_every_way_of_learning(place, options):
+    scenes = [scene(0, "a"), scene(1, "b", positive=False), scene(2, "c"), scene(3, "d")]
+    scenes = [replace(one, sources=3 * one.sources if "scale" in options else one.sources) for one in scenes]
+    scenes[0].sources[::3, ::2] = 0  # which stands on the positive side, turned over or not
+    model = BiMIChI(solver=QUICK, random_state=0, **options)
+    for first in (scenes[0], replace(scenes[0], labels={})):
+        given = [first, *scenes[1:]]
+        assert_same(clone(model).fit(given), clone(model).fit(join_bags(given)))
+
+
+def test_evolution_from_scenes_in_this_process():
+    scenes = [scene(0, "a"), scene(1, "b", positive=False)]
+    model = BiMIChI(solver=EvolutionarySolver(max_iter=30, population_size=6), random_state=0)
+    assert_same(model.fit(scenes), clone(model).fit(join_bags(scenes)))
+
+
+@pytest.mark.parametrize(("objective", "scale"), [("bipolar", None), ("mean", None), ("bipolar", "minmax")])
+def test_scenes_are_let_go_when_they_have_been_read(objective, scale):
+    alive, most = weakref.WeakSet(), []
+
+    def load(name):
+        made = scene(int(name), name)
+        alive.add(made)
+        most.append(len(alive))
+        return made
+
+    scenes = Scenes([str(k) for k in range(30)], load)
+    BiMIChI(objective, QUICK, scale=scale, n_jobs=2, random_state=0).fit(scenes)
+    assert len(most) == (30 if scale is None else 60)
+    assert max(most) <= 4  # two in work, two that threads have yet to forget
+
+
+def test_the_first_bad_scene_ends_the_reading():
+    read = []
+
+    def load(name):
+        read.append(name)
+        if name == "3":
+            raise InvalidInputError("It is damaged.")
+        return scene(0, name)
+
+    with pytest.raises(InvalidInputError, match=r"^Scene '3': It is damaged\.$"):
+        BiMIChI(n_jobs=1).fit(Scenes([str(k) for k in range(30)], load))
+    assert len(read) < 8
 
 
 def test_a_killed_worker_changes_nothing(cluster):
@@ -135,14 +204,18 @@ def test_scene_files(tmp_path):
 def test_bad_input():
     X, y, ids = rows()
     lazy = da.from_array(X, chunks=(100, 3))
+    renamed = replace(scene(0, "b"), source_names=("x", "y"))
     for arguments, message in (
         ((lazy,), "y is missing"),
         ((lazy, y[:-1], ids), "y has shape"),
+        ((lazy, np.arange(len(y)) % 2, ids), "y must be the same for all rows of a bag"),
         ((lazy, y, ids % 7), "Rows of a bag must stand together"),
         ((lazy, 0 * y, ids), "y must have two classes"),
         ((lazy * 9, y, ids), r"reaches .*; sources must lie in \[-1, 1\]"),
         (([scene(0, "a")], y), "Scenes bring labels"),
         (([scene(0, "a", positive=False)],), "All bags are of one class"),
+        (([scene(0, "a"), scene(0, "a")],), "Two scenes are named 'a'"),
+        (([scene(0, "a"), renamed],), "Scene 'b' has 2 sources, x, y, but scene 'a' has 2, 1, 2"),
         (([lambda: 3],), "A scene must be a Scene, or give one, got int"),
     ):
         with pytest.raises(InvalidInputError, match=message):

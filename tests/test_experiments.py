@@ -21,6 +21,7 @@ from bimichi.experiments import (
     run_study,
     run_um,
     scene_folder,
+    split,
     split_scenes,
     street_scenes,
     study,
@@ -32,6 +33,7 @@ from bimichi.experiments.measures import bicapacity_markdown, capacity_table
 from bimichi.experiments.published import PEDESTRIAN
 from bimichi.imaging import write_image
 from bimichi.metrics import scores
+from bimichi.scene import Scenes
 
 SMALL = {"height": 96, "width": 128, "n_segments": 60}
 QUICK = {*SLOW, "KNN", "SVM", "MICI min-max"}
@@ -327,6 +329,42 @@ def test_study_goes_on_where_it_was_stopped(studied, streets, tmp_path):
         (row.name, row.scores, row.turned_over) for row in own
     ]
     assert StudyResult.from_dict(json.loads((tmp_path / "results.json").read_text())) == result
+
+
+@pytest.mark.parametrize("room", [0, 1 << 30])
+def test_study_of_scenes_that_are_read_when_needed(studied, streets, monkeypatch, room):
+    whole, _, _ = studied
+    monkeypatch.setattr(split, "KEPT", room)
+    read = []
+    scenes = Scenes([one.name for one in streets], lambda name: read.append(name) or streets[int(name[-1])])
+    train, test = split_scenes(scenes, 2, 2)
+    assert len(read) == 4
+    one, two = (run_study(list(train), list(test), rows="bi-michi"), run_study(train, test, rows="bi-michi"))
+    assert (len(read) == 4) == (room > 0)
+    assert [row.scores for row in one.rows] == [row.scores for row in two.rows]
+    assert one.setting == two.setting
+    assert [row.name for row in one.rows] == [row.name for row in whole.rows if row.kind == "bi-michi"]
+
+
+def test_study_of_own_folders(streets, tmp_path):
+    rows = ["image,x,y,w,h"]
+    for scene in streets:
+        for kind, image in (("ir", scene.thermal), ("vi", scene.rgb), ("mask", scene.truth)):
+            (tmp_path / kind).mkdir(exist_ok=True)
+            write_image(tmp_path / kind / f"{scene.name}.png", image)
+        rows += [",".join(map(str, [scene.name, *box])) for box in scene.boxes]
+    (tmp_path / "boxes.csv").write_text("\n".join(rows))
+    options = ["--recipe", "gamma_correction,equalize", "--boxes", tmp_path / "boxes.csv", "--superpixels", 60]
+    command = ["study", tmp_path / "ir", tmp_path / "vi", *options, "--train", 2, "--test", 1, "--rows", "bi-michi"]
+    out = tmp_path / "out"
+    found = json.loads(run(*command, "--truth", tmp_path / "mask", "-o", out, "--json").stdout)
+    assert found["setting"]["sources"] == ["ir", "vi"]
+    assert not any(row["problem"] for row in found["rows"])
+    assert len(json.loads((out / "run.json").read_text())["inputs"]) == 3 * 3 + 1
+    assert "--truth" in run(*command, "-o", tmp_path / "other", code=2).stderr
+    assert "give SOURCES or one of" in run(*command, "--street", "-o", tmp_path / "other", code=2).stderr
+    assert "only your own" in run("study", "--street", *options, "-o", tmp_path / "other", code=2).stderr
+    assert not (tmp_path / "other").exists()
 
 
 def test_study_resumes_only_itself(studied, streets, tmp_path):

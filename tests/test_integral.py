@@ -1,3 +1,4 @@
+import itertools
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bimichi import BiCapacity, Capacity, InvalidInputError, choquet, integral, linear_form, planes, usage_counts
+from bimichi.linear import count_usage
 
 SIZES = [1, 2, 3, 4, 5, 6]
 
@@ -149,6 +151,15 @@ def test_layouts_give_the_same(m, rng):
         np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-14, err_msg=name)
     codes, weights = linear_form(cropped)
     np.testing.assert_allclose((weights * g.values[codes]).sum(axis=1), expected.ravel(), atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5])
+def test_usage_is_counted_once_for_all_signs(m):
+    X = np.random.default_rng(m).choice([-1.0, -0.5, -0.0, 0.0, 0.25, 0.5], (300, m))
+    usage = count_usage(X[:100]) + count_usage(X[100:], n_jobs=2)
+    for signs in itertools.product([1.0, -1.0], repeat=m):
+        for weighted in (False, True):
+            assert np.array_equal(usage.counts(signs, weighted), usage_counts(X * np.array(signs), weighted))
 
 
 def test_one_instance_and_no_instance():

@@ -247,9 +247,10 @@ def _plan(objective: Objective, solver: Any, signs: bool) -> Plan:
 
 def _client() -> Any:
     """The active client of dask.distributed; there is none if nobody has imported it."""
-    if "distributed" not in sys.modules:
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
         return None
     try:
-        return sys.modules["distributed"].get_client()
+        return distributed.get_client()
     except ValueError:
         return None

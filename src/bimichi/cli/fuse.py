@@ -69,8 +69,10 @@ def fuse(
     say, found, image_sets = Output(quiet, json), FusionModel.load(model), find_sets(sources)
     inputs = [model, *image_sets.files]
     outputs = output_files(output, image_sets.scenes, image_sets.many, MAPS)
-    keep_inputs([*outputs, *(path.with_suffix(".png") for path in outputs if png)], inputs)
-    left = [pair for pair in zip(image_sets.sets, outputs, strict=True) if not (resume and pair[1].exists())]
+    files = [[path, path.with_suffix(".png")] if png else [path] for path in outputs]
+    keep_inputs([path for some in files for path in some], inputs)
+    there = [resume and all(path.exists() for path in some) for some in files]
+    left = [(one, some[0]) for one, some, done in zip(image_sets.sets, files, there, strict=True) if not done]
     scenes: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     with Run("fuse", ctx.params, inputs) as run:

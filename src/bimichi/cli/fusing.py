@@ -71,6 +71,10 @@ class SceneFuser:
         from bimichi.cli.rasters import are_rasters, fuse_georeferenced
 
         if path.suffix.lower() != ".png" and are_rasters(one.files):
+            if self.png:
+                raise InvalidInputError(
+                    f"{one.files[0]} is georeferenced, and fused to a GeoTIFF alone; leave out --png."
+                )
             options = {"align": self.align, "overviews": self.overviews, "n_jobs": n_jobs}
             pixels = fuse_georeferenced(self.model, one.files, path, self.names, **options)
             return FusedScene(one.name, [path], pixels)

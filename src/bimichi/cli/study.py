@@ -48,7 +48,7 @@ def study(
     images: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SOURCES]",
+            metavar="SOURCES",
             show_default=False,
             help="Your own scenes: a folder or a quoted pattern a source, as in train, with --truth to score against.",
         ),
@@ -102,9 +102,9 @@ def study(
     """
     from bimichi.experiments import check_folder, names_of, run_study, split_scenes
 
+    scenes, files_of = _own(ctx.params) if images else _drawn(ctx.params)
     say, folder = Output(quiet, json), output_folder(output)
     check_folder(folder, resume)
-    scenes, files_of = _own(ctx.params) if images else _drawn(ctx.params)
     learned, scored = split_scenes(scenes, train, test, seed, say.note)
     inputs = files_of([*names_of(learned), *names_of(scored)])
     with Run("study", ctx.params, inputs, seed) as run:
