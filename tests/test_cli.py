@@ -487,6 +487,7 @@ def test_sources_and_scenes_are_named_by_files_folders_and_patterns(tmp_path, mo
     assert found("*_ir.png") == (["ir"], ["x"])
     assert found("ir/1.png") == (["1"], ["1"])
     assert found("ir/1.png", "ir/1.png") == (["1", "1 2"], ["ir"])
+    assert found("a1/t.npy", "b2/t.npy") == (["a1", "b2"], ["t"])
     with pytest.raises(InvalidInputError, match=r"\*\* is not supported"):
         find_sets(["**/t.npy"])
     with pytest.raises(InvalidInputError, match=r"15 sources.*Quote patterns"):
@@ -501,8 +502,9 @@ def test_recipes_are_those_of_imaging():
 
 
 def test_help_has_examples():
-    for command in ("train", "fuse", "bags", "show", "compare"):
-        assert re.search(rf"^ *bimichi {command} \w", run(command, "--help").stdout, re.MULTILINE)
+    experiments = ("study", "reproduce um", "reproduce pedestrian", "demo")
+    for command in ("train", "fuse", "bags", "show", "compare", "report", *experiments):
+        assert re.search(rf"^ *bimichi {command}( \S|$)", run(*command.split(), "--help").stdout, re.MULTILINE), command
 
 
 def program(*arguments, script=PROGRAM, **environment):

@@ -81,11 +81,9 @@ def find_sets(sources: Sequence[str]) -> ImageSets:
             "Quote patterns, else the shell replaces them by all their files."
         )
     many = [_is_many(source) for source in sources]
-    names = _distinct([_source_name(source) for source in sources])
     if not any(many):
-        files = tuple(map(Path, sources))
-        name = files[0].stem if len(files) == 1 else files[0].resolve().parent.name or "scene"
-        return ImageSets([ImageSet(name, files)], names, False)
+        return _one_scene(tuple(map(Path, sources)))
+    names = _distinct([_source_name(source) for source in sources])
     if not all(many):
         raise InvalidInputError(
             f"{sources[many.index(False)]} is a file, but {sources[many.index(True)]} a folder or a pattern. "
@@ -101,6 +99,14 @@ def find_sets(sources: Sequence[str]) -> ImageSets:
                     "Every scene needs all its sources; names pair them up."
                 )
     return ImageSets([ImageSet(s, tuple(files[s] for files in found)) for s in scenes], names, True)
+
+
+def _one_scene(files: tuple[Path, ...]) -> ImageSets:
+    """Name the sources of one scene by their files, or, as in ir/7.png and vi/7.png, by the folders of these."""
+    stems, folders = [file.stem for file in files], [file.resolve().parent.name for file in files]
+    if len(set(stems)) == 1 and len(set(folders)) == len(files):
+        return ImageSets([ImageSet(stems[0], files)], folders if len(files) > 1 else stems, False)
+    return ImageSets([ImageSet(folders[0] or "scene", files)], _distinct(stems), False)
 
 
 def _is_many(source: str) -> bool:
