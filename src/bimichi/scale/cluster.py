@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.bags import Bags
+from bimichi.bags import Bags, check_weights
 from bimichi.errors import InvalidInputError
 from bimichi.gram import Gram
 from bimichi.objectives import Objective
@@ -198,8 +198,37 @@ class _BagsOfRows(NamedTuple):
     """The bags that follow upon each other in some rows: how long each is, its label and its weight."""
 
     lengths: Ints
-    labels: NDArray[np.bool_]
+    labels: NDArray[Any]
     weights: Floats
+
+    @classmethod
+    def of(cls, n: int, y: Any, bags: Any, sample_weight: Any) -> "_BagsOfRows":
+        """Check what was given for n rows, and take what each bag needs of it."""
+        if y is None:
+            raise InvalidInputError("y is missing: the label of its bag, for every instance.")
+        given = {"y": np.asarray(y), "bags": np.arange(n) if bags is None else np.asarray(bags)}
+        if sample_weight is not None:
+            given["sample_weight"] = np.asarray(sample_weight, dtype=np.float64)
+        for what, column in given.items():
+            if column.shape != (n,):
+                raise InvalidInputError(
+                    f"{what} has shape {column.shape}; it must have one entry for each of {n:,} rows."
+                )
+        ids = given.pop("bags")
+        begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        if len(begins) != len(np.unique(ids[begins])):
+            raise InvalidInputError(
+                "Rows of a bag must stand together in a Dask array. Sort X, y and bags by bag first."
+            )
+        lengths = np.diff(np.append(begins, n))
+        for what, column in given.items():
+            wrong = np.flatnonzero(column != np.repeat(column[begins], lengths))
+            if wrong.size:
+                raise InvalidInputError(
+                    f"{what} must be the same for all rows of a bag; in {ids[wrong[0]]!r} it is not."
+                )
+        weights = given["sample_weight"][begins] if "sample_weight" in given else None
+        return cls(lengths, given["y"][begins], check_weights(weights, len(begins)))
 
     def some(self, a: int, b: int) -> "_BagsOfRows":
         return _BagsOfRows(self.lengths[a:b], self.labels[a:b], self.weights[a:b])
@@ -214,37 +243,26 @@ def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tupl
 
     if X.ndim != 2 or not all(np.isfinite(size) for size in X.shape):
         raise InvalidInputError(f"X must be a Dask array of known shape (n_instances, n_sources), got {X!r}.")
-    if y is None:
-        raise InvalidInputError("y is missing: the label of its bag, for every instance.")
-    n = X.shape[0]
-    y, ids = np.asarray(y), np.arange(n) if bags is None else np.asarray(bags)
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    for what, given in (("y", y), ("bags", ids), ("sample_weight", weight)):
-        if given.shape != (n,):
-            raise InvalidInputError(f"{what} has shape {given.shape}; it must have one entry for each of {n:,} rows.")
-    classes = np.unique(y)
+    whole = _BagsOfRows.of(X.shape[0], y, bags, sample_weight)
+    classes = np.unique(whole.labels)
     if len(classes) != 2:
         raise InvalidInputError(f"y must have two classes, got {len(classes)}.")
-    begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    if len(begins) != len(np.unique(ids[begins])):
-        raise InvalidInputError("Rows of a bag must stand together in a Dask array. Sort X, y and bags by bag first.")
-    lengths = np.diff(np.append(begins, n))
-    for what, given in (("y", y), ("sample_weight", weight)):
-        wrong = np.flatnonzero(given != np.repeat(given[begins], lengths))
-        if wrong.size:
-            raise InvalidInputError(f"{what} must be the same for all rows of a bag; in {ids[wrong[0]]!r} it is not.")
-    ends = np.searchsorted(begins, np.cumsum(X.chunks[0])[:-1], side="right") - 1
-    cuts = np.unique(np.concatenate([[0], ends, [len(begins)]]))  # in bags
-    rows = np.append(begins, n)
-    whole = _BagsOfRows(lengths, y[begins] == classes[1], weight[begins])
+    whole = whole._replace(labels=whole.labels == classes[1])
+    rows = np.concatenate([[0], np.cumsum(whole.lengths)])  # where bags begin, and the end
+    cuts = np.unique(np.searchsorted(rows, [0, *np.cumsum(X.chunks[0])], side="right") - 1)  # in bags
     make, X = delayed(_row_part, pure=False), X.rechunk({1: -1})
     return classes, [make(X[rows[a] : rows[b]], whole.some(a, b), nan) for a, b in pairwise(cuts)]
 
 
 def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
+    n, m = X.shape
+    if np.isfinite(X).all() and (bags.weights > 0).all():  # nothing is left out, and rows are sorted by bag
+        X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+        offsets = np.concatenate([[0], np.cumsum(bags.lengths)])
+        made = Bags(X, offsets, bags.labels, bags.weights, np.ones(n), np.arange(n), range(len(bags.lengths)))
+        return Part(made, n, m)
     ids = np.repeat(np.arange(len(bags.lengths)), bags.lengths)
-    left_out = np.isnan(X).any(axis=1) if nan == "drop" else np.zeros(len(X), dtype=bool)
+    left_out = np.isnan(X).any(axis=1) if nan == "drop" else np.zeros(n, dtype=bool)
     if (left_out | (bags.weights[ids] == 0)).all():
-        return Part(None, len(X), X.shape[1])
-    made = Bags.from_instances(X, bags.labels[ids], ids, bags.weights[ids], nan, one_class=True)
-    return Part(made, len(X), X.shape[1])
+        return Part(None, n, m)
+    return Part(Bags.from_instances(X, bags.labels[ids], ids, bags.weights[ids], nan, one_class=True), n, m)
