@@ -11,10 +11,10 @@ from bimichi.training import BagRanges, bag_ranges
 @pytest.fixture
 def bags(rng):
     """Positive bags have an instance that is high in the first source, low in the second, and odd in the third."""
-    ids = np.repeat(np.arange(20), 8)
-    X = np.clip(rng.normal([-0.3, 0.3, 0.0], 0.3, (len(ids), 3)), -1, 1)
+    ids = np.repeat(np.arange(40), 8)
+    X = np.clip(rng.normal([-0.3, 0.3, 0.0], 0.2, (len(ids), 3)), -1, 1)
     hits = (ids % 4 == 0) & (np.arange(len(ids)) % 8 == 3)
-    X[hits] = np.clip(rng.normal([0.7, -0.6, -0.4], 0.2, (int(hits.sum()), 3)), -1, 1)
+    X[hits] = np.clip(rng.normal([0.7, -0.6, -0.5], 0.2, (int(hits.sum()), 3)), -1, 1)
     return Bags.from_instances(X, ids % 4 == 0, ids)
 
 
@@ -44,21 +44,26 @@ def test_no_single_flip_of_a_doubtful_source_is_better(bags, name):
         assert signs[1] == -1
 
 
-def test_the_guess_compares_rankings_of_bags():
-    """Against the chances counted over all pairs of bags, with ties and weights."""
-    rng = np.random.default_rng(0)
-    low, high = np.sort(rng.integers(-3, 4, (2, 40, 6)) / 3, axis=0)
+def test_the_guess_compares_rankings_of_bags(rng):
+    """Against the chances counted over all pairs of bags, with ties and weights, and DeLong's standard error."""
+    low, high = np.sort(rng.integers(-3, 4, (2, 40, 12)) / 3, axis=0)
     labels, weights = rng.random(40) < 0.4, rng.integers(1, 4, 40).astype(float)
-    guess = guess_polarity(BagRanges(low, high, labels, weights))
+    low[labels, 6:] -= np.arange(6) / 3
+    P, N = weights[labels] / weights[labels].sum(), weights[~labels] / weights[~labels].sum()
 
-    def chance(values):
+    def wins(values):
         difference = values[labels][:, None] - values[~labels]
-        pairs = weights[labels][:, None] * weights[~labels]
-        return (((difference > 0) + 0.5 * (difference == 0)) * pairs).sum()
+        return (difference > 0) + 0.5 * (difference == 0)
 
-    expected = [-1 if chance(-low[:, k]) > chance(high[:, k]) else 1 for k in range(6)]
-    assert guess.tolist() == expected
-    assert set(expected) == {1, -1}
+    expected = []
+    for k in range(12):
+        gain = wins(-low[:, k]) - wins(high[:, k])
+        by_positive, by_negative, mean = gain @ N, P @ gain, P @ gain @ N
+        error = np.sqrt(P**2 @ (by_positive - mean) ** 2 + N**2 @ (by_negative - mean) ** 2)
+        expected.append(-1 if mean > 2 * error else 1)
+    assert guess_polarity(BagRanges(low, high, labels, weights)).tolist() == expected
+    assert expected[:6] == [1] * 6
+    assert set(expected[6:]) == {1, -1}
 
 
 def test_a_source_is_not_turned_to_what_surrounds_targets(rng):
