@@ -15,7 +15,7 @@ from bimichi.objectives import Objective
 from bimichi.problem import InMemory
 from bimichi.scaling import Scale
 from bimichi.scene import Scene, Scenes, join_bags
-from bimichi.training import bag_means
+from bimichi.training import bag_ranges
 
 __all__ = ["Facts", "Named", "Part", "Plan", "Totals", "measured", "read_part", "reduced"]
 
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     keeps : {"sums", "deciding", "merged", "all"}
         The quadratic form alone; instances that can decide their bags; all that differ; or all.
     signs : bool
-        Whether signs are learned, so that means of bags are asked for.
+        Whether signs are learned, so that the ranges of bags are asked for.
     """
 
     objective: Objective
@@ -58,7 +58,8 @@ class Facts(NamedTuple):
     high: Floats
     labels: NDArray[np.bool_]  # of bags
     weights: Floats
-    means: Floats
+    bag_low: Floats  # the same of each bag, if signs are learned
+    bag_high: Floats
     usage: Usage
     gram: Gram | None = None
 
@@ -99,7 +100,8 @@ def measured(item: Any) -> Facts:
     low, high = np.full(m, np.inf), np.full(m, -np.inf)
     if part.bags is not None:
         low, high = (np.array([of(column) for column in part.bags.X.T], dtype=float) for of in (np.min, np.max))
-    return Facts(part._replace(bags=None), low, high, none.astype(bool), none, np.empty((0, m)), Usage.none())
+    ranges = np.empty((0, m))
+    return Facts(part._replace(bags=None), low, high, none.astype(bool), none, ranges, ranges, Usage.none())
 
 
 def reduced(item: Any, plan: Plan, scale: Scale | None = None, n_jobs: int | None = 1) -> tuple[Facts, Bags | None]:
@@ -126,7 +128,8 @@ def reduced(item: Any, plan: Plan, scale: Scale | None = None, n_jobs: int | Non
         return facts, None
     facts = facts._replace(labels=bags.labels, weights=bags.weights, usage=count_usage(bags.X, n_jobs))
     if plan.signs:
-        facts = facts._replace(means=bag_means(bags).means)
+        ranges = bag_ranges(bags)
+        facts = facts._replace(bag_low=ranges.low, bag_high=ranges.high)
     if plan.keeps == "sums":
         return facts._replace(gram=InMemory(bags, plan.objective, n_jobs).gram(plan.objective.parameters)), None
     if plan.keeps == "all":
@@ -146,7 +149,7 @@ class Totals:
         The number of instances before each part, and of all.
     n_bags : list of int
         Of each part.
-    low, high, labels, weights, means, usage, gram
+    low, high, labels, weights, bag_low, bag_high, usage, gram
         As in `Facts`, of all parts.
     """
 
@@ -165,16 +168,17 @@ class Totals:
             self.usage += one.usage
             if one.gram is not None:
                 self.gram = one.gram if self.gram is None else self.gram.plus(one.gram)
-            columns.append((one.low, one.high, one.labels, one.weights, one.means))
+            columns.append((one.low, one.high, one.labels, one.weights, one.bag_low, one.bag_high))
         if first is None:
             raise InvalidInputError("There are no scenes to learn from; give at least one.")
-        low, high, labels, weights, means = zip(*columns, strict=True)
+        low, high, labels, weights, bag_low, bag_high = zip(*columns, strict=True)
         self.n_sources = first.n_sources
         self.low: Floats = np.min(low, axis=0)
         self.high: Floats = np.max(high, axis=0)
         self.labels: NDArray[np.bool_] = np.concatenate(labels)
         self.weights: Floats = np.concatenate(weights)
-        self.means: Floats = np.concatenate(means)
+        self.bag_low: Floats = np.concatenate(bag_low)
+        self.bag_high: Floats = np.concatenate(bag_high)
 
 
 def _check_joins(part: Part, first: Part, names: set[str]) -> None:

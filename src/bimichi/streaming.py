@@ -24,7 +24,7 @@ from bimichi.scaling import Scale
 from bimichi.scene import Scenes
 from bimichi.solvers import ConvexSolver, get_solver
 from bimichi.squares import Summed
-from bimichi.training import BagMeans
+from bimichi.training import BagRanges
 
 __all__ = ["Held", "Here", "Place", "Streamed", "training_from"]
 
@@ -89,9 +89,10 @@ class Streamed:
             self._totals, self._scaled = self._reduced(scale), True
         return self
 
-    def means(self) -> BagMeans:
-        """Means over the instances of each bag."""
-        return BagMeans(self._totals.means, self._totals.labels, self._totals.weights)
+    def bag_ranges(self) -> BagRanges:
+        """The extremes of each source in each bag."""
+        totals = self._totals
+        return BagRanges(totals.bag_low, totals.bag_high, totals.labels, totals.weights)
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Any:
         """What a solver asks, for sources turned by these signs; sums of squares, if it asks for no more."""
