@@ -51,7 +51,7 @@ class Objective:
         How users ask for it.
     code : int
         How kernels ask for it.
-    measure : {"bicapacity", "capacity"}
+    measure : {"bicapacity", "capacity", "2-additive"}
         What is learned.
     zero_bound : bool
         Whether g(empty, empty) = 0 is part of the order of a bi-capacity.
@@ -68,7 +68,7 @@ class Objective:
 
     name: str
     code: int
-    measure: Literal["bicapacity", "capacity"] = "bicapacity"
+    measure: Literal["bicapacity", "capacity", "2-additive"] = "bicapacity"
     zero_bound: bool = True
     absolute: bool = False
     convex: ConvexForm | Literal["mean"] | None = None
