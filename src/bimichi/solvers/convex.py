@@ -156,7 +156,7 @@ class _Descent:
     def step(self, tolerance: float, precision: float = PRECISION) -> None:
         """Solve the QP of the working set, and move the witnesses if J fell."""
         chosen = self.working.chosen(self.values, self.kept)
-        answer = self.working.solve(chosen, self.witnesses, precision)
+        answer = self.working.solve(chosen, self.witnesses, precision, self.values)
         if answer is None:
             self.missing = self.missing[:0]
             self.status = f"the QP of round {len(self.history) + 1} could not be solved"

@@ -1,7 +1,7 @@
-"""Quadratic programs over the terms of a 2-additive bi-capacity, with few pairs of sources at a time.
+"""Quadratic programs over the terms of a 2-additive bi-capacity, with few of them at a time.
 
-At a minimum most pairs of sources have terms that are all zero. So a program starts with few pairs as variables; from its
-multipliers it follows, exactly and in O(m^2), which further pairs would lower the minimum, and only these are added.
+At a minimum most terms of pairs are zero. So a program starts with few of them as variables; from its multipliers it
+follows, exactly and in O(m^2), which others would lower the minimum, and only these are added.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,14 @@ __all__ = ["Minimum", "SquaredLines", "SumOfSquares", "Tied", "minimise"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ALL_PAIRS = 30
-"""Up to so many pairs, all are variables from the start."""
+ALL_TERMS = 128
+"""Up to so many, all are variables from the start."""
+
+NEAR_ZERO = 1e-6
+"""What is less may be rounding."""
 
 PRICE = 1e-8
-"""By how much, relative to the pull on the terms, a pair must promise to lower the minimum; what is less is rounding."""
+"""By how much, relative to the pull on the terms, a term must promise to lower the minimum; what is less is rounding."""
 
 
 class Squares(Protocol):
@@ -98,99 +101,130 @@ class Minimum(NamedTuple):
     bound: float
 
 
-def minimise(space: Terms, squares: Squares, tied: Tied | None, precision: float) -> Minimum | None:
-    """Minimise over all monotone terms within bounds; None if a program could not be solved."""
-    m = space.n_sources
+def minimise(
+    space: Terms, squares: Squares, tied: Tied | None, precision: float, near: Floats | None = None
+) -> Minimum | None:
+    """Minimise over all monotone terms within bounds.
+
+    Parameters
+    ----------
+    space : Terms
+        The terms.
+    squares : Squares
+        What to minimise.
+    tied : Tied, optional
+        What to minimise besides.
+    precision : float
+        Of each program.
+    near : ndarray, optional
+        Terms that are not zero here are variables from the start, unless most of them are.
+
+    Returns
+    -------
+    minimum : Minimum or None
+        None if a program could not be solved.
+    """
+    n_sides = 2 * space.n_sources
     tied = Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0)) if tied is None else tied
-    all_pairs = np.column_stack(np.triu_indices(m, 1))
-    inside = np.full(len(all_pairs), len(all_pairs) <= ALL_PAIRS)
+    inside = np.full(space.size, space.size <= ALL_TERMS)
+    if near is not None and 2 * np.count_nonzero(near) < space.size:
+        inside |= np.abs(near) > NEAR_ZERO
+    inside[:n_sides] = True
     while True:
-        program = _Pairs(space, all_pairs[inside], squares, tied)
-        solved = program.solve(precision)
-        if solved is None:
+        program = _Active(space, np.flatnonzero(inside), squares, tied)
+        found = program.solve(precision)
+        if found is None:
             return None
-        found, pull, sides = solved
-        excess = np.where(inside, 0.0, _excess(space, all_pairs, pull, sides))
-        missing = np.flatnonzero(excess > max(PRICE, 10 * precision) * (1 + np.abs(pull).max()))
+        excess = program.excess()
+        missing = np.flatnonzero(excess > max(PRICE, 10 * precision) * (1 + np.abs(program.pull).max()))
         if not len(missing):
             return found._replace(bound=found.bound - float(excess.sum()))
         best = missing[np.argsort(-excess[missing], kind="stable")]
-        inside[best[: max(m, int(inside.sum()))]] = True
+        inside[best[: max(n_sides, int(inside.sum()) // 2)]] = True
 
 
-def _excess(space: Terms, pairs: Ints, pull: Floats, sides: Floats) -> Floats:
-    """For each pair of sources whose terms are zero: by how much no multipliers can hold them there.
+class _Active:
+    """The program whose variables are the terms of all sides and some of pairs.
 
-    The pull on a term must be balanced by multipliers of "s <= sign * term" of its two sides. Of one side and one
-    other source, they add up to no more than the multiplier of that side's own condition. A term of one side up and
-    one down is balanced by one of the two alone; what it leaves is there for those of equal sides, which may take
-    from both.
-    """
-    m, index = space.n_sources, space.index
-    i, k = pairs.T
-    rest_i, rest_k = [sides[i], sides[i + m]], [sides[k], sides[k + m]]  # what is left of each side, up and down
-    for up, down, of_up, of_down in ((i, k + m, rest_i, rest_k), (k, i + m, rest_k, rest_i)):
-        need = pull[index[up, down]]
-        of_up[0] = of_up[0] - np.maximum(need, 0)
-        of_down[1] = of_down[1] - np.maximum(-need, 0)
-    total = np.zeros(len(pairs))
-    for side, sign in ((0, 1.0), (1, -1.0)):
-        need = sign * pull[index[i + side * m, k + side * m]]
-        total += np.maximum(0, -rest_i[side]) + np.maximum(0, -rest_k[side]) + np.maximum(0, -need)
-        total += np.maximum(0, need - np.maximum(0, rest_i[side]) - np.maximum(0, rest_k[side]))
-    return total
-
-
-class _Pairs:
-    """The program whose variables are the terms of all sides and of some pairs of sources.
-
-    Each "min(0, ., .)" of `Terms.slack` is a helper variable with three inequalities; see there why this is exact.
+    Each "min(0, ., .)" of `Terms.slack` is a helper variable, which no term exceeds that it is the minimum of; see there
+    why this is exact. A minimum of terms that are no variables is zero, and needs none.
     """
 
-    def __init__(self, space: Terms, pairs: Ints, squares: Squares, tied: Tied) -> None:
-        m, index = space.n_sources, space.index
-        i, k = pairs.T
-        self._space, self._squares, self._tied = space, squares, tied
-        self._of_pairs = [index[s, t].astype(np.int64) for s in (i, i + m) for t in (k, k + m)]
-        self._columns = np.concatenate([np.arange(2 * m), *self._of_pairs])
-        self._side, self._other = np.concatenate([i, i + m, k, k + m]), np.concatenate([k, k, i, i])
-        self._n_terms = len(self._columns)
-        self._n = self._n_terms + len(self._side)  # and the slacks after these
+    def __init__(self, space: Terms, columns: Ints, squares: Squares, tied: Tied) -> None:
+        self._space, self._columns, self._squares, self._tied = space, columns, squares, tied
+        m, pairs = space.n_sources, columns[2 * space.n_sources :] - 2 * space.n_sources
+        first, second = (side[pairs] for side in space.sides)
+        self._side, self._other = np.concatenate([first, second]), np.concatenate([second, first])
+        places, self._helper = np.unique(self._side * m + self._other % m, return_inverse=True)
+        self._helped = places // m, places % m  # side and other source of each helper
+        self._n_terms = len(columns)
+        self._n = self._n_terms + len(places)  # and the slacks after these
 
-    def solve(self, precision: float) -> tuple[Minimum, Floats, Floats] | None:
-        """Return the minimum, the pull on every term that its sides must balance, and the multiplier of every side."""
-        tied, space = self._tied, self._space
-        program, m, n_tied = self._constrained(), space.n_sources, len(tied.constant)
+    def solve(self, precision: float) -> Minimum | None:
+        """Return the minimum over these variables; the others are zero."""
+        tied, n_tied = self._tied, len(self._tied.constant)
+        program = self._constrained()
         P, q = self._squares.part(self._columns)
-        blocks = [sp.triu(P), sp.csc_array((len(self._side), len(self._side))), sp.diags_array(2 * tied.weight)]
+        n_helpers = self._n - self._n_terms
+        blocks = [sp.triu(P), sp.csc_array((n_helpers, n_helpers)), sp.diags_array(2 * tied.weight)]
         whole = sp.csc_matrix(sp.block_diag(blocks, format="csc"))
         solved = program.solve(whole, np.append(q, np.zeros(whole.shape[0] - len(q))), precision)
         if solved is None:
             return None
         x, bound = solved
-        values = np.zeros(space.size)
+        values = np.zeros(self._space.size)
         values[self._columns] = x[: self._n_terms]
-        pull = self._squares.gradient(values) + tied.rows.T @ program.multipliers[2 : 2 + n_tied]
-        first, second = space.sides
-        pull[2 * m :] += program.multipliers[0] * (second < m) + program.multipliers[1] * (first >= m)
-        return Minimum(values, x[self._n :], bound), pull, program.multipliers[-2 * m :]
+        self.pull = self._squares.gradient(values) + tied.rows.T @ program.multipliers[2 : 2 + n_tied]
+        self._multipliers = program.multipliers
+        return Minimum(values, x[self._n :], bound)
 
     def _constrained(self) -> Program:
         space, tied, m = self._space, self._tied, self._space.n_sources
         program = Program(self._n + len(tied.weight))
-        position = np.full(space.size, -1)
-        position[self._columns] = np.arange(self._n_terms)
-        helper = np.arange(self._n_terms, self._n)
-        up, down = (np.append(np.arange(m) + start, position[pairs]) for start, pairs in zip((0, m), self._of_pairs[::3]))
+        n_pairs, n_helpers = self._n_terms - 2 * m, self._n - self._n_terms
+        pair, sides = np.arange(2 * m, self._n_terms), np.arange(2 * m)
+        first, second = self._side[:n_pairs], self._side[n_pairs:]
+        up, down = np.append(sides[:m], pair[second < m]), np.append(sides[m:], pair[first >= m])
         program.equal(np.array([1.0, -1.0]), (np.zeros(len(up), int), up, 1.0), (np.ones(len(down), int), down, 1.0))
         rows = tied.rows[:, self._columns].tocoo()
         slacks = (np.arange(len(tied.slack)), self._n + tied.slack, -1.0)
         program.below(-tied.constant, (rows.row, rows.col, rows.data), slacks)
-        rows_of = np.arange(len(helper))
-        program.below(np.zeros(len(helper)), (rows_of, helper, 1.0))
-        for half in (0, m):
-            terms = position[space.index[self._side, self._other + half]]
-            program.below(np.zeros(len(helper)), (rows_of, helper, 1.0), (rows_of, terms, -space.sign[self._side]))
-        sides = np.arange(2 * m)
-        program.below(np.zeros(2 * m), (sides, sides, -space.sign), (self._side, helper, -1.0))
+        helpers = np.arange(n_helpers)
+        program.below(np.zeros(n_helpers), (helpers, self._n_terms + helpers, 1.0))
+        limits = np.arange(2 * n_pairs)
+        program.below(
+            np.zeros(2 * n_pairs),
+            (limits, self._n_terms + self._helper, 1.0),
+            (limits, np.tile(pair, 2), -space.sign[self._side]),
+        )
+        program.below(
+            np.zeros(2 * m), (sides, sides, -space.sign), (self._helped[0], self._n_terms + helpers, -1.0)
+        )
         return program
+
+    def excess(self) -> Floats:
+        """For each term that is no variable: by how much no multipliers can hold it at zero.
+
+        The pull on a term must be balanced by multipliers of "helper <= sign * term" of its two sides. Those of one
+        helper add up to no more than the multiplier of its side's own condition. A term of one side up and one down
+        is balanced by one of the two alone; what it leaves is there for terms of equal sides, which take from both.
+        """
+        space, m = self._space, self._space.n_sources
+        z, n_limits = self._multipliers, len(self._side)
+        rest = np.repeat(z[-2 * m :, None], m, axis=1)  # of each side and other source
+        np.subtract.at(rest, (self._side, self._other % m), z[-2 * m - n_limits : -2 * m])
+        first, second = space.sides
+        pull = self.pull[2 * m :] + z[0] * (second < m) + z[1] * (first >= m)
+        outside = np.ones(len(first), dtype=bool)
+        outside[self._columns[2 * m :] - 2 * m] = False
+        excess = np.zeros(space.size)
+        cross, equal = (np.flatnonzero(outside & ((first < m) & (second >= m) == mixed)) for mixed in (True, False))
+        for sign, a, b in ((1.0, first, second), (-1.0, second, first)):
+            need = np.maximum(0, sign * pull[cross])
+            at = a[cross], b[cross] % m
+            excess[2 * m + cross] += np.maximum(0, need - np.maximum(0, rest[at]))
+            rest[at] -= need
+        need = pull[equal] * space.sign[first[equal]]
+        left = [np.maximum(0, rest[a[equal], b[equal] % m]) for a, b in ((first, second), (second, first))]
+        excess[2 * m + equal] = np.maximum(0, -need) + np.maximum(0, need - left[0] - left[1])
+        return excess

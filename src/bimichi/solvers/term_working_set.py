@@ -47,13 +47,15 @@ class TermWorkingSet(WorkingSet):
         """A valid measure of what the QP gave."""
         return self.terms.repaired(partial)
 
-    def _minimise(self, rows: Deciding, precision: float) -> tuple[Floats, Floats, Floats, float] | None:
+    def _minimise(
+        self, rows: Deciding, precision: float, near: Floats
+    ) -> tuple[Floats, Floats, Floats, float] | None:
         n, length = rows.codes.shape
         places = (rows.weights.ravel(), rows.codes.ravel(), np.arange(0, n * length + 1, length))
         lines = sp.csr_array(places, shape=(n, self.terms.size))
         squares = SquaredLines(lines[rows.alone], rows.constant[rows.alone], rows.share)
         tied = Tied(lines[rows.tied], rows.constant[rows.tied], rows.slack, rows.slack_weight)
-        found = minimise(self.terms, squares, tied, precision)
+        found = minimise(self.terms, squares, tied, precision, near)
         if found is None:
             return None
         constant = float(rows.share @ rows.constant[rows.alone] ** 2)

@@ -138,13 +138,13 @@ class WorkingSet:
         highest = np.flatnonzero(cost == top[bag])
         return np.union1d(highest[np.unique(bag[highest], return_index=True)[1]], kept)
 
-    def solve(self, chosen: Ints, witnesses: Witnesses, precision: float) -> Answer | None:
+    def solve(self, chosen: Ints, witnesses: Witnesses, precision: float, near: Floats) -> Answer | None:
         """Minimise the sum over bags of w t^2 over element values v, t as large as the rows of the bag make it.
 
         For a witness t is ``1 - sign * C``. A negative bag with one chosen row has ``t = sign * C + offset``: both
         are squares of v. Only a bag with several rows needs a variable t, bounded by each of them from below; near
         the minimum few bags do, so the QP is little larger than the number of elements.
-        None if the QP could not be solved.
+        `near` is a measure that the minimum may be near to. None if the QP could not be solved.
         """
         problem = self.problem
         witness_rows, signs = witnesses
@@ -164,7 +164,7 @@ class WorkingSet:
             np.searchsorted(free, bag[tied]),
             problem.weights[free] / self.scale,
         )
-        found = self._minimise(deciding, precision)
+        found = self._minimise(deciding, precision, near)
         if found is None:
             return None
         partial, cost, tops, bound = found
@@ -174,7 +174,9 @@ class WorkingSet:
         slack[free] = tops
         return Answer(partial, slack, self.scale * bound, chosen[cost >= slack[bag] - BINDING])
 
-    def _minimise(self, rows: "Deciding", precision: float) -> tuple[Floats, Floats, Floats, float] | None:
+    def _minimise(
+        self, rows: Deciding, precision: float, near: Floats
+    ) -> tuple[Floats, Floats, Floats, float] | None:
         """Return values, NaN for elements that no row uses; what the rows are there; slacks; and the lower bound."""
         lattice = self.problem.lattice
         lines = _Lines(lattice, rows.codes, rows.weights, rows.constant)
