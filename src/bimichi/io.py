@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import bimichi
 from bimichi.errors import BimichiError, ModelFileError
 
-__all__ = ["VERSION", "atomic_write", "read_model", "write_model"]
+__all__ = ["VERSION", "Arrays", "atomic_write", "read_model", "write_model"]
 
 FORMAT = "bimichi-model"
 VERSION = 2
