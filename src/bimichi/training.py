@@ -12,8 +12,9 @@ from bimichi.objectives import Objective
 from bimichi.problem import InMemory, Problem
 from bimichi.scaling import Scale
 from bimichi.scene import Scene, Scenes
+from bimichi.term_problem import TermProblem, TermsInMemory, term_usage
 
-__all__ = ["BagMeans", "InHand", "Training", "bag_means", "is_lazy"]
+__all__ = ["BagMeans", "InHand", "Training", "bag_means", "in_memory", "is_lazy", "usage"]
 
 Floats = NDArray[np.float64]
 
@@ -52,12 +53,12 @@ class Training(Protocol):
         """Means over the instances of each bag."""
         ...
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
         """What a solver asks, for sources turned by these signs."""
         ...
 
-    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element; see `usage_counts`."""
+    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element, or term, of the measure that the objective is for."""
         ...
 
 
@@ -67,7 +68,7 @@ class InHand:
     def __init__(self, bags: Bags) -> None:
         self._bags = bags
         self._merged = bags.singles_merged()
-        self._problems: dict[Objective, InMemory] = {}
+        self._problems: dict[Objective, InMemory | TermsInMemory] = {}
         self.n_sources = bags.n_sources
 
     def ranges(self) -> tuple[Floats, Floats]:
@@ -82,15 +83,27 @@ class InHand:
         """Means over the instances of each bag."""
         return bag_means(self._merged)
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
         """What a solver asks, for sources turned by these signs."""
         if objective not in self._problems:
-            self._problems[objective] = InMemory(self._merged, objective, n_jobs)
+            self._problems[objective] = in_memory(self._merged, objective, n_jobs)
         return self._problems[objective].turned(signs)
 
-    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element."""
-        return usage_counts(self._bags.turned(signs).X, weighted, n_jobs=n_jobs)
+    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element, or term."""
+        return usage(self._bags, objective, signs, weighted, n_jobs)
+
+
+def in_memory(bags: Bags, objective: Objective, n_jobs: int | None) -> InMemory | TermsInMemory:
+    """Return the problem of bags in memory, for the measure that the objective is for."""
+    return (TermsInMemory if objective.measure == "2-additive" else InMemory)(bags, objective, n_jobs)
+
+
+def usage(bags: Bags, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+    """How many instances use each element, or term, sources turned by signs."""
+    if objective.measure == "2-additive":
+        return term_usage(bags.X, signs, weighted)
+    return usage_counts(bags.turned(signs).X, weighted, n_jobs=n_jobs)
 
 
 def bag_means(bags: Bags) -> BagMeans:

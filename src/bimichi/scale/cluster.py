@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
 from bimichi.gram import Gram
-from bimichi.linear import usage_counts
+from bimichi.lattice import Lattice
 from bimichi.objectives import Objective
 from bimichi.planes import check_n_jobs
 from bimichi.problem import Extremes, InMemory
 from bimichi.scaling import Scale
 from bimichi.scene import Scene, Scenes, join_bags
-from bimichi.training import BagMeans, bag_means
+from bimichi.term_problem import TermsInMemory
+from bimichi.terms import Terms
+from bimichi.training import BagMeans, bag_means, in_memory, usage
 
-__all__ = ["Partitioned", "Parts", "training_from"]
+__all__ = ["Partitioned", "PartitionedTerms", "Parts", "training_from"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -127,21 +129,22 @@ class Parts:
             *(np.concatenate(column) for column in zip(*self._holder.ask(_means, self._parts), strict=True))
         )
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned":
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned | PartitionedTerms":
         """What a solver asks, for sources turned by these signs."""
         if objective not in self._problems:
             self._problems[objective] = self._holder.hold(_problem, self._parts, objective)
-        held = self._holder.hold(InMemory.turned, self._problems[objective], signs)
-        return Partitioned(self._holder, held, objective, self.n_sources, self._starts)
+        held = self._holder.hold(_turned, self._problems[objective], signs)
+        kind = PartitionedTerms if objective.measure == "2-additive" else Partitioned
+        return kind(self._holder, held, objective, self.n_sources, self._starts)
 
-    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element."""
-        total: NDArray[np.int64] = np.sum(self._holder.ask(_usage, self._parts, signs, weighted), axis=0)
+    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element, or term."""
+        total: NDArray[np.int64] = np.sum(self._holder.ask(_usage, self._parts, objective, signs, weighted), axis=0)
         return total
 
 
-class Partitioned:
-    """A problem whose rows are in parts; rows are numbered through them. See `bimichi.problem.Problem`."""
+class _InParts:
+    """What is asked of all parts; rows are numbered through them."""
 
     def __init__(
         self, holder: Holder, parts: Sequence[Any], objective: Objective, n_sources: int, starts: Ints
@@ -149,7 +152,7 @@ class Partitioned:
         self._holder = holder
         self._parts = parts
         self.objective = objective
-        self.lattice = objective.lattice(n_sources)
+        self.n_sources = n_sources
         facts = holder.ask(_facts, parts)
         self.labels = np.concatenate([fact.labels for fact in facts])
         self.weights = np.concatenate([fact.weights for fact in facts])
@@ -158,11 +161,11 @@ class Partitioned:
 
     def value(self, values: Floats) -> float:
         """J at these values of the measure."""
-        return float(sum(self._holder.ask(InMemory.value, self._parts, values)))
+        return float(sum(self._holder.ask(_value, self._parts, values)))
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now; one number a bag comes back."""
-        found = self._holder.ask(InMemory.extremes, self._parts, values)
+        found = self._holder.ask(_extremes, self._parts, values)
         moved = [
             Extremes(e.low, e.high, e.low_row + first, e.high_row + first)
             for e, first in zip(found, self._first[:-1], strict=True)
@@ -171,20 +174,23 @@ class Partitioned:
 
     def rows(self, which: Ints) -> tuple[NDArray[np.int32], Floats]:
         """Codes and weights of some rows."""
-        m = self.lattice.n_sources
-        codes, weights = np.empty((len(which), m), np.int32), np.empty((len(which), m))
-        for places, _, (some_codes, some_weights) in self._ask_rows(InMemory.rows, which):
+        shape = (len(which), self._row_length())
+        codes, weights = np.empty(shape, np.int32), np.empty(shape)
+        for places, _, (some_codes, some_weights) in self._ask_rows(_rows, which):
             codes[places], weights[places] = some_codes, some_weights
         return codes, weights
 
     def gram(self, targets: tuple[float, float]) -> Gram:
         """Add up the quadratic forms of the parts."""
-        forms = self._holder.ask(InMemory.gram, self._parts, targets)
+        forms = self._holder.ask(_gram, self._parts, targets)
         return Gram(
             sum((form.matrix for form in forms[1:]), forms[0].matrix),
             np.sum([form.linear for form in forms], axis=0),
             float(sum(form.constant for form in forms)),
         )
+
+    def _row_length(self) -> int:
+        raise NotImplementedError
 
     def _ask_rows(self, function: Callable[..., Any], which: Ints) -> list[tuple[Ints, int, Any]]:
         """Ask about rows: for each part that has some, their places in `which`, its number, and its answer."""
@@ -196,10 +202,34 @@ class Partitioned:
         return list(zip(places, asked.tolist(), answers, strict=True))
 
 
+class Partitioned(_InParts):
+    """A problem in parts; see `bimichi.problem.Problem`."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """Where the measure lives."""
+        return self.objective.lattice(self.n_sources)
+
+    def _row_length(self) -> int:
+        return self.n_sources
+
+
+class PartitionedTerms(_InParts):
+    """A problem in parts whose measure is 2-additive; see `bimichi.term_problem.TermProblem`."""
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of the measure."""
+        return Terms(self.n_sources)
+
+    def _row_length(self) -> int:
+        return self.terms.row_length
+
+
 class _Instances:
     """Where rows stood in what the user gave; asked for, not kept."""
 
-    def __init__(self, problem: Partitioned, starts: Ints) -> None:
+    def __init__(self, problem: _InParts, starts: Ints) -> None:
         self._problem, self._starts = problem, starts
 
     def __getitem__(self, which: Ints) -> Ints:
@@ -222,12 +252,35 @@ class _Facts(NamedTuple):
     n_rows: int
 
 
-def _facts(problem: InMemory) -> _Facts:
-    return _Facts(problem.labels, problem.weights, len(problem.data.codes))
+Held = InMemory | TermsInMemory
 
 
-def _instances(problem: InMemory, rows: Ints) -> Ints:
+def _facts(problem: Held) -> _Facts:
+    return _Facts(problem.labels, problem.weights, len(problem.instance))
+
+
+def _instances(problem: Held, rows: Ints) -> Ints:
     return problem.instance[rows]
+
+
+def _turned(problem: Held, signs: Floats) -> Held:
+    return problem.turned(signs)
+
+
+def _value(problem: Held, values: Floats) -> float:
+    return problem.value(values)
+
+
+def _extremes(problem: Held, values: Floats) -> Extremes:
+    return problem.extremes(values)
+
+
+def _rows(problem: Held, which: Ints) -> tuple[NDArray[np.int32], Floats]:
+    return problem.rows(which)
+
+
+def _gram(problem: Held, targets: tuple[float, float]) -> Gram:
+    return problem.gram(targets)
 
 
 def _ranges(part: _Part) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -242,12 +295,12 @@ def _means(part: _Part) -> BagMeans:
     return bag_means(part.bags)
 
 
-def _problem(part: _Part, objective: Objective) -> InMemory:
-    return InMemory(part.bags, objective, n_jobs=1)
+def _problem(part: _Part, objective: Objective) -> Held:
+    return in_memory(part.bags, objective, n_jobs=1)
 
 
-def _usage(part: _Part, signs: Floats, weighted: bool) -> NDArray[np.int64]:
-    return usage_counts(part.bags.turned(signs).X, weighted, n_jobs=1)
+def _usage(part: _Part, objective: Objective, signs: Floats, weighted: bool) -> NDArray[np.int64]:
+    return usage(part.bags, objective, signs, weighted, n_jobs=1)
 
 
 def _shape(part: _Part) -> tuple[int, int, bool, bool]:
