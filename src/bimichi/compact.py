@@ -41,7 +41,7 @@ FOLLOWING: dict[str, Callable[[Floats, Floats], Floats]] = {
 def pack_values(lattice: Lattice, values: Floats) -> tuple[dict[str, Any], Arrays]:
     """Return what a model file says about the values of a measure: header fields and arrays; O(m base^m).
 
-    Either the array `values`, or, if that is smaller, the header field `completion`, and the arrays `codes` and `known`.
+    Either the array `values`, or, if smaller, the header field `completion`, and the arrays `codes` and `known`.
     """
     whole = {"values": values}
     if lattice.size < COMPACT_FROM:

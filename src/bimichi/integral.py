@@ -49,9 +49,8 @@ def choquet(
     Parameters
     ----------
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1] for a
-        `BiCapacity` or a `TwoAdditive`, in [0, 1] for a `Capacity`. An array or a dataset of xarray gives an array of xarray back; see
-        `bimichi.scale.fuse_array`.
+        The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1], in [0, 1] for a
+        `Capacity`. An array or a dataset of xarray gives an array of xarray back; see `bimichi.scale.fuse_array`.
     g : BiCapacity, Capacity or TwoAdditive
         The measure.
     nan : {"propagate", "raise"}

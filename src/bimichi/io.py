@@ -34,9 +34,7 @@ SIZE_LIMIT = 2**28
 Arrays = dict[str, NDArray[np.float64]]
 
 
-def write_model(
-    path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays, version: int = 1
-) -> None:
+def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
     """Write a model of this `kind`; `header` holds what JSON can, `version` is the first that can read it."""
     document = {"format": FORMAT, "version": version, "kind": kind, "bimichi": bimichi.__version__, **header}
     if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:

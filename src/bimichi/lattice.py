@@ -60,15 +60,12 @@ class Lattice:
             )
         if self.size > MAX_ELEMENTS:
             covers = (self.base - 1) * self.n_sources * self.size // self.base
+            fewer = f", or a 2-additive bi-capacity, of {2 * self.n_sources**2:,} terms: BiMIChI(..., additivity=2)"
             raise InvalidInputError(
                 f"{self.n_sources} sources have {self.base}^{self.n_sources} = {self.size:,} elements: "
                 f"{self.size * 8 / 2**30:,.1f} GiB for the values, {covers * 8 / 2**30:,.1f} GiB for the cover "
                 f"relation. At most {MAX_ELEMENTS:,} elements are supported; use fewer sources"
-                + (
-                    f", or a 2-additive bi-capacity, which has {2 * self.n_sources**2:,} terms: BiMIChI(..., additivity=2)."
-                    if self.base == 3
-                    else "."
-                )
+                f"{fewer if self.base == 3 else ''}."
             )
 
     @property

@@ -12,7 +12,7 @@ _jit = numba.njit(cache=True, nogil=True)
 _fast = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
 
 LANES = 512
-"""Instances taken side by side, so that what a pair costs before its loop matters little; all stays in the second cache."""
+"""Instances taken side by side: so many that what a pair costs before its loop matters little."""
 
 
 def sign_table(space: Terms, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -101,9 +101,7 @@ class TermsInMemory:
         """J at these terms; O(n m^2)."""
         bags = self.bags
         labels = self.labels.astype(np.float64)
-        return float(
-            _value(self.objective.term, self._fused(values), bags.counts, bags.offsets, labels, self.weights)
-        )
+        return float(_value(self.objective.term, self._fused(values), bags.counts, bags.offsets, labels, self.weights))
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now; O(n m^2)."""

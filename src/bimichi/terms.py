@@ -5,8 +5,8 @@ bi-capacity is a sum of one number per side and one per pair of sides of differe
 
     g(A, B) = sum of b over the sides, and the pairs of sides, that are inside (A, B).
 
-These 2 m^2 numbers are its terms. The integral is linear in them: with y = (x+, x-), one entry per side, the features of
-an instance are y itself and, for each pair of sides, the smaller of the two entries. No sort is needed.
+These 2 m^2 numbers are its terms. The integral is linear in them: with y = (x+, x-), one entry per side, the features
+of an instance are y itself and, for each pair of sides, the smaller of the two entries. No sort is needed.
 """
 
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ class Terms:
         table = self.sign[:, None] * self.matrix(values)
         worst = np.minimum(0.0, np.minimum(table[:, :m], table[:, m:]))
         worst[np.arange(2 * m), np.arange(2 * m) % m] = 0.0
-        return np.diagonal(table) + worst.sum(axis=1)
+        return np.asarray(np.diagonal(table) + worst.sum(axis=1))
 
     def repaired(self, values: ArrayLike) -> Floats:
         """Return terms that are monotone and within bounds, near to given ones that nearly are.
@@ -117,7 +117,7 @@ class Terms:
         up, down = self.totals(made) * [1, -1]
         made[:m] += max(0.0, down - up) / m
         made[m : 2 * m] -= max(0.0, up - down) / m
-        return made / max(up, down)
+        return np.asarray(made / max(up, down))
 
     def neutral(self) -> Floats:
         """All sources alike, no pair: the mean of the sources."""

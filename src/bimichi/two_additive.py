@@ -169,7 +169,9 @@ class TwoAdditive:
         """Value at (A, B), sets of source indices or names."""
         up, down = ({self._source(member) for member in part} for part in pair)
         if up & down:
-            raise InvalidInputError(f"The two sets of an element must be disjoint, got {sorted(up)} and {sorted(down)}.")
+            raise InvalidInputError(
+                f"The two sets of an element must be disjoint, got {sorted(up)} and {sorted(down)}."
+            )
         inside = [*up, *(k + self.n_sources for k in down)]
         return float(np.triu(self._terms.matrix(self._values)[np.ix_(sorted(inside), sorted(inside))]).sum())
 
@@ -203,7 +205,7 @@ class TwoAdditive:
         rows = []
         order = np.argsort(-np.abs(self._values), kind="stable")
         for term in order[:limit]:
-            up, down = self._sets(int(term))
+            up, down = self.sets(int(term))
             rows.append([Cell(", ".join(up) or "∅"), Cell(", ".join(down) or "∅"), Cell(number(self._values[term]))])
         return Table(["A", "B", "b(A, B)"], rows)
 
@@ -219,8 +221,8 @@ class TwoAdditive:
             limit = int((np.abs(self._values) >= 0.005).sum())
         return self.to_table(limit).to_markdown()
 
-    def _sets(self, term: int) -> tuple[list[str], list[str]]:
-        """Names of the sources of a term, up and down."""
+    def sets(self, term: int) -> tuple[list[str], list[str]]:
+        """Names of the sources of a term, in A and in B."""
         m, (first, second) = self.n_sources, self._terms.sides
         sides = [term] if term < 2 * m else [int(first[term - 2 * m]), int(second[term - 2 * m])]
         names = self._source_names

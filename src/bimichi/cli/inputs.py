@@ -16,8 +16,8 @@ from bimichi.errors import InvalidInputError
 __all__ = ["ImageSet", "ImageSets", "find_sets"]
 
 SUFFIXES = (".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff")
-MAX_SOURCES = 14
-"""What a bi-capacity may have."""
+MAX_SOURCES = 30
+"""A bi-capacity may have 14, a 2-additive one more."""
 
 WILDCARD = re.compile(r"(?:\*|\?|\[[^\]]+\])+")
 

@@ -39,6 +39,15 @@ def train(
     polarity: Annotated[
         Literal["given", "learn"], typer.Option(help="Whether to learn which sources to turn over.")
     ] = "given",
+    additivity: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=2,
+            help="2 learns a 2-additive bi-capacity, for many sources; with the objectives magnitude and mean.",
+            metavar="2",
+        ),
+    ] = None,
     names: options.Names = None,
     recipe: options.Recipe = None,
     scale: Annotated[
@@ -73,7 +82,9 @@ def train(
     """
     from bimichi.cli.labels import check_both, read_scenes
     from bimichi.cli.model import save_model
+    from bimichi.learned import chosen_objective
 
+    chosen_objective(objective, additivity)  # before anything is read
     say, labelling = Output(quiet, json), options.labelling(ctx.params)
     image_sets = find_sets(sources)
     inputs = [*image_sets.files, *labelling.files(image_sets)]
@@ -96,6 +107,7 @@ def train(
                 n_jobs=jobs,
                 random_state=seed,
                 verbose=say.verbose,
+                additivity=additivity,
             ).fit(joined)
         save_model(output, model, recipes)
         record = run.write(run_path(output), [output])

@@ -104,6 +104,8 @@ class BiMIChI(FusionClassifier):
     needs: ClassVar[Needs] = "bags"
     fuzzy: ClassVar[bool] = True
 
+    bicapacity_: Any  # a BiCapacity or a TwoAdditive
+
     def __init__(
         self,
         objective: str = "bipolar",
@@ -115,7 +117,7 @@ class BiMIChI(FusionClassifier):
         random_state: Any = None,
         verbose: int = 0,
         nan: Literal["raise", "drop"] = "raise",
-        additivity: Literal[2] | None = None,
+        additivity: int | None = None,
     ) -> None:
         self.objective = objective
         self.solver = solver
@@ -152,8 +154,8 @@ class BiMIChI(FusionClassifier):
         objective, solver = chosen_objective(self.objective, self.additivity), get_solver(self.solver)
         if self.additivity is not None and not isinstance(solver, ConvexSolver):
             raise InvalidInputError(
-                f"additivity={self.additivity} needs solver='convex', got {self.solver!r}: the evolutionary search draws "
-                "single elements, of which a 2-additive bi-capacity has none to itself."
+                f"additivity={self.additivity} needs solver='convex', got {self.solver!r}: the evolutionary search "
+                "changes single elements, and those of a 2-additive bi-capacity are not free of each other."
             )
         if self.polarity not in ("given", "learn"):
             raise InvalidInputError(f"polarity must be 'given' or 'learn', got {self.polarity!r}.")

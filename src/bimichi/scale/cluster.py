@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
 from bimichi.gram import Gram
-from bimichi.lattice import Lattice
 from bimichi.objectives import Objective
 from bimichi.planes import check_n_jobs
 from bimichi.problem import Extremes, InMemory
@@ -147,12 +146,12 @@ class _InParts:
     """What is asked of all parts; rows are numbered through them."""
 
     def __init__(
-        self, holder: Holder, parts: Sequence[Any], objective: Objective, n_sources: int, starts: Ints
+        self, holder: Holder, parts: Sequence[Any], objective: Objective, row_length: int, starts: Ints
     ) -> None:
         self._holder = holder
         self._parts = parts
         self.objective = objective
-        self.n_sources = n_sources
+        self._row_length = row_length
         facts = holder.ask(_facts, parts)
         self.labels = np.concatenate([fact.labels for fact in facts])
         self.weights = np.concatenate([fact.weights for fact in facts])
@@ -174,7 +173,7 @@ class _InParts:
 
     def rows(self, which: Ints) -> tuple[NDArray[np.int32], Floats]:
         """Codes and weights of some rows."""
-        shape = (len(which), self._row_length())
+        shape = (len(which), self._row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
         for places, _, (some_codes, some_weights) in self._ask_rows(_rows, which):
             codes[places], weights[places] = some_codes, some_weights
@@ -189,9 +188,6 @@ class _InParts:
             float(sum(form.constant for form in forms)),
         )
 
-    def _row_length(self) -> int:
-        raise NotImplementedError
-
     def _ask_rows(self, function: Callable[..., Any], which: Ints) -> list[tuple[Ints, int, Any]]:
         """Ask about rows: for each part that has some, their places in `which`, its number, and its answer."""
         owner = np.searchsorted(self._first, which, side="right") - 1
@@ -205,25 +201,21 @@ class _InParts:
 class Partitioned(_InParts):
     """A problem in parts; see `bimichi.problem.Problem`."""
 
-    @property
-    def lattice(self) -> Lattice:
-        """Where the measure lives."""
-        return self.objective.lattice(self.n_sources)
-
-    def _row_length(self) -> int:
-        return self.n_sources
+    def __init__(
+        self, holder: Holder, parts: Sequence[Any], objective: Objective, n_sources: int, starts: Ints
+    ) -> None:
+        self.lattice = objective.lattice(n_sources)
+        super().__init__(holder, parts, objective, n_sources, starts)
 
 
 class PartitionedTerms(_InParts):
     """A problem in parts whose measure is 2-additive; see `bimichi.term_problem.TermProblem`."""
 
-    @property
-    def terms(self) -> Terms:
-        """The terms of the measure."""
-        return Terms(self.n_sources)
-
-    def _row_length(self) -> int:
-        return self.terms.row_length
+    def __init__(
+        self, holder: Holder, parts: Sequence[Any], objective: Objective, n_sources: int, starts: Ints
+    ) -> None:
+        self.terms = Terms(n_sources)
+        super().__init__(holder, parts, objective, self.terms.row_length, starts)
 
 
 class _Instances:

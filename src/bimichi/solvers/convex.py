@@ -84,7 +84,9 @@ class ConvexSolver:
                 "Use solver='evolutionary'."
             )
         if form == "mean":
-            return solve_least_squares_terms(problem) if isinstance(problem, TermProblem) else solve_least_squares(problem)
+            return (
+                solve_least_squares_terms(problem) if isinstance(problem, TermProblem) else solve_least_squares(problem)
+            )
         working = TermWorkingSet(problem, form) if isinstance(problem, TermProblem) else WorkingSet(problem, form)
         descents = [_Descent(working, values) for values in self._starts(working, rng)]
         for descent in descents:

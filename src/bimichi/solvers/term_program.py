@@ -27,7 +27,7 @@ NEAR_ZERO = 1e-6
 """What is less may be rounding."""
 
 PRICE = 1e-8
-"""By how much, relative to the pull on the terms, a term must promise to lower the minimum; what is less is rounding."""
+"""How much a term must promise to lower the minimum, relative to the pull on terms; what is less is rounding."""
 
 
 class Squares(Protocol):
@@ -125,7 +125,9 @@ def minimise(
         None if a program could not be solved.
     """
     n_sides = 2 * space.n_sources
-    tied = Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0)) if tied is None else tied
+    tied = (
+        Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0)) if tied is None else tied
+    )
     inside = np.full(space.size, space.size <= ALL_TERMS)
     if near is not None and 2 * np.count_nonzero(near) < space.size:
         inside |= np.abs(near) > NEAR_ZERO
@@ -146,8 +148,8 @@ def minimise(
 class _Active:
     """The program whose variables are the terms of all sides and some of pairs.
 
-    Each "min(0, ., .)" of `Terms.slack` is a helper variable, which no term exceeds that it is the minimum of; see there
-    why this is exact. A minimum of terms that are no variables is zero, and needs none.
+    Each "min(0, ., .)" of `Terms.slack` is a helper variable, below all that it is the minimum of; see there why
+    this is exact. A minimum of terms that are no variables is zero, and needs none.
     """
 
     def __init__(self, space: Terms, columns: Ints, squares: Squares, tied: Tied) -> None:
@@ -197,9 +199,7 @@ class _Active:
             (limits, self._n_terms + self._helper, 1.0),
             (limits, np.tile(pair, 2), -space.sign[self._side]),
         )
-        program.below(
-            np.zeros(2 * m), (sides, sides, -space.sign), (self._helped[0], self._n_terms + helpers, -1.0)
-        )
+        program.below(np.zeros(2 * m), (sides, sides, -space.sign), (self._helped[0], self._n_terms + helpers, -1.0))
         return program
 
     def excess(self) -> Floats:

@@ -47,9 +47,7 @@ class TermWorkingSet(WorkingSet):
         """A valid measure of what the QP gave."""
         return self.terms.repaired(partial)
 
-    def _minimise(
-        self, rows: Deciding, precision: float, near: Floats
-    ) -> tuple[Floats, Floats, Floats, float] | None:
+    def _minimise(self, rows: Deciding, precision: float, near: Floats) -> tuple[Floats, Floats, Floats, float] | None:
         n, length = rows.codes.shape
         places = (rows.weights.ravel(), rows.codes.ravel(), np.arange(0, n * length + 1, length))
         lines = sp.csr_array(places, shape=(n, self.terms.size))

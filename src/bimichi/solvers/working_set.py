@@ -174,9 +174,7 @@ class WorkingSet:
         slack[free] = tops
         return Answer(partial, slack, self.scale * bound, chosen[cost >= slack[bag] - BINDING])
 
-    def _minimise(
-        self, rows: Deciding, precision: float, near: Floats
-    ) -> tuple[Floats, Floats, Floats, float] | None:
+    def _minimise(self, rows: Deciding, precision: float, near: Floats) -> tuple[Floats, Floats, Floats, float] | None:
         """Return values, NaN for elements that no row uses; what the rows are there; slacks; and the lower bound."""
         lattice = self.problem.lattice
         lines = _Lines(lattice, rows.codes, rows.weights, rows.constant)
