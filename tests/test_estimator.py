@@ -88,8 +88,8 @@ def test_learns_bags(objective, data):
 
 def test_polarity_is_learned_applied_and_shown(data):
     X, y, bags = data
-    given = BiMIChI("mean", random_state=0, source_names=["ir", "rgb", "z"]).fit(X, y, bags)
-    learned = BiMIChI("mean", polarity="learn", random_state=0, source_names=["ir", "rgb", "z"]).fit(X, y, bags)
+    given = BiMIChI("bipolar", random_state=0, source_names=["ir", "rgb", "z"]).fit(X, y, bags)
+    learned = BiMIChI("bipolar", polarity="learn", random_state=0, source_names=["ir", "rgb", "z"]).fit(X, y, bags)
     assert given.polarity_.tolist() == [1, 1, 1]
     assert learned.polarity_[0] == 1
     assert learned.polarity_[1] == -1
@@ -102,8 +102,8 @@ def test_polarity_is_learned_applied_and_shown(data):
 
 def test_polarity_of_turned_sources_is_turned(data):
     X, y, bags = data
-    one = BiMIChI("mean", polarity="learn", random_state=0).fit(X, y, bags)
-    two = BiMIChI("mean", polarity="learn", random_state=0).fit(X * [1, -1, 1], y, bags)
+    one = BiMIChI("bipolar", polarity="learn", random_state=0).fit(X, y, bags)
+    two = BiMIChI("bipolar", polarity="learn", random_state=0).fit(X * [1, -1, 1], y, bags)
     assert (two.polarity_[:2] == one.polarity_[:2] * [1, -1]).all()
     assert two.objective_value_ == pytest.approx(one.objective_value_, abs=1e-6)
 

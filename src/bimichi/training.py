@@ -14,7 +14,7 @@ from bimichi.scaling import Scale
 from bimichi.scene import Scene, Scenes
 from bimichi.term_problem import TermProblem, TermsInMemory, term_usage
 
-__all__ = ["BagMeans", "InHand", "Training", "bag_means", "in_memory", "is_lazy", "usage"]
+__all__ = ["BagRanges", "InHand", "Training", "bag_ranges", "in_memory", "is_lazy", "usage"]
 
 Floats = NDArray[np.float64]
 
@@ -28,10 +28,11 @@ def is_lazy(X: Any) -> bool:
     return isinstance(X[0], Scene | str | PathLike) or callable(X[0]) or hasattr(X[0], "__dask_graph__")
 
 
-class BagMeans(NamedTuple):
-    """Of every bag, the mean of each source, its label and its weight."""
+class BagRanges(NamedTuple):
+    """Of every bag, the least and the greatest value of each source, its label and its weight."""
 
-    means: Floats
+    low: Floats
+    high: Floats
     labels: NDArray[np.bool_]
     weights: Floats
 
@@ -49,8 +50,8 @@ class Training(Protocol):
         """The same bags with sources mapped."""
         ...
 
-    def means(self) -> BagMeans:
-        """Means over the instances of each bag."""
+    def bag_ranges(self) -> BagRanges:
+        """The extremes of each source in each bag."""
         ...
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
@@ -79,9 +80,9 @@ class InHand:
         """The same bags with sources mapped."""
         return InHand(scale.bags(self._bags))
 
-    def means(self) -> BagMeans:
-        """Means over the instances of each bag."""
-        return bag_means(self._merged)
+    def bag_ranges(self) -> BagRanges:
+        """The extremes of each source in each bag."""
+        return bag_ranges(self._merged)
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
         """What a solver asks, for sources turned by these signs."""
@@ -106,8 +107,7 @@ def usage(bags: Bags, objective: Objective, signs: Floats, weighted: bool, n_job
     return usage_counts(bags.turned(signs).X, weighted, n_jobs=n_jobs)
 
 
-def bag_means(bags: Bags) -> BagMeans:
-    """Means over the instances of each bag, labels and weights."""
-    sums = np.add.reduceat(bags.X * bags.counts[:, None], bags.offsets[:-1], axis=0)
-    means = sums / np.add.reduceat(bags.counts, bags.offsets[:-1])[:, None]
-    return BagMeans(means.astype(np.float64), bags.labels, bags.weights)
+def bag_ranges(bags: Bags) -> BagRanges:
+    """The extremes of each source in each bag, labels and weights."""
+    low, high = (extreme.reduceat(bags.X, bags.offsets[:-1], axis=0) for extreme in (np.minimum, np.maximum))
+    return BagRanges(low.astype(np.float64), high.astype(np.float64), bags.labels, bags.weights)

@@ -192,7 +192,7 @@ class BiMIChI(FusionClassifier):
         if self.polarity == "learn":
             quick = solver.quick() if isinstance(solver, ConvexSolver) else solver
             compare = None if quick == solver else partial(solve, solver=quick)
-            signs, solution = learn_polarity(guess_polarity(training.means()), solve, compare)
+            signs, solution = learn_polarity(guess_polarity(training.bag_ranges()), solve, compare)
         else:
             signs = np.ones(training.n_sources)
             solution = solve(signs)

@@ -23,7 +23,7 @@ from bimichi.scaling import Scale
 from bimichi.scene import Scene, Scenes, join_bags
 from bimichi.term_problem import TermsInMemory
 from bimichi.terms import Terms
-from bimichi.training import BagMeans, bag_means, in_memory, usage
+from bimichi.training import BagRanges, bag_ranges, in_memory, usage
 
 __all__ = ["Partitioned", "PartitionedTerms", "Parts", "training_from"]
 
@@ -122,10 +122,10 @@ class Parts:
         """The same bags with sources mapped."""
         return Parts(self._holder, self._holder.hold(_scaled, self._parts, scale), self.n_sources, self._starts)
 
-    def means(self) -> BagMeans:
-        """Means over the instances of each bag."""
-        return BagMeans(
-            *(np.concatenate(column) for column in zip(*self._holder.ask(_means, self._parts), strict=True))
+    def bag_ranges(self) -> BagRanges:
+        """The extremes of each source in each bag."""
+        return BagRanges(
+            *(np.concatenate(column) for column in zip(*self._holder.ask(_bag_ranges, self._parts), strict=True))
         )
 
     def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned | PartitionedTerms":
@@ -283,8 +283,8 @@ def _scaled(part: _Part, scale: Scale) -> _Part:
     return part._replace(bags=scale.bags(part.bags))
 
 
-def _means(part: _Part) -> BagMeans:
-    return bag_means(part.bags)
+def _bag_ranges(part: _Part) -> BagRanges:
+    return bag_ranges(part.bags)
 
 
 def _problem(part: _Part, objective: Objective) -> Held:
