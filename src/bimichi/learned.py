@@ -1,6 +1,7 @@
-"""What is learned, by `additivity`: any bi-capacity or a 2-additive one; and how model files hold it."""
+"""What is learned, by `additivity`: any bi-capacity, or one that is told by terms; and how model files hold it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,19 +25,19 @@ def chosen_objective(name: str, additivity: Any) -> Objective:
     """Return the objective of this name, for the measure that `additivity` asks for."""
     if additivity is None:
         return get_objective(name)
-    if isinstance(additivity, bool) or additivity != 2:
-        raise InvalidInputError(f"additivity must be None or 2, got {additivity!r}.")
+    if isinstance(additivity, bool) or additivity not in (1, 2):
+        raise InvalidInputError(f"additivity must be None, 1 or 2, got {additivity!r}.")
     if isinstance(name, str) and name in OBJECTIVES and name not in ADDITIVE_OBJECTIVES:
         raise InvalidInputError(
-            f"objective={name!r} has no zero bound, but every 2-additive bi-capacity has it. With additivity=2, choose "
-            f"one of {', '.join(ADDITIVE_OBJECTIVES)}."
+            f"objective={name!r} has no zero bound, but every {additivity}-additive bi-capacity has it. With "
+            f"additivity={additivity}, choose one of {', '.join(ADDITIVE_OBJECTIVES)}."
         )
-    return get_objective(name, ADDITIVE_OBJECTIVES)
+    return replace(get_objective(name, ADDITIVE_OBJECTIVES), additivity=additivity)
 
 
 def learned_measure(objective: Objective, values: NDArray[np.float64], names: Sequence[str] | None) -> Learned:
     """Return the measure that a solver's values stand for."""
-    if objective.measure == "2-additive":
+    if objective.additivity:
         return TwoAdditive(values, names)
     return BiCapacity(values, names, objective.zero_bound)
 
@@ -48,7 +49,7 @@ def pack_measure(g: Learned) -> tuple[dict[str, Any], Arrays]:
 
 def unpack_measure(objective: Objective, header: dict[str, Any], arrays: Arrays) -> Learned:
     """Return the measure in a model file; the inverse of `pack_measure`."""
-    if objective.measure == "2-additive":
+    if objective.additivity:
         return TwoAdditive(arrays["terms"], header["source_names"])
     values = unpack_values(partial(pair_lattice, zero_bound=objective.zero_bound), header, arrays)
     return BiCapacity(values, header["source_names"], objective.zero_bound)

@@ -68,7 +68,7 @@ class TermsInMemory:
     """
 
     def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None) -> None:
-        self.terms = Terms(bags.n_sources)
+        self.terms = Terms(bags.n_sources, objective.additivity == 2)
         self.objective = objective
         self.labels = bags.labels
         self.weights = bags.weights
@@ -115,7 +115,7 @@ class TermsInMemory:
         return codes, weights
 
     def gram(self, targets: tuple[float, float]) -> Gram:
-        """The quadratic form of all 2 m^2 terms, summed up chunk by chunk: O(n m^4), by matrix products."""
+        """The quadratic form, summed up chunk by chunk: O(n m^4), or O(n m^2) without pairs, by matrix products."""
         if targets not in self._grams:
             self._grams[targets] = self._sum_squares(targets)
         return self._grams[targets]
@@ -126,16 +126,23 @@ class TermsInMemory:
         number = np.add.reduceat(bags.counts, bags.offsets[:-1])
         root = np.sqrt(np.repeat(self.weights / number, sizes) * bags.counts)
         target = root * np.repeat(np.where(self.labels, targets[1], targets[0]), sizes)
+        used = size if self.terms.pairs else 2 * self.terms.n_sources
         matrix, linear = np.zeros((size, size)), np.zeros(size)
-        step = max(256, FEATURES // size)
+        step = max(256, FEATURES // used)
         for start in range(0, len(self._X), step):
             chunk = slice(start, start + step)
-            features = np.zeros((len(root[chunk]), size))
-            term_features(self._X[chunk], self.terms.index, features)
-            features *= root[chunk, None]
-            matrix += features.T @ features
-            linear += features.T @ target[chunk]
+            features = root[chunk, None] * self._features(self._X[chunk])
+            matrix[:used, :used] += features.T @ features
+            linear[:used] += features.T @ target[chunk]
         return Gram(sp.csc_array(matrix), linear, float(target @ target))
+
+    def _features(self, X: NDArray[Any]) -> Floats:
+        """What rows multiply terms with: all of them, or those of sides, if pairs are left out."""
+        if not self.terms.pairs:
+            return np.maximum(np.hstack([X, -X]), 0.0).astype(np.float64)
+        features = np.zeros((len(X), self.terms.size))
+        term_features(X, self.terms.index, features)
+        return features
 
     def _fused(self, values: Floats) -> Floats:
         """The integral of every instance."""

@@ -39,9 +39,12 @@ class Terms:
     ----------
     n_sources : int
         Number of sources, m.
+    pairs : bool
+        Whether terms of pairs may differ from zero when they are drawn or learned.
     """
 
     n_sources: int
+    pairs: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.n_sources, bool) or not isinstance(self.n_sources, int | np.integer) or self.n_sources < 1:
@@ -126,7 +129,9 @@ class Terms:
     def sample(self, rng: np.random.Generator) -> Floats:
         """Draw terms at random: those of pairs around zero, those of sides no less than these ask for."""
         m = self.n_sources
-        drawn = np.concatenate([np.zeros(2 * m), rng.normal(0, m**-1.5, self.size - 2 * m)])
+        drawn = np.zeros(self.size)
+        if self.pairs:
+            drawn[2 * m :] = rng.normal(0, m**-1.5, self.size - 2 * m)
         drawn[: 2 * m] = self.sign * (rng.exponential(1 / m, 2 * m) - self.slack(drawn))
         return self.repaired(drawn)
 

@@ -97,12 +97,12 @@ class InHand:
 
 def in_memory(bags: Bags, objective: Objective, n_jobs: int | None) -> InMemory | TermsInMemory:
     """Return the problem of bags in memory, for the measure that the objective is for."""
-    return (TermsInMemory if objective.measure == "2-additive" else InMemory)(bags, objective, n_jobs)
+    return (TermsInMemory if objective.additivity else InMemory)(bags, objective, n_jobs)
 
 
 def usage(bags: Bags, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
     """How many instances use each element, or term, sources turned by signs."""
-    if objective.measure == "2-additive":
+    if objective.additivity:
         return term_usage(bags.X, signs, weighted)
     return usage_counts(bags.turned(signs).X, weighted, n_jobs=n_jobs)
 

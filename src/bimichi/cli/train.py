@@ -42,10 +42,11 @@ def train(
     additivity: Annotated[
         int | None,
         typer.Option(
-            min=2,
+            min=1,
             max=2,
-            help="2 learns a 2-additive bi-capacity, for many sources; with the objectives magnitude and mean.",
-            metavar="2",
+            help="1 learns weights of sources alone, 2 those of pairs, too: for few scenes, or many sources; with the "
+            "objectives magnitude and mean.",
+            metavar="1|2",
         ),
     ] = None,
     names: options.Names = None,

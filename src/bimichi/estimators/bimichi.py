@@ -59,14 +59,15 @@ class BiMIChI(FusionClassifier):
         Above 0, long searches show a progress bar on a terminal, and log their starts.
     nan : {"raise", "drop"}
         Whether training instances with NaN are an error, or left out with a warning.
-    additivity : {None, 2}
+    additivity : {None, 1, 2}
         None learns any bi-capacity, which has 3^m elements. 2 learns a 2-additive one, which has 2 m^2 terms: for many
-        sources, beyond 14 the only way. It has the zero bound, so its objective is "magnitude" or "mean"; its solver
-        is "convex".
+        sources, beyond 14 the only way. 1 learns an additive one, with a weight for each source above zero and one
+        below: from few scenes, what it learns is the surest to hold on others. Both have the zero bound, so that the
+        objective is "magnitude" or "mean", and the solver "convex".
 
     Attributes
     ----------
-    bicapacity_ : BiCapacity, or TwoAdditive with ``additivity=2``
+    bicapacity_ : BiCapacity, or TwoAdditive with `additivity`
         What was learned.
     polarity_ : ndarray of shape (n_sources,)
         +1, or -1 for sources that are turned over before the integral.
@@ -76,7 +77,7 @@ class BiMIChI(FusionClassifier):
         What the solver said besides: status, witnesses, lower bound, J of each start.
     usage_ : dict of str to ndarray
         How many training instances "touched" each element, and how many gave it weight ("weighted"). With
-        ``additivity=2``, each term, in the order of ``bicapacity_.terms``.
+        `additivity`, each term, in the order of ``bicapacity_.terms``.
     history_ : ndarray
         J after each round or generation of the best start.
     n_iter_ : int

@@ -35,10 +35,10 @@ CAPACITY_OBJECTIVES = {
 """For normalised measures."""
 
 ADDITIVE_OBJECTIVES = {
-    objective.name: replace(objective, measure="2-additive", zero_bound=True)
+    objective.name: replace(objective, additivity=2, zero_bound=True)
     for objective in (magnitude.MAGNITUDE, mean.MEAN)
 }
-"""For 2-additive bi-capacities, which have the zero bound."""
+"""For bi-capacities that are told by terms, which have the zero bound."""
 
 REGRESSION = regression.REGRESSION
 

@@ -133,7 +133,7 @@ class Parts:
         if objective not in self._problems:
             self._problems[objective] = self._holder.hold(_problem, self._parts, objective)
         held = self._holder.hold(_turned, self._problems[objective], signs)
-        kind = PartitionedTerms if objective.measure == "2-additive" else Partitioned
+        kind = PartitionedTerms if objective.additivity else Partitioned
         return kind(self._holder, held, objective, self.n_sources, self._starts)
 
     def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
@@ -214,7 +214,7 @@ class PartitionedTerms(_InParts):
     def __init__(
         self, holder: Holder, parts: Sequence[Any], objective: Objective, n_sources: int, starts: Ints
     ) -> None:
-        self.terms = Terms(n_sources)
+        self.terms = Terms(n_sources, objective.additivity == 2)
         super().__init__(holder, parts, objective, self.terms.row_length, starts)
 
 

@@ -128,15 +128,15 @@ def minimise(
     tied = (
         Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0)) if tied is None else tied
     )
-    inside = np.full(space.size, space.size <= ALL_TERMS)
-    if near is not None and 2 * np.count_nonzero(near) < space.size:
+    inside = np.full(space.size, space.pairs and space.size <= ALL_TERMS)
+    if near is not None and space.pairs and 2 * np.count_nonzero(near) < space.size:
         inside |= np.abs(near) > NEAR_ZERO
     inside[:n_sides] = True
     while True:
         program = _Active(space, np.flatnonzero(inside), squares, tied)
         found = program.solve(precision)
-        if found is None:
-            return None
+        if found is None or not space.pairs:
+            return found
         excess = program.excess()
         missing = np.flatnonzero(excess > max(PRICE, 10 * precision) * (1 + np.abs(program.pull).max()))
         if not len(missing):
