@@ -44,6 +44,13 @@ def solve(bags, name, **options):
     return problem, ConvexSolver(**options).solve(problem, np.random.default_rng(0))
 
 
+def all_features(X):
+    space = Terms(X.shape[1])
+    features = np.empty((len(X), space.size))
+    term_features(X, *space.both_sides, features)
+    return features
+
+
 def all_covers(m):
     """Every neighbour of the 3^m elements as a row over the terms: no smarter than that."""
     space = Terms(m)
@@ -81,11 +88,16 @@ def scipy_minimum(m, function, gradient, n_extra=0, constraints=()):
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_mean_is_the_minimum_over_all_covers(m):
     problem, found = solve(make_bags(m), "mean")
-    gram = problem.gram((-1.0, 1.0))
-    matrix = gram.matrix.toarray()
+    bags, space = make_bags(m), Terms(m)
+    features = all_features(bags.X)
+    share = np.repeat(1 / np.diff(bags.offsets), np.diff(bags.offsets))
+    target = np.repeat(np.where(bags.labels, 1.0, -1.0), np.diff(bags.offsets))
     best = scipy_minimum(
-        m, lambda b: b @ matrix @ b - 2 * gram.linear @ b + gram.constant, lambda b: 2 * (matrix @ b - gram.linear)
+        m,
+        lambda b: share @ (features @ b - target) ** 2,
+        lambda b: 2 * (share * (features @ b - target)) @ features,
     )
+    assert problem.terms == space
     assert found.objective_value == pytest.approx(best, abs=1e-7)
     assert found.lower_bound == pytest.approx(best, abs=1e-7)
     assert found.status == "converged"
@@ -96,8 +108,7 @@ def test_magnitude_is_the_minimum_for_its_witnesses(m):
     bags = make_bags(m)
     problem, found = solve(bags, "magnitude", n_starts=2)
     space = problem.terms
-    features = np.zeros((len(bags.X), space.size))
-    term_features(bags.X, space.index, features)
+    features = all_features(bags.X)
     place = {int(number): k for k, number in enumerate(bags.instance)}
     spoken = features[[place[int(number)] for number in found.witnesses]]
     signs = np.where(spoken @ found.values >= 0, 1.0, -1.0)
@@ -152,23 +163,25 @@ def test_the_problem_is_that_of_the_same_measure_with_all_elements(name, rng):
         parts = [part.tolist() for part in np.split(bags.X, bags.offsets[1:-1])]
         table = {pair: g[pair] for pair in naive.pairs(3)}
         assert terms.value(g.terms) == pytest.approx(naive.objective(name, parts, bags.labels.tolist(), table))
-        gram = terms.gram((-1.0, 1.0))
-        form = g.terms @ gram.matrix @ g.terms - 2 * gram.linear @ g.terms + gram.constant
         if name == "mean":
-            assert form == pytest.approx(terms.value(g.terms))
+            zero, all_terms = np.zeros(terms.terms.size), np.arange(terms.terms.size)
+            form = g.terms @ terms.squares(all_terms) @ g.terms + 2 * terms.slope((-1.0, 1.0), zero) @ g.terms
+            assert form + len(bags) == pytest.approx(terms.value(g.terms))
+            slope = terms.squares(all_terms) @ g.terms + terms.slope((-1.0, 1.0), zero)
+            np.testing.assert_allclose(terms.slope((-1.0, 1.0), g.terms), slope, atol=1e-13)
+            some = np.array([0, 5, 17])
+            np.testing.assert_allclose(terms.squares(some), terms.squares(all_terms)[np.ix_(some, some)], atol=1e-13)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_turned_problems_are_those_of_turned_bags(name, rng):
     bags, signs = make_bags(4), np.array([1.0, -1.0, 1.0, -1.0])
     problem = TermsInMemory(bags, ADDITIVE_OBJECTIVES[name])
-    problem.gram((-1.0, 1.0))
     other = problem.turned(np.array([-1.0, 1, 1, 1])).turned(np.array([-1.0, -1, 1, -1]))
     fresh = TermsInMemory(bags.turned(signs), ADDITIVE_OBJECTIVES[name])
     values = Terms(4).sample(rng)
     assert other.value(values) == pytest.approx(fresh.value(values), abs=1e-13)
-    np.testing.assert_allclose(other.gram((-1.0, 1.0)).matrix.toarray(), fresh.gram((-1.0, 1.0)).matrix.toarray())
-    np.testing.assert_allclose(other.gram((-1.0, 1.0)).linear, fresh.gram((-1.0, 1.0)).linear)
+    np.testing.assert_array_equal(other.slope((-1.0, 1.0), values), fresh.slope((-1.0, 1.0), values))
 
 
 def test_it_is_never_better_than_all_bicapacities_and_no_worse_than_the_mean():
@@ -311,7 +324,7 @@ def test_the_program_trains_shows_and_fuses(here):  # noqa: F811
     files = [f"{name}.png" for name in names]
     options = ("--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
     assert "no zero bound" in run("train", *files, *options, "--additivity", 2, code=1).stderr
-    assert "additivity=2" in run("train", *files, *options, "--objective", "mean", code=1).stderr
+    assert "--additivity 2" in run("train", *files, *options, "--objective", "mean", code=1).stderr
     run("train", *files, *options, "--additivity", 2, "--objective", "mean")
     run("fuse", "model.json", *files, "-o", "fused.tif")
     shown = run("show", "model.json", "--elements", 5).stdout

@@ -126,24 +126,14 @@ def test_layouts_nan_and_range(rng):
 def test_features_are_what_the_terms_multiply(m, rng):
     space, g = Terms(m), TwoAdditive.random(m, rng)
     X = rng.choice([-1.0, -0.3, 0.0, 0.3, 0.8], (50, m))
-    features = np.zeros((50, space.size))
-    term_features(X, space.index, features)
+    features = np.empty((50, space.size))
+    term_features(X, *space.both_sides, features)
     np.testing.assert_allclose(features @ g.terms, choquet(X, g), atol=1e-14)
     sides = np.concatenate([np.maximum(X, 0), np.maximum(-X, 0)], axis=1)
     for row, y in zip(features, sides, strict=True):
         by_sides = named_terms(space, row)
         for pair, value in by_sides.items():
             assert value == min(y[k if side > 0 else k + m] for k, side in pair)
-
-
-def test_turned_terms_are_those_of_turned_sources(rng):
-    space = Terms(4)
-    X, signs = rng.uniform(-1, 1, (30, 4)), np.array([1.0, -1.0, -1.0, 1.0])
-    other = np.zeros((30, space.size))
-    plain = np.zeros((30, space.size))
-    term_features(X * signs, space.index, other)
-    term_features(X, space.index, plain)
-    np.testing.assert_array_equal(other, plain[:, space.turned(signs)])
 
 
 def test_repair_changes_little_and_makes_it_exact(rng):
