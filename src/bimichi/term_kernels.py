@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from bimichi.terms import Terms
 
-__all__ = ["count_terms", "integrate_terms", "sign_table", "term_features", "term_rows"]
+__all__ = ["add_features", "count_terms", "integrate_terms", "sign_table", "term_features", "term_rows"]
 
 _jit = numba.njit(cache=True, nogil=True)
 _fast = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
@@ -83,19 +83,30 @@ def _add_pair(size, sign, other_size, other_sign, parts, total):  # type: ignore
 
 
 @_jit
-def term_features(X, index, out):  # type: ignore[no-untyped-def]
-    """Write the features of rows X into out, of shape (n, 2 m^2) and zero before."""
+def term_features(X, first, second, out):  # type: ignore[no-untyped-def]
+    """Write, for rows X, the features of some terms into out; `first` and `second` are their sides, or twice one."""
+    n, m = X.shape
+    y = np.empty(2 * m)
+    for j in range(n):
+        for k in range(m):
+            x = np.float64(X[j, k])
+            y[k], y[k + m] = max(x, 0.0), max(-x, 0.0)
+        for c in range(first.size):
+            out[j, c] = min(y[first[c]], y[second[c]])
+
+
+@_jit
+def add_features(X, factor, index, total):  # type: ignore[no-untyped-def]
+    """Add the features of all rows X, times a factor each, to total, of shape (2 m^2,)."""
     n, m = X.shape
     for j in range(n):
         for i in range(m):
-            x = X[j, i]
+            x = np.float64(X[j, i])
             side = i if x >= 0 else i + m
-            size = abs(x)
-            out[j, side] = size
+            total[side] += factor[j] * abs(x)
             for k in range(i):
-                y = X[j, k]
-                other = k if y >= 0 else k + m
-                out[j, index[other, side]] = min(size, abs(y))
+                y = np.float64(X[j, k])
+                total[index[k if y >= 0 else k + m, side]] += factor[j] * min(abs(x), abs(y))
 
 
 @_jit

@@ -9,20 +9,19 @@ from typing import Any, Protocol, runtime_checkable
 
 import numba
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi.bags import Bags
-from bimichi.gram import Gram
 from bimichi.objectives import Objective, bag_term
 from bimichi.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.problem import Extremes
-from bimichi.term_kernels import count_terms, integrate_terms, sign_table, term_features, term_rows
+from bimichi.term_kernels import add_features, count_terms, integrate_terms, sign_table, term_features, term_rows
 from bimichi.terms import Terms
 
 __all__ = ["TermProblem", "TermsInMemory", "term_usage"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 FEATURES = 1 << 22
 """How many features are held at a time when quadratic forms are summed up: 32 MB."""
@@ -41,8 +40,12 @@ class TermProblem(Protocol):
         """J at these terms."""
         ...
 
-    def gram(self, targets: tuple[float, float]) -> Gram:
-        """The mean over each bag of squared distances to these targets of the two classes, as a quadratic form."""
+    def squares(self, columns: Ints) -> Floats:
+        """The mean over each bag of squared integrals, as a quadratic form in some of the terms."""
+        ...
+
+    def slope(self, targets: tuple[float, float], values: Floats) -> Floats:
+        """Half of the gradient, in all terms, of the mean over each bag of squared distances to these targets."""
         ...
 
     def extremes(self, values: Floats) -> Extremes:
@@ -80,7 +83,6 @@ class TermsInMemory:
     def _take(self, bags: Bags) -> None:
         self.bags, self.instance = bags, bags.instance
         self._X = np.ascontiguousarray(bags.X)
-        self._grams: dict[tuple[float, float], Gram] = {}
 
     def turned(self, signs: Floats) -> "TermsInMemory":
         """Return the problem whose sources are multiplied by these signs; as `InMemory.turned`."""
@@ -89,12 +91,6 @@ class TermsInMemory:
         other = copy(self)
         other._signs = self._signs * signs
         other._take(self._merged.turned(other._signs).deciding(self.objective.keeps, True, self._n_jobs))
-        if self.objective.keeps == "all":
-            moved = self.terms.turned(signs)
-            other._grams = {
-                targets: Gram(known.matrix[moved][:, moved], known.linear[moved], known.constant)
-                for targets, known in self._grams.items()
-            }
         return other
 
     def value(self, values: Floats) -> float:
@@ -114,35 +110,43 @@ class TermsInMemory:
         term_rows(self._X[which], self.terms.index, codes, weights)
         return codes, weights
 
-    def gram(self, targets: tuple[float, float]) -> Gram:
-        """The quadratic form, summed up chunk by chunk: O(n m^4), or O(n m^2) without pairs, by matrix products."""
-        if targets not in self._grams:
-            self._grams[targets] = self._sum_squares(targets)
-        return self._grams[targets]
+    def squares(self, columns: Ints) -> Floats:
+        """The mean over each bag of squared integrals, as a quadratic form in some of the terms.
 
-    def _sum_squares(self, targets: tuple[float, float]) -> Gram:
-        bags, size = self.bags, self.terms.size
-        sizes = np.diff(bags.offsets)
-        number = np.add.reduceat(bags.counts, bags.offsets[:-1])
-        root = np.sqrt(np.repeat(self.weights / number, sizes) * bags.counts)
-        target = root * np.repeat(np.where(self.labels, targets[1], targets[0]), sizes)
-        used = size if self.terms.pairs else 2 * self.terms.n_sources
-        matrix, linear = np.zeros((size, size)), np.zeros(size)
-        step = max(256, FEATURES // used)
+        O(n c^2) for c terms, by matrix products, chunk by chunk.
+        """
+        root = np.sqrt(self._shares())
+        first, second = (sides[columns] for sides in self.terms.both_sides)
+        matrix = np.zeros((len(columns), len(columns)))
+        step = max(256, FEATURES // len(columns))
         for start in range(0, len(self._X), step):
-            chunk = slice(start, start + step)
-            features = root[chunk, None] * self._features(self._X[chunk])
-            matrix[:used, :used] += features.T @ features
-            linear[:used] += features.T @ target[chunk]
-        return Gram(sp.csc_array(matrix), linear, float(target @ target))
+            part = self._X[start : start + step]
+            features = np.empty((len(part), len(columns)))
+            term_features(part, first, second, features)
+            features *= root[start : start + step, None]
+            matrix += features.T @ features
+        return matrix
 
-    def _features(self, X: NDArray[Any]) -> Floats:
-        """What rows multiply terms with: all of them, or those of sides, if pairs are left out."""
-        if not self.terms.pairs:
-            return np.maximum(np.hstack([X, -X]), 0.0).astype(np.float64)
-        features = np.zeros((len(X), self.terms.size))
-        term_features(X, self.terms.index, features)
-        return features
+    def slope(self, targets: tuple[float, float], values: Floats) -> Floats:
+        """Half of the gradient, in all terms, of the mean over each bag of squared distances; O(n m^2)."""
+        target = np.repeat(np.where(self.labels, targets[1], targets[0]), np.diff(self.bags.offsets))
+        factor = self._shares() * (self._fused(values) - target)
+
+        def run(chunk: slice) -> Floats:
+            part = np.zeros(self.terms.size)
+            add_features(self._X[chunk], factor[chunk], self.terms.index, part)
+            return part
+
+        return np.asarray(np.sum(run_chunks(run, self._chunks(), self._n_jobs), axis=0))
+
+    def _shares(self) -> Floats:
+        """How much each instance counts in the mean over its bag, times the weight of the bag."""
+        bags = self.bags
+        number = np.add.reduceat(bags.counts, bags.offsets[:-1])
+        return np.asarray(np.repeat(self.weights / number, np.diff(bags.offsets)) * bags.counts)
+
+    def _chunks(self) -> list[slice]:
+        return [slice(start, start + SMALL_CHUNK) for start in range(0, len(self._X), SMALL_CHUNK)]
 
     def _fused(self, values: Floats) -> Floats:
         """The integral of every instance."""
@@ -152,7 +156,7 @@ class TermsInMemory:
         def run(chunk: slice) -> None:
             integrate_terms(self._X[chunk].T, table, fused[chunk])
 
-        run_chunks(run, [slice(k, k + SMALL_CHUNK) for k in range(0, len(fused), SMALL_CHUNK)], self._n_jobs)
+        run_chunks(run, self._chunks(), self._n_jobs)
         return fused
 
 

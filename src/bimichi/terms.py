@@ -74,6 +74,13 @@ class Terms:
         return first[other], second[other]
 
     @cached_property
+    def both_sides(self) -> tuple[Ints, Ints]:
+        """The two sides of each term; a term of one side has it twice."""
+        own = np.arange(2 * self.n_sources)
+        first, second = self.sides
+        return np.concatenate([own, first]), np.concatenate([own, second])
+
+    @cached_property
     def index(self) -> NDArray[np.int32]:
         """The number of the term of two sides; of one side on the diagonal; -1 where there is none."""
         first, second = self.sides
@@ -134,11 +141,3 @@ class Terms:
             drawn[2 * m :] = rng.normal(0, m**-1.5, self.size - 2 * m)
         drawn[: 2 * m] = self.sign * (rng.exponential(1 / m, 2 * m) - self.slack(drawn))
         return self.repaired(drawn)
-
-    def turned(self, signs: ArrayLike) -> NDArray[np.int32]:
-        """For every term, the one whose sources of sign -1 are on the other side."""
-        m = self.n_sources
-        flip = np.tile(np.asarray(signs) < 0, 2)
-        sides = np.where(flip, (np.arange(2 * m) + m) % (2 * m), np.arange(2 * m))
-        first, second = self.sides
-        return np.concatenate([sides, self.index[sides[first], sides[second]]]).astype(np.int32)

@@ -9,7 +9,7 @@ from rich.markup import escape
 import bimichi
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet
-from bimichi.cli.inputs import find_sets
+from bimichi.cli.inputs import MAX_ADDITIVE_SOURCES, MAX_SOURCES, find_sets
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 
@@ -87,7 +87,7 @@ def train(
 
     chosen_objective(objective, additivity)  # before anything is read
     say, labelling = Output(quiet, json), options.labelling(ctx.params)
-    image_sets = find_sets(sources)
+    image_sets = find_sets(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*image_sets.files, *labelling.files(image_sets)]
     keep_inputs([output_file(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:

@@ -179,15 +179,6 @@ class _InParts:
             codes[places], weights[places] = some_codes, some_weights
         return codes, weights
 
-    def gram(self, targets: tuple[float, float]) -> Gram:
-        """Add up the quadratic forms of the parts."""
-        forms = self._holder.ask(_gram, self._parts, targets)
-        return Gram(
-            sum((form.matrix for form in forms[1:]), forms[0].matrix),
-            np.sum([form.linear for form in forms], axis=0),
-            float(sum(form.constant for form in forms)),
-        )
-
     def _ask_rows(self, function: Callable[..., Any], which: Ints) -> list[tuple[Ints, int, Any]]:
         """Ask about rows: for each part that has some, their places in `which`, its number, and its answer."""
         owner = np.searchsorted(self._first, which, side="right") - 1
@@ -207,6 +198,15 @@ class Partitioned(_InParts):
         self.lattice = objective.lattice(n_sources)
         super().__init__(holder, parts, objective, n_sources, starts)
 
+    def gram(self, targets: tuple[float, float]) -> Gram:
+        """Add up the quadratic forms of the parts."""
+        forms = self._holder.ask(_gram, self._parts, targets)
+        return Gram(
+            sum((form.matrix for form in forms[1:]), forms[0].matrix),
+            np.sum([form.linear for form in forms], axis=0),
+            float(sum(form.constant for form in forms)),
+        )
+
 
 class PartitionedTerms(_InParts):
     """A problem in parts whose measure is 2-additive; see `bimichi.term_problem.TermProblem`."""
@@ -216,6 +216,14 @@ class PartitionedTerms(_InParts):
     ) -> None:
         self.terms = Terms(n_sources, objective.additivity == 2)
         super().__init__(holder, parts, objective, self.terms.row_length, starts)
+
+    def squares(self, columns: Ints) -> Floats:
+        """Add up the quadratic forms of the parts."""
+        return np.asarray(np.sum(self._holder.ask(_squares, self._parts, columns), axis=0))
+
+    def slope(self, targets: tuple[float, float], values: Floats) -> Floats:
+        """Add up the gradients of the parts."""
+        return np.asarray(np.sum(self._holder.ask(_slope, self._parts, targets, values), axis=0))
 
 
 class _Instances:
@@ -271,8 +279,16 @@ def _rows(problem: Held, which: Ints) -> tuple[NDArray[np.int32], Floats]:
     return problem.rows(which)
 
 
-def _gram(problem: Held, targets: tuple[float, float]) -> Gram:
+def _gram(problem: InMemory, targets: tuple[float, float]) -> Gram:
     return problem.gram(targets)
+
+
+def _squares(problem: TermsInMemory, columns: Ints) -> Floats:
+    return problem.squares(columns)
+
+
+def _slope(problem: TermsInMemory, targets: tuple[float, float], values: Floats) -> Floats:
+    return problem.slope(targets, values)
 
 
 def _ranges(part: _Part) -> tuple[NDArray[Any], NDArray[Any]]:

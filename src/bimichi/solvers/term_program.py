@@ -5,14 +5,15 @@ follows, exactly and in O(m^2), which others would lower the minimum, and only t
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bimichi.gram import Gram
 from bimichi.solvers.quadratic import Program
+from bimichi.term_problem import TermProblem
 from bimichi.terms import Terms
 
 __all__ = ["Minimum", "SquaredLines", "SumOfSquares", "Tied", "minimise"]
@@ -44,25 +45,35 @@ class Squares(Protocol):
 
 @dataclass(frozen=True)
 class SumOfSquares:
-    """A sum over all instances, divided by `scale`, without its constant."""
+    """The mean over each bag of squared distances to targets, divided by `scale`, without its constant.
 
-    matrix: Floats
-    linear: Floats
-    scale: float
+    Of the quadratic form only what is in use is ever computed.
+    """
 
-    @classmethod
-    def of(cls, gram: Gram) -> "SumOfSquares":
-        """From a quadratic form, scaled so that the largest entry is 1."""
-        matrix = gram.matrix.toarray()
-        return cls(matrix, gram.linear, float(matrix.diagonal().max()) or 1.0)
+    problem: TermProblem
+    targets: tuple[float, float]
+
+    @property
+    def scale(self) -> float:
+        """What makes all entries 1 at most."""
+        return float(self.problem.weights.sum())
+
+    @property
+    def constant(self) -> float:
+        """What its value is at terms that are all zero, not divided."""
+        return float(self.problem.weights @ np.where(self.problem.labels, self.targets[1], self.targets[0]) ** 2)
+
+    @cached_property
+    def _at_zero(self) -> Floats:
+        return self.gradient(np.zeros(self.problem.terms.size))
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
         """P and q for these terms alone."""
-        return 2 / self.scale * self.matrix[np.ix_(columns, columns)], -2 / self.scale * self.linear[columns]
+        return 2 / self.scale * self.problem.squares(columns), self._at_zero[columns]
 
     def gradient(self, values: Floats) -> Floats:
         """Its gradient in all terms."""
-        return 2 / self.scale * (self.matrix @ values - self.linear)
+        return 2 / self.scale * self.problem.slope(self.targets, values)
 
 
 @dataclass(frozen=True)

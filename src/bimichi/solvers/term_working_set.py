@@ -72,11 +72,10 @@ def solve_least_squares_terms(problem: TermProblem) -> Solution:
 def _least_squares(
     problem: TermProblem, targets: tuple[float, float], precisions: tuple[float, ...]
 ) -> tuple[Floats, str, float]:
-    gram = problem.gram(targets)
-    squares = SumOfSquares.of(gram)
+    squares = SumOfSquares(problem, targets)
     for precision in precisions:
         found = minimise(problem.terms, squares, None, precision)
         if found is not None:
-            bound = squares.scale * found.bound + gram.constant
+            bound = squares.scale * found.bound + squares.constant
             return problem.terms.repaired(found.values), "converged", bound
     return problem.terms.neutral(), "the QP could not be solved", -np.inf
