@@ -271,8 +271,8 @@ def test_scikit_learns_own_checks():
     ("options", "message"),
     [
         ({"additivity": 2}, "'bipolar' has no zero bound.*one of magnitude, mean"),
-        ({"additivity": 3}, "None or 2, got 3"),
-        ({"additivity": True}, "None or 2, got True"),
+        ({"additivity": 3}, "None, 1 or 2, got 3"),
+        ({"additivity": True}, "None, 1 or 2, got True"),
         ({"objective": "mean", "additivity": 2, "solver": "evolutionary"}, "needs solver='convex'"),
         ({"objective": "none", "additivity": 2}, "one of magnitude, mean, got 'none'"),
         ({"objective": "mean"}, r"3\^18 = 387,420,489 elements: 2.9 GiB .* of 648 terms: BiMIChI\(..., additivity=2\)"),
