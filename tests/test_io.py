@@ -94,8 +94,8 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "bimichi-model", "version": 2, "tables": {}}', "format version 2; this bimichi .* reads up to 1"),
-        (changed(version=2), "format version 2; this bimichi .* reads up to 1. Upgrade"),
+        ('{"format": "bimichi-model", "version": 3, "tables": {}}', "format version 3; this bimichi .* reads up to 2"),
+        (changed(version=3), "format version 3; this bimichi .* reads up to 2. Upgrade"),
         (changed(version="1"), "no valid format version, but '1'"),
         (changed(version=True), "no valid format version"),
         (changed(version=0), "no valid format version"),

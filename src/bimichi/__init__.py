@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bimichi.methods import paper_methods
     from bimichi.scene import Scene, join_bags
     from bimichi.solvers import ConvexSolver, EvolutionarySolver
+    from bimichi.two_additive import TwoAdditive
 
 __version__ = "0.1.0"
 
@@ -68,6 +69,7 @@ __all__ = [
     "SVMFusion",
     "Scene",
     "SingleSource",
+    "TwoAdditive",
     "WeightedMeanFusion",
     "choquet",
     "compare",
@@ -108,6 +110,7 @@ _HOME = {
     "Scene": "scene",
     "SingleSource": "estimators",
     "SVMFusion": "estimators",
+    "TwoAdditive": "two_additive",
     "usage_counts": "linear",
     "WeightedMeanFusion": "estimators",
 }

@@ -1,13 +1,16 @@
 """`BiCapacity`: a monotone measure on pairs of disjoint subsets, with values in [-1, 1]."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.capacity import Capacity
+from bimichi.compact import unpack_values
 from bimichi.errors import InvalidInputError
+from bimichi.io import Arrays
 from bimichi.lattice import pair_lattice, set_label
 from bimichi.measure import Measure, Source, count_and_names, number_array, sources_from_length
 from bimichi.sampling import random_generator, sample
@@ -247,7 +250,8 @@ class BiCapacity(Measure):
         return super()._header() | {"zero_bound": self.zero_bound}
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], values: NDArray[np.float64]) -> Self:
+    def _from_file(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        values = unpack_values(partial(pair_lattice, zero_bound=_flag(header["zero_bound"])), header, arrays)
         return cls(values, header["source_names"], header["zero_bound"])
 
 

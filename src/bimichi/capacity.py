@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi.compact import unpack_values
 from bimichi.errors import InvalidInputError
+from bimichi.io import Arrays
 from bimichi.lattice import set_label, subset_lattice
 from bimichi.measure import TOLERANCE, Measure, Source, count_and_names, number_array, sources_from_length
 from bimichi.sampling import random_generator, sample
@@ -159,8 +161,8 @@ class Capacity(Measure):
         return Table(["A", "g(A)"], rows)
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], values: NDArray[np.float64]) -> Self:
-        return cls(values, header["source_names"])
+    def _from_file(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(unpack_values(subset_lattice, header, arrays), header["source_names"])
 
 
 def binary_values(n_sources: int) -> NDArray[np.float64]:

@@ -66,8 +66,9 @@ class Result:
 
     @property
     def measure(self) -> Capacity | BiCapacity | None:
-        """What was learned, if it is a measure."""
-        return getattr(self.model, "capacity_", None) or getattr(self.model, "bicapacity_", None)
+        """What was learned, if it is a measure told by its elements."""
+        found = getattr(self.model, "capacity_", None) or getattr(self.model, "bicapacity_", None)
+        return found if isinstance(found, Capacity | BiCapacity) else None
 
 
 class Comparison:

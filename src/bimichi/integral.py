@@ -18,6 +18,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.linear import digit_steps
 from bimichi.measure import Measure
 from bimichi.planes import Planes, check_n_jobs, is_xarray, run_chunks
+from bimichi.term_kernels import integrate_terms, sign_table
+from bimichi.two_additive import TwoAdditive
 
 __all__ = ["choquet"]
 
@@ -35,7 +37,7 @@ BLOCK = 2048
 
 def choquet(
     X: ArrayLike | Sequence[ArrayLike],
-    g: BiCapacity | Capacity,
+    g: BiCapacity | Capacity | TwoAdditive,
     *,
     nan: str = "propagate",
     check_range: bool = True,
@@ -47,10 +49,9 @@ def choquet(
     Parameters
     ----------
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1] for a
-        `BiCapacity`, in [0, 1] for a `Capacity`. An array or a dataset of xarray gives an array of xarray back; see
-        `bimichi.scale.fuse_array`.
-    g : BiCapacity or Capacity
+        The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1], in [0, 1] for a
+        `Capacity`. An array or a dataset of xarray gives an array of xarray back; see `bimichi.scale.fuse_array`.
+    g : BiCapacity, Capacity or TwoAdditive
         The measure.
     nan : {"propagate", "raise"}
         An instance with NaN in any source gives NaN, or is an error.
@@ -70,10 +71,10 @@ def choquet(
     Notes
     -----
     O(n m log^2 m). Two to four sources of a bi-capacity need no sort: the integral is a sum over subsets S of
-    min |x| over S times a polynomial in the signs, which is vectorised over planes.
+    min |x| over S times a polynomial in the signs, which is vectorised over planes. Nor does a `TwoAdditive`: O(n m^2).
     """
-    if not isinstance(g, BiCapacity | Capacity):
-        raise InvalidInputError(f"g must be a BiCapacity or a Capacity, got {type(g).__name__}.")
+    if not isinstance(g, BiCapacity | Capacity | TwoAdditive):
+        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or a TwoAdditive, got {type(g).__name__}.")
     if nan not in ("propagate", "raise"):
         raise InvalidInputError(f"nan must be 'propagate' or 'raise', got {nan!r}.")
     jobs = check_n_jobs(n_jobs)
@@ -85,10 +86,13 @@ def choquet(
         return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
     planes = Planes(X, g.n_sources, g.source_names, out)
     small = isinstance(g, BiCapacity) and g.n_sources in _SMALL
-    run = _small_task(planes, g) if small else _general_task(planes, g)
+    if isinstance(g, TwoAdditive):
+        run = _terms_task(planes, g)
+    else:
+        run = _small_task(planes, g) if small else _general_task(planes, g)
     peaks = run_chunks(run, planes.chunks(stacked=not small), jobs)
     if check_range and max(peaks, default=0.0) > 1:
-        planes.check_range(-1.0 if isinstance(g, BiCapacity) else 0.0)
+        planes.check_range(0.0 if isinstance(g, Capacity) else -1.0)
     if nan == "raise" and np.isnan(planes.out).any():
         planes.check_nan()
     return planes.out if planes.out.ndim else planes.out[()]
@@ -113,6 +117,16 @@ def _general_task(planes: Planes, g: Measure) -> Task:
     def run(chunk: slice) -> float:
         with planes.writing(chunk) as result:
             return float(_general(planes.stacked(chunk), values, steps, network, result))
+
+    return run
+
+
+def _terms_task(planes: Planes, g: TwoAdditive) -> Task:
+    table = sign_table(g.space, g.terms).astype(planes.dtype)
+
+    def run(chunk: slice) -> float:
+        with planes.writing(chunk) as result:
+            return float(integrate_terms(planes.stacked(chunk), table, result))
 
     return run
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 import bimichi
 from bimichi.errors import BimichiError, ModelFileError
 
-__all__ = ["VERSION", "atomic_write", "read_model", "write_model"]
+__all__ = ["VERSION", "Arrays", "atomic_write", "read_model", "write_model"]
 
 FORMAT = "bimichi-model"
-VERSION = 1
+VERSION = 2
 INLINE_LIMIT = 3**7
 DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
@@ -34,9 +34,9 @@ SIZE_LIMIT = 2**28
 Arrays = dict[str, NDArray[np.float64]]
 
 
-def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays) -> None:
-    """Write a model of this `kind`; `header` holds what JSON can."""
-    document = {"format": FORMAT, "version": VERSION, "kind": kind, "bimichi": bimichi.__version__, **header}
+def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
+    """Write a model of this `kind`; `header` holds what JSON can, `version` is the first that can read it."""
+    document = {"format": FORMAT, "version": version, "kind": kind, "bimichi": bimichi.__version__, **header}
     if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:
         document["arrays"] = {name: array.tolist() for name, array in arrays.items()}
         text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)

@@ -53,17 +53,19 @@ class Lattice:
         object.__setattr__(self, "n_sources", int(self.n_sources))
         if self.n_sources < 1:
             raise InvalidInputError(f"n_sources must be at least 1, got {self.n_sources}.")
-        if self.n_sources > 40:
+        if self.n_sources > 64:
             raise InvalidInputError(
                 f"{self.n_sources} sources are far too many: at most {MAX_ELEMENTS:,} elements are supported, which "
                 f"{self.base}^{self.n_sources} exceeds. Are the axes swapped? Sources go along the last one."
             )
         if self.size > MAX_ELEMENTS:
             covers = (self.base - 1) * self.n_sources * self.size // self.base
+            fewer = f", or a 2-additive bi-capacity, of {2 * self.n_sources**2:,} terms: BiMIChI(..., additivity=2)"
             raise InvalidInputError(
                 f"{self.n_sources} sources have {self.base}^{self.n_sources} = {self.size:,} elements: "
                 f"{self.size * 8 / 2**30:,.1f} GiB for the values, {covers * 8 / 2**30:,.1f} GiB for the cover "
-                f"relation. At most {MAX_ELEMENTS:,} elements are supported; use fewer sources."
+                f"relation. At most {MAX_ELEMENTS:,} elements are supported; use fewer sources"
+                f"{fewer if self.base == 3 else ''}."
             )
 
     @property
@@ -256,6 +258,24 @@ class Lattice:
             lower[0] = upper[0] = 0.0
         return lower, upper
 
+    def beside(self, values: ArrayLike) -> tuple[Floats, Floats]:
+        """Of every element, the largest value just below and the smallest just above; infinite where there is none.
+
+        O(m base^m). Without the zero bound, what is beside code 0 is beside each other.
+        """
+        given = self._one_each(values)
+        below, above = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        low, high = self._through_zero() if not self.zero_bound else (0, 0)
+        for source, found, bound in (
+            (given if self.zero_bound else _with_zero(given, given[low].max()), below, np.maximum),
+            (given if self.zero_bound else _with_zero(given, given[high].min()), above, np.minimum),
+        ):
+            chain = self.chain if bound is np.maximum else self.chain[::-1]
+            for table, result in zip(self._axes(source), self._axes(found), strict=True):
+                for a, b in pairwise(chain):
+                    bound(result[:, b], table[:, a], out=result[:, b])
+        return below, above
+
     def with_boundary(self, values: ArrayLike) -> Floats:
         """Return a copy of `values` with the boundary elements set."""
         filled = self._one_each(values).copy()
@@ -286,6 +306,13 @@ class Lattice:
             bad = values[low] - values[up] > tolerance
             lower, upper = np.concatenate([lower[keep], low[bad]]), np.concatenate([upper[keep], up[bad]])
         return lower.astype(np.int32), upper.astype(np.int32)
+
+
+def _with_zero(values: Floats, passed: float) -> Floats:
+    """Return a copy with this value at code 0."""
+    made = values.copy()
+    made[0] = passed
+    return made
 
 
 def set_label(indices: Sequence[int], names: Sequence[str]) -> str:

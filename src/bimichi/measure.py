@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi import io
+from bimichi.compact import COMPLETIONS, pack_values
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.lattice import Lattice
 
@@ -17,14 +18,6 @@ __all__ = ["COMPLETIONS", "TOLERANCE", "Measure", "Violation", "check_names"]
 
 TOLERANCE = 1e-9
 """How much a value may break the order or its bounds, which is what solvers leave behind."""
-
-COMPLETIONS = {
-    "middle": lambda lower, upper: (lower + upper) / 2,
-    "lowest": lambda lower, upper: lower,
-    "highest": lambda lower, upper: upper,
-    "nearest-zero": lambda lower, upper: np.clip(0.0, lower, upper),
-}
-"""Ways to choose unknown values between their bounds; each is monotone because both bounds are."""
 
 Source = int | str
 
@@ -96,7 +89,8 @@ class Measure(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a model file (see docs/model-format.md), replacing it only when complete."""
-        io.write_model(path, self.kind, self._header(), {"values": self._values})
+        rule, arrays = pack_values(self._lattice, self._values)
+        io.write_model(path, self.kind, self._header() | rule, arrays, version=2 if rule else 1)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -109,7 +103,7 @@ class Measure(ABC):
         """
         header, arrays = io.read_model(path, cls.kind)
         try:
-            return cls._from_file(header, arrays["values"])
+            return cls._from_file(header, arrays)
         except KeyError as error:
             raise ModelFileError(f"{path} is not a valid {cls.kind} file: it lacks {error}.") from error
         except (InvalidInputError, TypeError) as error:
@@ -120,7 +114,7 @@ class Measure(ABC):
 
     @classmethod
     @abstractmethod
-    def _from_file(cls, header: dict[str, Any], values: NDArray[np.float64]) -> Self:
+    def _from_file(cls, header: dict[str, Any], arrays: io.Arrays) -> Self:
         """Make one from what a file holds."""
 
     def _with_elements(self, elements: Mapping[Any, float], completion: str) -> NDArray[np.float64]:

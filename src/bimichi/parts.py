@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
 from bimichi.gram import Gram
-from bimichi.linear import Usage, count_usage
+from bimichi.linear import Usage
 from bimichi.objectives import Objective
 from bimichi.problem import InMemory
 from bimichi.scaling import Scale
 from bimichi.scene import Scene, Scenes, join_bags
-from bimichi.training import bag_ranges
+from bimichi.term_problem import TermUsage
+from bimichi.training import bag_ranges, count_use
 
 __all__ = ["Facts", "Named", "Part", "Plan", "Totals", "measured", "read_part", "reduced"]
 
@@ -60,7 +61,7 @@ class Facts(NamedTuple):
     weights: Floats
     bag_low: Floats  # the same of each bag, if signs are learned
     bag_high: Floats
-    usage: Usage
+    usage: Usage | TermUsage | None = None
     gram: Gram | None = None
 
 
@@ -101,7 +102,7 @@ def measured(item: Any) -> Facts:
     if part.bags is not None:
         low, high = (np.array([of(column) for column in part.bags.X.T], dtype=float) for of in (np.min, np.max))
     ranges = np.empty((0, m))
-    return Facts(part._replace(bags=None), low, high, none.astype(bool), none, ranges, ranges, Usage.none())
+    return Facts(part._replace(bags=None), low, high, none.astype(bool), none, ranges, ranges)
 
 
 def reduced(item: Any, plan: Plan, scale: Scale | None = None, n_jobs: int | None = 1) -> tuple[Facts, Bags | None]:
@@ -126,7 +127,7 @@ def reduced(item: Any, plan: Plan, scale: Scale | None = None, n_jobs: int | Non
     facts, bags = measured(part), part.bags
     if bags is None or facts.low.min() < -1 or facts.high.max() > 1:
         return facts, None
-    facts = facts._replace(labels=bags.labels, weights=bags.weights, usage=count_usage(bags.X, n_jobs))
+    facts = facts._replace(labels=bags.labels, weights=bags.weights, usage=count_use(bags, plan.objective, n_jobs))
     if plan.signs:
         ranges = bag_ranges(bags)
         facts = facts._replace(bag_low=ranges.low, bag_high=ranges.high)
@@ -156,7 +157,7 @@ class Totals:
     def __init__(self, facts: Iterable[Facts]) -> None:
         self.starts: list[int] = [0]
         self.n_bags: list[int] = []
-        self.usage, self.gram = Usage.none(), cast("Gram | None", None)
+        self.usage, self.gram = cast("Usage | TermUsage | None", None), cast("Gram | None", None)
         first: Part | None = None
         names: set[str] = set()
         columns: list[tuple[NDArray[Any], ...]] = []
@@ -165,7 +166,8 @@ class Totals:
             _check_joins(one.part, first, names)
             self.starts.append(self.starts[-1] + one.part.n_given)
             self.n_bags.append(len(one.labels))
-            self.usage += one.usage
+            if one.usage is not None:
+                self.usage = one.usage if self.usage is None else self.usage + one.usage  # type: ignore[operator]  # of one kind
             if one.gram is not None:
                 self.gram = one.gram if self.gram is None else self.gram.plus(one.gram)
             columns.append((one.low, one.high, one.labels, one.weights, one.bag_low, one.bag_high))

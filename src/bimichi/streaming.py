@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
-from bimichi.objectives import Objective, get_objective
+from bimichi.learned import chosen_objective
+from bimichi.objectives import Objective
 from bimichi.parts import Facts, Named, Plan, Totals, measured, reduced
 from bimichi.planes import check_n_jobs
 from bimichi.problem import InMemory, Problem
@@ -24,7 +25,8 @@ from bimichi.scaling import Scale
 from bimichi.scene import Scenes
 from bimichi.solvers import ConvexSolver, get_solver
 from bimichi.squares import Summed
-from bimichi.training import BagRanges
+from bimichi.term_problem import TermProblem, TermsInMemory
+from bimichi.training import BagRanges, in_memory
 
 __all__ = ["Held", "Here", "Place", "Streamed", "training_from"]
 
@@ -34,7 +36,7 @@ Floats = NDArray[np.float64]
 class Held(Protocol):
     """What is kept of the parts, wherever it is."""
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
         """What a solver asks, for sources turned by these signs."""
         ...
 
@@ -103,9 +105,11 @@ class Streamed:
             self._held = self._place.held(totals, self._plan)
         return self._held.problem(objective, signs, n_jobs)
 
-    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element."""
-        return self._totals.usage.counts(signs, weighted)
+    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element, or term."""
+        counted = self._totals.usage
+        assert counted is not None  # or there would be no bags to learn from
+        return counted.counts(signs, weighted)
 
     def _reduced(self, scale: Scale | None) -> Totals:
         totals = self._added_up(self._place.reduce(self._items, self._plan, scale), "reading")
@@ -156,12 +160,12 @@ class Joined:
 
     def __init__(self, bags: Bags, plan: Plan) -> None:
         self._bags, self._plan = bags, plan
-        self._known: InMemory | None = None
+        self._known: InMemory | TermsInMemory | None = None
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> InMemory:
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> InMemory | TermsInMemory:
         """What a solver asks, for sources turned by these signs."""
         if self._known is None:
-            self._known = InMemory(self._bags, objective, n_jobs, reduce=self._plan.keeps != "deciding")
+            self._known = in_memory(self._bags, objective, n_jobs, reduce=self._plan.keeps != "deciding")
         return self._known.turned(signs)
 
 
@@ -231,7 +235,7 @@ def training_from(model: Any, X: Any, y: Any, bags: Any, sample_weight: Any) -> 
         from bimichi.scale.cluster import array_parts
 
         model.classes_, items = array_parts(X, y, bags, sample_weight, model.nan)
-    plan = _plan(get_objective(model.objective), solver, signs)
+    plan = _plan(chosen_objective(model.objective, model.additivity), solver, signs)
     training = Streamed(place, items, plan, model.scale is not None, model.verbose)
     model.n_features_in_ = training.n_sources
     return training
@@ -239,7 +243,7 @@ def training_from(model: Any, X: Any, y: Any, bags: Any, sample_weight: Any) -> 
 
 def _plan(objective: Objective, solver: Any, signs: bool) -> Plan:
     """Keep as little as the solver can do with; a solver of the user's may ask for anything."""
-    if type(solver) is ConvexSolver and objective.convex == "mean":
+    if type(solver) is ConvexSolver and objective.convex == "mean" and not objective.additivity:
         return Plan(objective, "sums", signs)
     if isinstance(solver, ConvexSolver):
         return Plan(objective, "merged" if signs else "deciding", signs)

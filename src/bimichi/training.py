@@ -12,8 +12,9 @@ from bimichi.objectives import Objective
 from bimichi.problem import InMemory, Problem
 from bimichi.scaling import Scale
 from bimichi.scene import Scene, Scenes
+from bimichi.term_problem import TermProblem, TermsInMemory, TermUsage
 
-__all__ = ["BagRanges", "InHand", "Training", "bag_ranges", "is_lazy"]
+__all__ = ["BagRanges", "InHand", "Training", "bag_ranges", "count_use", "in_memory", "is_lazy"]
 
 Floats = NDArray[np.float64]
 
@@ -53,12 +54,12 @@ class Training(Protocol):
         """The extremes of each source in each bag."""
         ...
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
         """What a solver asks, for sources turned by these signs."""
         ...
 
-    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element; see `usage_counts`."""
+    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element, or term, of the measure that the objective is for."""
         ...
 
 
@@ -68,8 +69,8 @@ class InHand:
     def __init__(self, bags: Bags) -> None:
         self._bags = bags
         self._merged = bags.singles_merged()
-        self._problems: dict[Objective, InMemory] = {}
-        self._usage: Usage | None = None
+        self._problems: dict[Objective, InMemory | TermsInMemory] = {}
+        self._usage: Usage | TermUsage | None = None
         self.n_sources = bags.n_sources
 
     def ranges(self) -> tuple[Floats, Floats]:
@@ -84,17 +85,27 @@ class InHand:
         """The extremes of each source in each bag."""
         return bag_ranges(self._merged)
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem:
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
         """What a solver asks, for sources turned by these signs."""
         if objective not in self._problems:
-            self._problems[objective] = InMemory(self._merged, objective, n_jobs)
+            self._problems[objective] = in_memory(self._merged, objective, n_jobs)
         return self._problems[objective].turned(signs)
 
-    def usage(self, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element."""
+    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
+        """How many instances use each element, or term."""
         if self._usage is None:
-            self._usage = count_usage(self._bags.X, n_jobs)
+            self._usage = count_use(self._bags, objective, n_jobs)
         return self._usage.counts(signs, weighted)
+
+
+def in_memory(bags: Bags, objective: Objective, n_jobs: int | None, reduce: bool = True) -> InMemory | TermsInMemory:
+    """Return the problem of bags in memory, for the measure that the objective is for."""
+    return (TermsInMemory if objective.additivity else InMemory)(bags, objective, n_jobs, reduce)
+
+
+def count_use(bags: Bags, objective: Objective, n_jobs: int | None) -> Usage | TermUsage:
+    """Count how often instances use each element, or term, with sources as they are or turned over."""
+    return TermUsage.of(bags.X) if objective.additivity else count_usage(bags.X, n_jobs)
 
 
 def bag_ranges(bags: Bags) -> BagRanges:

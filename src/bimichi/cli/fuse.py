@@ -7,7 +7,7 @@ import typer
 
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet
-from bimichi.cli.inputs import find_sets
+from bimichi.cli.inputs import MAX_ADDITIVE_SOURCES, find_sets
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError
@@ -66,7 +66,8 @@ def fuse(
     from bimichi.cli.fusing import SceneFuser
     from bimichi.cli.model import FusionModel
 
-    say, found, image_sets = Output(quiet, json), FusionModel.load(model), find_sets(sources)
+    say, found = Output(quiet, json), FusionModel.load(model)
+    image_sets = find_sets(sources, MAX_ADDITIVE_SOURCES)
     inputs = [model, *image_sets.files]
     outputs = output_files(output, image_sets.scenes, image_sets.many, MAPS)
     files = [[path, path.with_suffix(".png")] if png else [path] for path in outputs]

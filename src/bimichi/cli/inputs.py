@@ -13,11 +13,16 @@ from pathlib import Path
 
 from bimichi.errors import InvalidInputError
 
-__all__ = ["ImageSet", "ImageSets", "find_sets"]
+__all__ = ["MAX_ADDITIVE_SOURCES", "MAX_SOURCES", "ImageSet", "ImageSets", "find_sets"]
 
 SUFFIXES = (".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff")
 MAX_SOURCES = 14
 """What a bi-capacity may have."""
+
+MAX_ADDITIVE_SOURCES = 30
+"""What a 2-additive one may have here; more arguments are rather files of one pattern."""
+
+ADDITIVE = f" (`bimichi train --additivity 2` takes up to {MAX_ADDITIVE_SOURCES})"
 
 WILDCARD = re.compile(r"(?:\*|\?|\[[^\]]+\])+")
 
@@ -67,17 +72,19 @@ class ImageSets:
         return [found[one.name] for one in self.sets]
 
 
-def find_sets(sources: Sequence[str]) -> ImageSets:
+def find_sets(sources: Sequence[str], limit: int = MAX_SOURCES) -> ImageSets:
     """Find the files that SOURCES name, and pair them up.
 
     Parameters
     ----------
     sources : sequence of str
         Files, or folders and patterns.
+    limit : int
+        How many there may be.
     """
-    if len(sources) > MAX_SOURCES:
+    if len(sources) > limit:
         raise InvalidInputError(
-            f"{len(sources)} sources, one an argument, are more than {MAX_SOURCES}. "
+            f"{len(sources)} sources, one an argument, are more than {limit}{'' if limit > MAX_SOURCES else ADDITIVE}. "
             "Quote patterns, else the shell replaces them by all their files."
         )
     many = [_is_many(source) for source in sources]

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.bicapacity import BiCapacity
 from bimichi.cli.recipes import RECIPES
+from bimichi.compact import unpack_counts
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.integral import choquet
 from bimichi.io import read_model, write_model
-from bimichi.objectives import Objective, get_objective
+from bimichi.learned import Learned, chosen_objective, unpack_measure
+from bimichi.objectives import Objective
+from bimichi.two_additive import TwoAdditive
 
 if TYPE_CHECKING:
     from bimichi import BiMIChI
@@ -35,25 +37,25 @@ class FusionModel:
     ----------
     header : dict
         All that is not an array; see docs/model-format.md.
-    bicapacity : BiCapacity
+    bicapacity : BiCapacity or TwoAdditive
         What was learned.
     objective : Objective
         What for.
     polarity, centre, factor : ndarray of shape (n_sources,)
         A source x becomes ``clip((x - centre) * factor, -1, 1) * polarity``.
-    touched : ndarray of shape (3^m,)
-        How many training instances used each element.
+    touched : ndarray of shape (3^m,) or (2 m^2,)
+        How many training instances used each element, or term.
     recipes : list of str, or None
         How the command line makes sources of images; None if the model was made elsewhere.
     """
 
     header: dict[str, Any]
-    bicapacity: BiCapacity
+    bicapacity: Learned
     objective: Objective
     polarity: NDArray[np.float64]
     centre: NDArray[np.float64]
     factor: NDArray[np.float64]
-    touched: NDArray[np.float64]
+    touched: NDArray[np.int64]
     recipes: list[str] | None
 
     @classmethod
@@ -61,17 +63,13 @@ class FusionModel:
         """Read a model file. The content is checked; nothing in it is executed."""
         header, arrays = read_model(path, KIND)
         try:
-            objective = get_objective(header["objective"])
-            g = BiCapacity(arrays["values"], header["source_names"], objective.zero_bound)
-            polarity, centre, factor, touched = (arrays[k] for k in ("polarity", "centre", "factor", "touched"))
-            for what, array, length in (
-                ("polarity", polarity, g.n_sources),
-                ("centre", centre, g.n_sources),
-                ("factor", factor, g.n_sources),
-                ("touched", touched, g.lattice.size),
-            ):
-                if array.shape != (length,) or not np.isfinite(array).all():
+            objective = chosen_objective(header["objective"], header.get("additivity"))
+            g = unpack_measure(objective, header, arrays)
+            polarity, centre, factor = (arrays[k] for k in ("polarity", "centre", "factor"))
+            for what, array in (("polarity", polarity), ("centre", centre), ("factor", factor)):
+                if array.shape != (g.n_sources,) or not np.isfinite(array).all():
                     raise InvalidInputError(f"its array {what} is not valid.")
+            touched = unpack_counts("touched", arrays, len(g.terms if isinstance(g, TwoAdditive) else g.values))
             if not np.isin(polarity, (-1.0, 1.0)).all():
                 raise InvalidInputError("its polarity is not valid.")
             _check_header(header)

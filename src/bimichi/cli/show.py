@@ -12,6 +12,7 @@ from bimichi.cli.console import Json, Output, rich_table
 from bimichi.tables import Cell, Table, number
 
 if TYPE_CHECKING:
+    from bimichi.bicapacity import BiCapacity
     from bimichi.cli.model import FusionModel
 
 __all__ = ["show"]
@@ -30,6 +31,7 @@ def show(
     """Show a model: what it was trained for, its sources, and its bi-capacity.
 
     Elements that training instances used are bold, as in the paper's tables. The others follow from the order alone.
+    Of a 2-additive bi-capacity, the largest terms are listed.
 
     ```
     bimichi show model.json
@@ -37,11 +39,16 @@ def show(
     ```
     """
     from bimichi.cli.model import FusionModel
+    from bimichi.two_additive import TwoAdditive
 
     found = FusionModel.load(model)
     g = found.bicapacity
-    table = g._table(found.touched > 0) if g.n_sources <= MATRIX_LIMIT else _most_used(found, elements)
-    used = f"{np.count_nonzero(found.touched):,} of {g.lattice.size:,} elements are used."
+    if isinstance(g, TwoAdditive):
+        table, what = g.to_table(elements), "terms"
+    else:
+        table = g._table(found.touched > 0) if g.n_sources <= MATRIX_LIMIT else _most_used(found, g, elements)
+        what = "elements"
+    used = f"{np.count_nonzero(found.touched):,} of {len(found.touched):,} {what} are used."
     Output(json=json).result(_data(found), _head(found), rich_table(_sources(found)), rich_table(table), used)
 
 
@@ -56,11 +63,25 @@ def _data(model: "FusionModel") -> dict[str, Any]:
                 g.source_names, model.polarity, model.centre, model.factor, _recipes(model), strict=True
             )
         ],
-        "elements": [
-            {"A": up, "B": down, "value": g.values[code], "used_by": int(model.touched[code])}
-            for code, (up, down) in _pairs(model, range(g.lattice.size))
-        ],
+        **_parts(model),
     }
+
+
+def _parts(model: "FusionModel") -> dict[str, Any]:
+    """All elements, or all terms."""
+    from bimichi.two_additive import TwoAdditive
+
+    g = model.bicapacity
+    if isinstance(g, TwoAdditive):
+        named = [(term, g.sets(term)) for term in range(len(g.terms))]
+        values, what = g.terms, "terms"
+    else:
+        named = list(_pairs(g, range(g.lattice.size)))
+        values, what = g.values, "elements"
+    listed = [
+        {"A": up, "B": down, "value": values[code], "used_by": int(model.touched[code])} for code, (up, down) in named
+    ]
+    return {what: listed}
 
 
 def _head(model: "FusionModel") -> str:
@@ -82,9 +103,9 @@ def _sources(model: "FusionModel") -> Table:
     return Table(["source", "recipe", "scale", "polarity"], rows)
 
 
-def _most_used(model: "FusionModel", limit: int) -> Table:
+def _most_used(model: "FusionModel", g: "BiCapacity", limit: int) -> Table:
     """List the elements that most training instances used."""
-    g, touched = model.bicapacity, model.touched
+    touched = model.touched
     codes = [int(code) for code in np.argsort(-touched, kind="stable")[:limit] if touched[code]]
     rows = [
         [
@@ -93,16 +114,16 @@ def _most_used(model: "FusionModel", limit: int) -> Table:
             Cell(number(g.values[code]), True),
             Cell(f"{touched[code]:,.0f}"),
         ]
-        for code, (up, down) in _pairs(model, codes)
+        for code, (up, down) in _pairs(g, codes)
     ]
     return Table(["A", "B", "g(A, B)", "used by"], rows)
 
 
-def _pairs(model: "FusionModel", codes: Iterable[int]) -> Iterator[tuple[int, tuple[list[str], list[str]]]]:
+def _pairs(g: "BiCapacity", codes: Iterable[int]) -> Iterator[tuple[int, tuple[list[str], list[str]]]]:
     """Yield codes with the names in A and in B."""
-    names = model.source_names
+    names = g.source_names
     for code in codes:
-        up, down = model.bicapacity.lattice.sets(code)
+        up, down = g.lattice.sets(code)
         yield code, ([names[k] for k in up], [names[k] for k in down])
 
 

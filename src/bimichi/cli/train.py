@@ -10,7 +10,7 @@ from rich.markup import escape
 import bimichi
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet
-from bimichi.cli.inputs import find_sets
+from bimichi.cli.inputs import MAX_ADDITIVE_SOURCES, MAX_SOURCES, find_sets
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
@@ -44,6 +44,16 @@ def train(
     polarity: Annotated[
         Literal["given", "learn"], typer.Option(help="Whether to learn which sources to turn over.")
     ] = "given",
+    additivity: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=2,
+            help="1 learns weights of sources alone, 2 those of pairs, too: for few scenes, or many sources; with the "
+            "objectives magnitude and mean.",
+            metavar="1|2",
+        ),
+    ] = None,
     names: options.Names = None,
     recipe: options.Recipe = None,
     scale: Annotated[
@@ -78,9 +88,11 @@ def train(
     """
     from bimichi.cli.labels import SceneReader
     from bimichi.cli.model import save_model
+    from bimichi.learned import chosen_objective
 
+    chosen_objective(objective, additivity)  # before anything is read
     say, labelling = Output(quiet, json), options.labelling(ctx.params)
-    image_sets = find_sets(sources)
+    image_sets = find_sets(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*image_sets.files, *labelling.files(image_sets)]
     keep_inputs([output_file(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
@@ -98,6 +110,7 @@ def train(
             n_jobs=jobs,
             random_state=seed,
             verbose=say.verbose,
+            additivity=additivity,
         )
         with run.timed("train"):
             _learn(model, data, reader, say)

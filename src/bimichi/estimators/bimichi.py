@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bimichi import io
-from bimichi.bicapacity import BiCapacity
+from bimichi.compact import pack_counts, unpack_counts
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.estimators.base import FusionClassifier, Needs, takes_xarray
 from bimichi.integral import choquet
+from bimichi.learned import chosen_objective, learned_measure, pack_measure, unpack_measure, version_for
 from bimichi.measure import check_names
 from bimichi.objectives import Objective, get_objective
 from bimichi.planes import out_of_range
@@ -24,6 +25,7 @@ from bimichi.sampling import random_generator
 from bimichi.scaling import Scale, learn_scale
 from bimichi.solvers import SOLVERS, ConvexSolver, get_solver
 from bimichi.training import InHand, Training, is_lazy
+from bimichi.two_additive import TwoAdditive
 
 __all__ = ["BiMIChI"]
 
@@ -57,10 +59,15 @@ class BiMIChI(FusionClassifier):
         Above 0, long searches show a progress bar on a terminal, and log their starts.
     nan : {"raise", "drop"}
         Whether training instances with NaN are an error, or left out with a warning.
+    additivity : {None, 1, 2}
+        None learns any bi-capacity, which has 3^m elements. 2 learns a 2-additive one, which has 2 m^2 terms: for many
+        sources, beyond 14 the only way. 1 learns an additive one, with a weight for each source above zero and one
+        below: from few scenes, what it learns is the surest to hold on others. Both have the zero bound, so that the
+        objective is "magnitude" or "mean", and the solver "convex".
 
     Attributes
     ----------
-    bicapacity_ : BiCapacity
+    bicapacity_ : BiCapacity, or TwoAdditive with `additivity`
         What was learned.
     polarity_ : ndarray of shape (n_sources,)
         +1, or -1 for sources that are turned over before the integral.
@@ -69,7 +76,8 @@ class BiMIChI(FusionClassifier):
     solution_ : Solution
         What the solver said besides: status, witnesses, lower bound, J of each start.
     usage_ : dict of str to ndarray
-        How many training instances "touched" each element, and how many gave it weight ("weighted").
+        How many training instances "touched" each element, and how many gave it weight ("weighted"). With
+        `additivity`, each term, in the order of ``bicapacity_.terms``.
     history_ : ndarray
         J after each round or generation of the best start.
     n_iter_ : int
@@ -97,6 +105,8 @@ class BiMIChI(FusionClassifier):
     needs: ClassVar[Needs] = "bags"
     fuzzy: ClassVar[bool] = True
 
+    bicapacity_: Any  # a BiCapacity or a TwoAdditive
+
     def __init__(
         self,
         objective: str = "bipolar",
@@ -108,6 +118,7 @@ class BiMIChI(FusionClassifier):
         random_state: Any = None,
         verbose: int = 0,
         nan: Literal["raise", "drop"] = "raise",
+        additivity: int | None = None,
     ) -> None:
         self.objective = objective
         self.solver = solver
@@ -118,6 +129,7 @@ class BiMIChI(FusionClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.nan = nan
+        self.additivity = additivity
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -140,7 +152,12 @@ class BiMIChI(FusionClassifier):
         sample_weight : array-like of shape (n_instances,), optional
             Weights of the bags, repeated for each of their instances.
         """
-        objective, solver = get_objective(self.objective), get_solver(self.solver)
+        objective, solver = chosen_objective(self.objective, self.additivity), get_solver(self.solver)
+        if self.additivity is not None and not isinstance(solver, ConvexSolver):
+            raise InvalidInputError(
+                f"additivity={self.additivity} needs solver='convex', got {self.solver!r}: the evolutionary search "
+                "changes single elements, and those of a 2-additive bi-capacity are not free of each other."
+            )
         if self.polarity not in ("given", "learn"):
             raise InvalidInputError(f"polarity must be 'given' or 'learn', got {self.polarity!r}.")
         if self.polarity == "learn" and getattr(solver, "checkpoint", None) is not None:
@@ -182,13 +199,13 @@ class BiMIChI(FusionClassifier):
             solution = solve(signs)
         self.polarity_ = signs
         self.solution_ = solution
-        self.bicapacity_ = BiCapacity(solution.values, names, objective.zero_bound)
+        self.bicapacity_ = learned_measure(objective, solution.values, names)
         self.objective_value_ = solution.objective_value
         self.history_ = solution.history
         self.n_iter_ = solution.n_iter
         self.usage_ = {
-            "touched": training.usage(signs, False, self.n_jobs),
-            "weighted": training.usage(signs, True, self.n_jobs),
+            "touched": training.usage(objective, signs, False, self.n_jobs),
+            "weighted": training.usage(objective, signs, True, self.n_jobs),
         }
         return self
 
@@ -211,9 +228,15 @@ class BiMIChI(FusionClassifier):
         return self._objective.output(integral)
 
     def to_markdown(self) -> str:
-        """Write the learned bi-capacity as the paper's table, used elements bold, turned sources named."""
+        """Write the learned bi-capacity as the paper's table, used elements bold, turned sources named.
+
+        Of a 2-additive one, the terms.
+        """
         check_is_fitted(self)
-        table = self.bicapacity_.to_markdown(bold=self.usage_["touched"] > 0)
+        if isinstance(self.bicapacity_, TwoAdditive):
+            table = self.bicapacity_.to_markdown()
+        else:
+            table = self.bicapacity_.to_markdown(bold=self.usage_["touched"] > 0)
         turned = [name for name, s in zip(self.bicapacity_.source_names, self.polarity_, strict=True) if s < 0]
         note = f"Turned over before the integral: {', '.join(turned)}." if turned else "No source is turned over."
         return f"{table}\n\n{note}"
@@ -235,6 +258,7 @@ class BiMIChI(FusionClassifier):
             "polarity": self.polarity,
             "scale": self.scale,
             "nan": self.nan,
+            "additivity": self.additivity,
             "source_names": list(self.bicapacity_.source_names),
             "named_by_user": self.source_names is not None,
             "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
@@ -244,16 +268,16 @@ class BiMIChI(FusionClassifier):
             "lower_bound": self.solution_.lower_bound,
             "n_iter": self.n_iter_,
         }
-        arrays = {
-            "values": self.bicapacity_.values,
+        about, measure = pack_measure(self.bicapacity_)
+        arrays = measure | {
             "polarity": self.polarity_,
             "centre": self._scale.centre,
             "factor": self._scale.factor,
             "history": self.history_,
-            "touched": self.usage_["touched"].astype(np.float64),
-            "weighted": self.usage_["weighted"].astype(np.float64),
         }
-        io.write_model(path, self.kind, header, arrays)
+        for name, counts in self.usage_.items():
+            arrays |= pack_counts(name, counts)
+        io.write_model(path, self.kind, header | about, arrays, version_for(about, arrays))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -265,9 +289,10 @@ class BiMIChI(FusionClassifier):
             raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[np.float64]]) -> Self:
-        objective = get_objective(header["objective"])
+        additivity = header.get("additivity")
+        objective = chosen_objective(header["objective"], additivity)
         solver = SOLVERS[header["solver"]["name"]](**header["solver"]["options"])
-        g = BiCapacity(arrays["values"], header["source_names"], objective.zero_bound)
+        g = unpack_measure(objective, header, arrays)
         m = g.n_sources
         signs, scale = arrays["polarity"], Scale(arrays["centre"], arrays["factor"])
         if not np.isin(signs, (-1.0, 1.0)).all() or not signs.shape == scale.centre.shape == scale.factor.shape == (m,):
@@ -277,15 +302,15 @@ class BiMIChI(FusionClassifier):
         classes = np.array(header["classes"])
         if classes.shape != (2,) or classes.dtype.kind not in "biufU":
             raise InvalidInputError("there must be two classes.")
-        usage = {name: arrays[name].astype(np.int64) for name in ("touched", "weighted")}
-        if any(counts.shape != g.values.shape for counts in usage.values()):
-            raise InvalidInputError("usage counts do not fit the number of elements.")
+        values = g.terms if isinstance(g, TwoAdditive) else g.values
+        usage = {name: unpack_counts(name, arrays, len(values)) for name in ("touched", "weighted")}
         self.set_params(
             objective=objective.name,
             solver=header["solver"]["name"] if solver == type(solver)() else solver,
             polarity=header["polarity"],
             scale=header["scale"],
             nan=header["nan"],
+            additivity=additivity,
             source_names=list(g.source_names) if header["named_by_user"] else None,
         )
         self._objective = objective
@@ -296,7 +321,7 @@ class BiMIChI(FusionClassifier):
             self.feature_names_in_ = np.array(check_names(header["feature_names"], m), dtype=object)
         bound = header["lower_bound"]
         self.solution_ = Solution(
-            g.values,
+            values,
             self.objective_value_,
             str(header["status"]),
             self.n_iter_,

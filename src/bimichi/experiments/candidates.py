@@ -130,8 +130,11 @@ def candidates(
         Candidate("CI-QP, pixel labels", "pixels", "pixels", ChoquetQP(**plain)),
         Candidate("bi-capacity QP, pixel labels", "pixels", "pixels", BiCapacityQP(source_names=names, n_jobs=n_jobs)),
     ]
-    for objective in OBJECTIVES:
-        given, learned = BiMIChI(objective, **bipolar), BiMIChI(objective, polarity="learn", **bipolar)
-        rows.append(Candidate(f"Bi-MIChI {objective}, polarity given", "bi-michi", "bags", given))
-        rows.append(Candidate(f"Bi-MIChI {objective}, polarity learned", "bi-michi", "bags", learned))
+    kinds: list[tuple[str, int | None]] = [*((objective, None) for objective in OBJECTIVES), ("mean", 2), ("mean", 1)]
+    for objective, additivity in kinds:
+        name = f"Bi-MIChI {objective}" + (f", {additivity}-additive" if additivity else "")
+        given = BiMIChI(objective, additivity=additivity, **bipolar)
+        learned = BiMIChI(objective, additivity=additivity, polarity="learn", **bipolar)
+        rows.append(Candidate(f"{name}, polarity given", "bi-michi", "bags", given))
+        rows.append(Candidate(f"{name}, polarity learned", "bi-michi", "bags", learned))
     return [row for row in rows if which in ("all", row.kind)]

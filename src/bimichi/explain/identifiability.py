@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
-from bimichi.explain.inputs import Explained, lowest, measure_of, ready
+from bimichi.explain.inputs import Explained, check_elements, lowest, measure_of, ready
 from bimichi.linear import linear_form
 from bimichi.measure import TOLERANCE, Measure
 from bimichi.planes import Planes, check_n_jobs, run_chunks
@@ -141,6 +141,7 @@ def identifiability(
     g_{∅,12}          -1.00        0         0     0.0
     """
     measure = measure_of(measure_or_model)
+    check_elements(measure_or_model, "identifiability")
     weight: Floats | None = None
     if X is not None:
         measure, sources = ready(measure_or_model, X)

@@ -11,21 +11,23 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
 from bimichi.measure import Measure
 from bimichi.planes import split_planes
+from bimichi.two_additive import TwoAdditive
 
-__all__ = ["Explained", "lowest", "measure_of", "ready"]
+__all__ = ["Explained", "check_elements", "lowest", "measure_of", "ready"]
 
-Explained = BiCapacity | Capacity | BiMIChI
+Explained = BiCapacity | Capacity | TwoAdditive | BiMIChI
 """What can be explained."""
 
 
 def measure_of(measure_or_model: Explained) -> BiCapacity | Capacity:
-    """Return the measure itself, or the one that a fitted model has learned."""
+    """Return the measure itself, or the one that a fitted model has learned; a 2-additive one by its elements."""
     if isinstance(measure_or_model, BiCapacity | Capacity):
         return measure_or_model
+    if isinstance(measure_or_model, TwoAdditive):
+        return measure_or_model.to_bicapacity()
     if isinstance(measure_or_model, BiMIChI):
         check_is_fitted(measure_or_model)
-        learned: BiCapacity = measure_or_model.bicapacity_
-        return learned
+        return measure_of(measure_or_model.bicapacity_)
     raise InvalidInputError(
         f"measure_or_model must be a BiCapacity, a Capacity or a fitted BiMIChI, got {type(measure_or_model).__name__}."
     )
@@ -42,6 +44,16 @@ def ready(measure_or_model: Explained, X: Any) -> tuple[BiCapacity | Capacity, A
     _, planes = split_planes(X, model.n_features_in_)
     entered = model._scale.apply([np.atleast_1d(plane) for plane in planes], model.polarity_)
     return measure, [plane.reshape(planes[0].shape) for plane in entered]
+
+
+def check_elements(measure_or_model: Explained, what: str) -> None:
+    """Raise if a measure is told by terms, so that its elements are not free of each other."""
+    measure = measure_or_model.bicapacity_ if isinstance(measure_or_model, BiMIChI) else measure_or_model
+    if isinstance(measure, TwoAdditive):
+        raise InvalidInputError(
+            f"{what} is about elements that are free of each other; those of a 2-additive bi-capacity are not. Look at "
+            "its terms, or at indices(); or fit with additivity=None."
+        )
 
 
 def lowest(measure: Measure) -> float:

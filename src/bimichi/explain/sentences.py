@@ -15,7 +15,7 @@ from bimichi.estimators import BiMIChI
 from bimichi.explain.attribution import contributions
 from bimichi.explain.data_weighted import DataIndices, data_indices
 from bimichi.explain.identifiability import Identifiability, identifiability
-from bimichi.explain.inputs import ready
+from bimichi.explain.inputs import check_elements, ready
 
 __all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
 
@@ -90,6 +90,7 @@ def summary(model: BiMIChI, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int |
     if not isinstance(model, BiMIChI):
         raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
     check_is_fitted(model)
+    check_elements(model, "summary")
     g, entered = model.bicapacity_, ready(model, X)[1]
     words = _Words(g.source_names, tuple((model.polarity_ < 0).tolist()), model._objective.absolute)
     found = data_indices(g, entered, n_jobs=n_jobs)

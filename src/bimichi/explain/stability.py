@@ -14,6 +14,7 @@ from bimichi.bicapacity import BiCapacity
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
 from bimichi.explain.indices import MAX_SOURCES, Indices, indices
+from bimichi.explain.inputs import check_elements
 from bimichi.linear import usage_counts
 from bimichi.planes import Planes, check_n_jobs, split_planes
 from bimichi.sampling import random_generator
@@ -175,6 +176,7 @@ def bootstrap(
 
 def _check(model: BiMIChI, n_resamples: int, level: float) -> None:
     check_is_fitted(model)
+    check_elements(model, "bootstrap")
     if model.n_features_in_ > MAX_SOURCES:
         raise InvalidInputError(
             f"The model has {model.n_features_in_} sources; the bootstrap is offered up to {MAX_SOURCES}."

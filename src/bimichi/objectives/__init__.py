@@ -9,6 +9,7 @@ from bimichi.objectives import bipolar, generalized_mean, magnitude, mean, min_m
 from bimichi.objectives.base import ConvexForm, Objective, to_common_scale
 
 __all__ = [
+    "ADDITIVE_OBJECTIVES",
     "CAPACITY_OBJECTIVES",
     "OBJECTIVES",
     "REGRESSION",
@@ -32,6 +33,11 @@ CAPACITY_OBJECTIVES = {
     )
 }
 """For normalised measures."""
+
+ADDITIVE_OBJECTIVES = {
+    objective.name: replace(objective, additivity=2, zero_bound=True) for objective in (magnitude.MAGNITUDE, mean.MEAN)
+}
+"""For bi-capacities that are told by terms, which have the zero bound."""
 
 REGRESSION = regression.REGRESSION
 

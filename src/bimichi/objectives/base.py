@@ -53,6 +53,8 @@ class Objective:
         How kernels ask for it.
     measure : {"bicapacity", "capacity"}
         What is learned.
+    additivity : {None, 1, 2}
+        Whether it is any bi-capacity, or told by terms of single sources, or of these and of pairs.
     zero_bound : bool
         Whether g(empty, empty) = 0 is part of the order of a bi-capacity.
     absolute : bool
@@ -69,6 +71,7 @@ class Objective:
     name: str
     code: int
     measure: Literal["bicapacity", "capacity"] = "bicapacity"
+    additivity: Literal[1, 2] | None = None
     zero_bound: bool = True
     absolute: bool = False
     convex: ConvexForm | Literal["mean"] | None = None

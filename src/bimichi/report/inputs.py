@@ -13,6 +13,7 @@ from bimichi.bicapacity import BiCapacity
 from bimichi.comparison import Comparison
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
+from bimichi.explain.inputs import check_elements
 from bimichi.integral import choquet
 from bimichi.measure import check_names
 from bimichi.planes import Planes, split_planes
@@ -109,6 +110,7 @@ def gather(
     if not isinstance(model, BiMIChI):
         raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
     check_is_fitted(model)
+    check_elements(model, "A report")
     if isinstance(sources, Scene):
         scene, sources = sources, sources.sources
         names = scene.source_names if names is None else names

@@ -18,8 +18,11 @@ from bimichi.objectives import Objective
 from bimichi.parts import Facts, Part, Plan, Totals, measured, read_part, reduced
 from bimichi.problem import Extremes, InMemory
 from bimichi.scaling import Scale
+from bimichi.term_problem import TermsInMemory
+from bimichi.terms import Terms
+from bimichi.training import in_memory
 
-__all__ = ["OnCluster", "Partitioned", "array_parts"]
+__all__ = ["OnCluster", "Partitioned", "PartitionedTerms", "array_parts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -87,19 +90,19 @@ class _Kept(NamedTuple):
     """What stays of a part on its worker."""
 
     facts: Facts
-    problem: InMemory | None
+    problem: InMemory | TermsInMemory | None
 
     @classmethod
     def of(cls, item: Any, plan: Plan, scale: Scale | None) -> "_Kept":
         facts, bags = reduced(item, plan, scale)
         if bags is None:
             return cls(facts, None)
-        return cls(facts, InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keeps != "deciding"))
+        return cls(facts, in_memory(bags, plan.objective, n_jobs=1, reduce=plan.keeps != "deciding"))
 
     def known(self) -> Facts:
         return self.facts
 
-    def solvable(self) -> InMemory | None:
+    def solvable(self) -> InMemory | TermsInMemory | None:
         return self.problem
 
 
@@ -113,34 +116,36 @@ class Remote:
     def __init__(self, place: OnCluster, parts: Sequence[Any], totals: Totals, starts: Ints) -> None:
         self._place, self._parts, self._totals, self._starts = place, parts, totals, starts
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned":
+    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned | PartitionedTerms":
         """What a solver asks, for sources turned by these signs."""
         parts = self._parts
         if (signs < 0).any():
-            parts = self._place.hold(InMemory.turned, parts, signs=signs)
-        return Partitioned(self._place, parts, objective, self._totals, self._starts)
+            parts = self._place.hold(_asked, parts, method="turned", signs=signs)
+        kind = PartitionedTerms if objective.additivity else Partitioned
+        return kind(self._place, parts, objective, self._totals, self._starts)
 
 
-class Partitioned:
-    """A problem whose rows are in parts; rows are numbered through them. See `bimichi.problem.Problem`."""
+class _InParts:
+    """What is asked of all parts; rows are numbered through them."""
+
+    row_length: int
 
     def __init__(
         self, place: OnCluster, parts: Sequence[Any], objective: Objective, totals: Totals, starts: Ints
     ) -> None:
         self._place, self._parts = place, parts
         self.objective = objective
-        self.lattice = objective.lattice(totals.n_sources)
         self.labels, self.weights = totals.labels, totals.weights
         self._first = np.concatenate([[0], np.cumsum(list(place.ask(_n_rows, parts)))])
         self.instance = _Instances(self, starts)
 
     def value(self, values: Floats) -> float:
         """J at these values of the measure."""
-        return float(sum(self._place.ask(InMemory.value, self._parts, values=values)))
+        return float(sum(self._place.ask(_asked, self._parts, method="value", values=values)))
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now; one number a bag comes back."""
-        found = self._place.ask(InMemory.extremes, self._parts, values=values)
+        found = self._place.ask(_asked, self._parts, method="extremes", values=values)
         moved = [
             Extremes(e.low, e.high, e.low_row + first, e.high_row + first)
             for e, first in zip(found, self._first[:-1], strict=True)
@@ -149,19 +154,11 @@ class Partitioned:
 
     def rows(self, which: Ints) -> tuple[NDArray[np.int32], Floats]:
         """Codes and weights of some rows."""
-        m = self.lattice.n_sources
-        codes, weights = np.empty((len(which), m), np.int32), np.empty((len(which), m))
-        for places, _, (some_codes, some_weights) in self._ask_rows(InMemory.rows, which):
+        shape = (len(which), self.row_length)
+        codes, weights = np.empty(shape, np.int32), np.empty(shape)
+        for places, _, (some_codes, some_weights) in self._ask_rows(_rows, which):
             codes[places], weights[places] = some_codes, some_weights
         return codes, weights
-
-    def gram(self, targets: tuple[float, float]) -> Gram:
-        """Add up the quadratic forms of the parts."""
-        forms: Iterator[Gram] = self._place.ask(InMemory.gram, self._parts, targets=targets)
-        total = next(forms)
-        for form in forms:
-            total = total.plus(form)
-        return total
 
     def _ask_rows(self, function: Callable[..., Any], which: Ints) -> list[tuple[Ints, int, Any]]:
         """Ask about rows: for each part that has some, their places in `which`, its number, and its answer."""
@@ -173,10 +170,50 @@ class Partitioned:
         return list(zip(places, asked.tolist(), answers, strict=True))
 
 
+class Partitioned(_InParts):
+    """A problem in parts; see `bimichi.problem.Problem`."""
+
+    def __init__(
+        self, place: OnCluster, parts: Sequence[Any], objective: Objective, totals: Totals, starts: Ints
+    ) -> None:
+        super().__init__(place, parts, objective, totals, starts)
+        self.lattice = objective.lattice(totals.n_sources)
+        self.row_length = totals.n_sources
+
+    def gram(self, targets: tuple[float, float]) -> Gram:
+        """Add up the quadratic forms of the parts."""
+        forms: Iterator[Gram] = self._place.ask(_asked, self._parts, method="gram", targets=targets)
+        total = next(forms)
+        for form in forms:
+            total = total.plus(form)
+        return total
+
+
+class PartitionedTerms(_InParts):
+    """A problem in parts whose measure is told by terms; see `bimichi.term_problem.TermProblem`."""
+
+    def __init__(
+        self, place: OnCluster, parts: Sequence[Any], objective: Objective, totals: Totals, starts: Ints
+    ) -> None:
+        super().__init__(place, parts, objective, totals, starts)
+        self.terms = Terms(totals.n_sources, objective.additivity == 2)
+        self.row_length = self.terms.row_length
+
+    def squares(self, columns: Ints) -> Floats:
+        """Add up the quadratic forms of the parts."""
+        found: Floats = sum(self._place.ask(_asked, self._parts, method="squares", columns=columns))
+        return found
+
+    def slope(self, targets: tuple[float, float], values: Floats) -> Floats:
+        """Add up the gradients of the parts."""
+        found: Floats = sum(self._place.ask(_asked, self._parts, method="slope", targets=targets, values=values))
+        return found
+
+
 class _Instances:
     """Where rows stood in what the user gave; asked for, not kept."""
 
-    def __init__(self, problem: Partitioned, starts: Ints) -> None:
+    def __init__(self, problem: _InParts, starts: Ints) -> None:
         self._problem, self._starts = problem, starts
 
     def __getitem__(self, which: Ints) -> Ints:
@@ -186,11 +223,19 @@ class _Instances:
         return found
 
 
-def _n_rows(problem: InMemory) -> int:
-    return len(problem.data.codes)
+def _asked(problem: Any, method: str, **arguments: Any) -> Any:
+    return getattr(problem, method)(**arguments)
 
 
-def _instances(problem: InMemory, rows: Ints) -> Ints:
+def _rows(problem: InMemory | TermsInMemory, which: Ints) -> tuple[NDArray[np.int32], Floats]:
+    return problem.rows(which)
+
+
+def _n_rows(problem: InMemory | TermsInMemory) -> int:
+    return len(problem.instance)
+
+
+def _instances(problem: InMemory | TermsInMemory, rows: Ints) -> Ints:
     return problem.instance[rows]
 
 

@@ -14,6 +14,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
 from bimichi.integral import choquet
 from bimichi.measure import check_names
+from bimichi.two_additive import TwoAdditive
 
 __all__ = ["Fuser", "fuser_of"]
 
@@ -59,7 +60,7 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
 
     Parameters
     ----------
-    model : fitted Fusion, BiCapacity, Capacity, or Fuser
+    model : fitted Fusion, BiCapacity, Capacity, TwoAdditive, or Fuser
         What decides.
     n_jobs : int, optional
         Number of threads, instead of the model's own.
@@ -70,7 +71,7 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
     """
     if isinstance(model, Fuser):
         return model
-    if isinstance(model, BiCapacity | Capacity):
+    if isinstance(model, BiCapacity | Capacity | TwoAdditive):
         plain = model.source_names == check_names(None, model.n_sources)
         function = partial(choquet, g=model, n_jobs=n_jobs, **options)
         return Fuser(function, model.n_sources, None if plain else model.source_names)

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.objectives import ConvexForm
 from bimichi.planes import check_n_jobs
 from bimichi.problem import Problem, Solution
-from bimichi.sampling import sample
-from bimichi.solvers.completion import completed
-from bimichi.solvers.least_squares import least_squares, solve_least_squares
+from bimichi.solvers.least_squares import solve_least_squares
 from bimichi.solvers.quadratic import POLISH, PRECISION
+from bimichi.solvers.term_working_set import TermWorkingSet, solve_least_squares_terms
 from bimichi.solvers.working_set import Answer, WorkingSet
+from bimichi.term_problem import TermProblem
 
 __all__ = ["ConvexSolver"]
 
@@ -75,9 +74,9 @@ class ConvexSolver:
             raise InvalidInputError(f"tolerance must lie between 0 and 1, got {self.tolerance!r}.")
 
     def solve(
-        self, problem: Problem, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
+        self, problem: Problem | TermProblem, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
     ) -> Solution:
-        """Return the best solution over all starts."""
+        """Return the best solution over all starts; of a problem with terms, its values are terms."""
         form = problem.objective.convex
         if form is None:
             raise InvalidInputError(
@@ -85,9 +84,11 @@ class ConvexSolver:
                 "Use solver='evolutionary'."
             )
         if form == "mean":
-            return solve_least_squares(problem)
-        working = WorkingSet(problem, form)
-        descents = [_Descent(working, values) for values in self._starts(problem, form, rng)]
+            return (
+                solve_least_squares_terms(problem) if isinstance(problem, TermProblem) else solve_least_squares(problem)
+            )
+        working = TermWorkingSet(problem, form) if isinstance(problem, TermProblem) else WorkingSet(problem, form)
+        descents = [_Descent(working, values) for values in self._starts(working, rng)]
         for descent in descents:
             descent.take_up_missing()
         with ThreadPoolExecutor(min(check_n_jobs(n_jobs), self.n_starts)) as pool:
@@ -107,12 +108,11 @@ class ConvexSolver:
         """Return the solver with its first two starts alone, to compare problems before one is solved in earnest."""
         return replace(self, n_starts=min(2, self.n_starts))
 
-    def _starts(self, problem: Problem, form: ConvexForm, rng: np.random.Generator) -> list[Floats]:
-        lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
-        starts = [(lower + upper) / 2]
-        if self.n_starts > 1 and problem.lattice.size <= GUESS_LIMIT:
-            starts.append(least_squares(problem, (-form.negative[0][1], 1.0), form.completion, (PRECISION,))[0])
-        return starts + [sample(problem.lattice, seed) for seed in rng.spawn(self.n_starts - len(starts))]
+    def _starts(self, working: WorkingSet, rng: np.random.Generator) -> list[Floats]:
+        starts = [working.middle()]
+        if self.n_starts > 1 and working.size <= GUESS_LIMIT:
+            starts.append(working.fitted())
+        return starts + [working.sample(seed) for seed in rng.spawn(self.n_starts - len(starts))]
 
     def _descend_all(self, descents: list["_Descent"], parallel: Any) -> None:
         """Let all starts take one step at a time; one that meets the witnesses of another need not go on.
@@ -158,12 +158,12 @@ class _Descent:
     def step(self, tolerance: float, precision: float = PRECISION) -> None:
         """Solve the QP of the working set, and move the witnesses if J fell."""
         chosen = self.working.chosen(self.values, self.kept)
-        answer = self.working.solve(chosen, self.witnesses, precision)
+        answer = self.working.solve(chosen, self.witnesses, precision, self.values)
         if answer is None:
             self.missing = self.missing[:0]
             self.status = f"the QP of round {len(self.history) + 1} could not be solved"
             return
-        values = self.values = completed(self.problem.lattice, answer.partial, self.working.form.completion)
+        values = self.values = self.working.completed(answer.partial)
         seen = self.problem.extremes(values)
         value = self.working.value(seen)
         worst = self.working.worst(seen, answer.slack, tolerance)
@@ -197,7 +197,7 @@ class _Descent:
 
     def polish(self, tolerance: float) -> None:
         """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
-        if self.problem.lattice.size > POLISH_LIMIT:
+        if self.working.size > POLISH_LIMIT:
             return
         status, rounds = self.status, len(self.history)
         going = status == "converged"

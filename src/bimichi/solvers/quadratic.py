@@ -37,6 +37,7 @@ class Program:
         self._column: list[Ints] = []
         self._data: list[Floats] = []
         self._limit: list[Floats] = []
+        self.multipliers = np.empty(0)  # of the rows, once solved
 
     def equal(self, limit: Floats, *triplets: tuple[ArrayLike, ArrayLike, ArrayLike]) -> None:
         """Add rows A x = limit; before any `below`."""
@@ -84,6 +85,7 @@ class Program:
         if str(answer.status) not in ("Solved", "AlmostSolved"):
             log.debug("Clarabel, asked for %g: %s", precision, answer.status)
             return None
+        self.multipliers = np.array(answer.z)
         return np.array(answer.x), float(answer.obj_val_dual)
 
 

@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 from bimichi.lattice import Lattice
 from bimichi.objectives import ConvexForm
 from bimichi.problem import Extremes, Problem
-from bimichi.solvers.quadratic import Program, restricted_covers, variable_elements
+from bimichi.sampling import sample
+from bimichi.solvers.completion import completed
+from bimichi.solvers.least_squares import least_squares
+from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers, variable_elements
 
-__all__ = ["Answer", "WorkingSet"]
+__all__ = ["Answer", "Deciding", "WorkingSet"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,6 +33,19 @@ class Answer(NamedTuple):
     binding: Ints  # places of the rows that hold slacks up; without the others the QP has the same minimum
 
 
+class Deciding(NamedTuple):
+    """Rows of a QP: linear functions ``weights @ v[codes] + constant`` of the measure v."""
+
+    codes: NDArray[np.int32]
+    weights: Floats
+    constant: Floats
+    alone: Ints  # rows that cost their square
+    share: Floats  # how much each of them counts
+    tied: Ints  # rows that bound a slack
+    slack: Ints  # which
+    slack_weight: Floats  # how much the square of each slack counts
+
+
 class WorkingSet:
     """Rows of negative bags that bound their slacks: (bag, side, row), side an index of ``form.negative``.
 
@@ -43,10 +59,32 @@ class WorkingSet:
         self.negative = np.flatnonzero(~problem.labels)
         self.scale = float(problem.weights.mean())  # QPs have weights near 1, whatever the user's are
         self._entries = np.empty((0, 3), np.int64)
-        self._codes = np.empty((0, problem.lattice.n_sources), np.int32)
-        self._weights = np.empty((0, problem.lattice.n_sources))
+        self._codes, self._weights = problem.rows(np.empty(0, np.int64))
         self._order = np.empty(0, np.int64)  # of the entries, by row and side
         self._covers: dict[bytes, tuple[Ints, Ints]] = {}
+
+    @property
+    def size(self) -> int:
+        """How many numbers the measure is made of."""
+        return self.problem.lattice.size
+
+    def middle(self) -> Floats:
+        """The measure in the middle of all."""
+        lower, upper = self.problem.lattice.bounds(np.full(self.size, np.nan))
+        return (lower + upper) / 2
+
+    def fitted(self) -> Floats:
+        """The measure that fits all instances to the labels of their bags best."""
+        targets = (-self.form.negative[0][1], 1.0)
+        return least_squares(self.problem, targets, self.form.completion, (PRECISION,))[0]
+
+    def sample(self, rng: np.random.Generator) -> Floats:
+        """A random measure."""
+        return sample(self.problem.lattice, rng)
+
+    def completed(self, partial: Floats) -> Floats:
+        """A valid measure of what the QP gave."""
+        return completed(self.problem.lattice, partial, self.form.completion)
 
     def witnesses(self, seen: Extremes) -> Witnesses:
         """For each positive bag, its best row and the sign with which it speaks."""
@@ -100,51 +138,63 @@ class WorkingSet:
         highest = np.flatnonzero(cost == top[bag])
         return np.union1d(highest[np.unique(bag[highest], return_index=True)[1]], kept)
 
-    def solve(self, chosen: Ints, witnesses: Witnesses, precision: float) -> Answer | None:
+    def solve(self, chosen: Ints, witnesses: Witnesses, precision: float, near: Floats) -> Answer | None:
         """Minimise the sum over bags of w t^2 over element values v, t as large as the rows of the bag make it.
 
         For a witness t is ``1 - sign * C``. A negative bag with one chosen row has ``t = sign * C + offset``: both
         are squares of v. Only a bag with several rows needs a variable t, bounded by each of them from below; near
         the minimum few bags do, so the QP is little larger than the number of elements.
-        None if the QP could not be solved.
+        `near` is a measure that the minimum may be near to. None if the QP could not be solved.
         """
-        problem, lattice = self.problem, self.problem.lattice
+        problem = self.problem
         witness_rows, signs = witnesses
         bag, side, _ = self._entries[chosen].T
         sign, offset = np.array(self.form.negative)[side].T
         several = np.bincount(bag, minlength=len(problem.labels)) > 1
-        tied = several[bag]
+        tied, free = several[bag], np.flatnonzero(several)
         codes, weights = problem.rows(witness_rows)
-        lines = _Lines(
-            lattice,
+        share = np.concatenate([problem.weights[bag[~tied]], problem.weights[problem.labels]])
+        deciding = Deciding(
             np.concatenate([self._codes[chosen], codes]),
             np.concatenate([sign[:, None] * self._weights[chosen], -signs[:, None] * weights]),
             np.concatenate([offset, np.ones(len(signs))]),
+            np.append(np.flatnonzero(~tied), len(bag) + np.arange(len(signs))),
+            share / self.scale,
+            np.flatnonzero(tied),
+            np.searchsorted(free, bag[tied]),
+            problem.weights[free] / self.scale,
         )
-        n_v, free = len(lines.elements), np.flatnonzero(several)
-        program = Program(n_v + len(free))
-        index, column, weight = lines.triplets(np.flatnonzero(tied))
+        found = self._minimise(deciding, precision, near)
+        if found is None:
+            return None
+        partial, cost, tops, bound = found
+        cost = cost[: len(bag)]
+        slack = np.full(len(problem.labels), np.inf)
+        slack[bag[~tied]] = np.abs(cost[~tied])
+        slack[free] = tops
+        return Answer(partial, slack, self.scale * bound, chosen[cost >= slack[bag] - BINDING])
+
+    def _minimise(self, rows: Deciding, precision: float, near: Floats) -> tuple[Floats, Floats, Floats, float] | None:
+        """Return values, NaN for elements that no row uses; what the rows are there; slacks; and the lower bound."""
+        lattice = self.problem.lattice
+        lines = _Lines(lattice, rows.codes, rows.weights, rows.constant)
+        n_v = len(lines.elements)
+        program = Program(n_v + len(rows.slack_weight))
         program.below(
-            -lines.constant[: len(bag)][tied],
-            (index, column, weight),
-            (np.arange(tied.sum()), n_v + np.searchsorted(free, bag[tied]), -1.0),
+            -lines.constant[rows.tied],
+            lines.triplets(rows.tied),
+            (np.arange(len(rows.tied)), n_v + rows.slack, -1.0),
         )
         program.below_in_order(lattice, lines.elements, self._covers_of(lines.elements))
-        alone = np.append(np.flatnonzero(~tied), len(bag) + np.arange(len(signs)))
-        share = np.concatenate([problem.weights[bag[~tied]], problem.weights[problem.labels]]) / self.scale
-        P, q, constant = lines.squares(alone, share)
-        P = sp.block_diag([P, sp.diags_array(2 / self.scale * problem.weights[free])], format="csc")
-        solved = program.solve(sp.csc_matrix(P), np.append(q, np.zeros(len(free))), precision)
+        P, q, constant = lines.squares(rows.alone, rows.share)
+        P = sp.block_diag([P, sp.diags_array(2 * rows.slack_weight)], format="csc")
+        solved = program.solve(sp.csc_matrix(P), np.append(q, np.zeros(len(rows.slack_weight))), precision)
         if solved is None:
             return None
         x, bound = solved
         partial = np.full(lattice.size, np.nan)
         partial[lines.elements] = x[:n_v]
-        cost = lines.at(x[:n_v])[: len(bag)]
-        slack = np.full(len(problem.labels), np.inf)
-        slack[bag[~tied]] = np.abs(cost[~tied])
-        slack[free] = x[n_v:]
-        return Answer(partial, slack, self.scale * (bound + constant), chosen[cost >= slack[bag] - BINDING])
+        return partial, lines.at(x[:n_v]), x[n_v:], bound + constant
 
     def _covers_of(self, elements: Ints) -> tuple[Ints, Ints]:
         """The order restricted to `elements`; remembered, since they seldom change."""

@@ -1,0 +1,81 @@
+"""The convex search over the terms of 2-additive bi-capacities: the same search, another QP."""
+
+import warnings
+from typing import cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bimichi.objectives import ConvexForm
+from bimichi.problem import Problem, Solution
+from bimichi.solvers.quadratic import POLISH, PRECISION
+from bimichi.solvers.term_program import SquaredLines, SumOfSquares, Tied, minimise
+from bimichi.solvers.working_set import Deciding, WorkingSet
+from bimichi.term_problem import TermProblem
+
+__all__ = ["TermWorkingSet", "solve_least_squares_terms"]
+
+Floats = NDArray[np.float64]
+
+
+class TermWorkingSet(WorkingSet):
+    """The rows that decide bags, for a measure told by terms."""
+
+    def __init__(self, problem: TermProblem, form: ConvexForm) -> None:
+        super().__init__(cast(Problem, problem), form)  # all that it asks besides the lattice
+        self.terms, self._asked = problem.terms, problem
+
+    @property
+    def size(self) -> int:
+        """How many numbers the measure is made of."""
+        return self.terms.size
+
+    def middle(self) -> Floats:
+        """The mean of all sources."""
+        return self.terms.neutral()
+
+    def fitted(self) -> Floats:
+        """The measure that fits all instances to the labels of their bags best."""
+        return _least_squares(self._asked, (-self.form.negative[0][1], 1.0), (PRECISION,))[0]
+
+    def sample(self, rng: np.random.Generator) -> Floats:
+        """A random measure."""
+        return self.terms.sample(rng)
+
+    def completed(self, partial: Floats) -> Floats:
+        """A valid measure of what the QP gave."""
+        return self.terms.repaired(partial)
+
+    def _minimise(self, rows: Deciding, precision: float, near: Floats) -> tuple[Floats, Floats, Floats, float] | None:
+        n, length = rows.codes.shape
+        places = (rows.weights.ravel(), rows.codes.ravel(), np.arange(0, n * length + 1, length))
+        lines = sp.csr_array(places, shape=(n, self.terms.size))
+        squares = SquaredLines(lines[rows.alone], rows.constant[rows.alone], rows.share)
+        tied = Tied(lines[rows.tied], rows.constant[rows.tied], rows.slack, rows.slack_weight)
+        found = minimise(self.terms, squares, tied, precision, near)
+        if found is None:
+            return None
+        constant = float(rows.share @ rows.constant[rows.alone] ** 2)
+        return found.values, lines @ found.values + rows.constant, found.slack, found.bound + constant
+
+
+def solve_least_squares_terms(problem: TermProblem) -> Solution:
+    """Minimise an objective that is a sum of squares over all 2-additive bi-capacities."""
+    values, status, bound = _least_squares(problem, problem.objective.parameters, (POLISH, PRECISION))
+    if status != "converged":
+        warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
+    value = problem.value(values)
+    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))
+
+
+def _least_squares(
+    problem: TermProblem, targets: tuple[float, float], precisions: tuple[float, ...]
+) -> tuple[Floats, str, float]:
+    squares = SumOfSquares(problem, targets)
+    for precision in precisions:
+        found = minimise(problem.terms, squares, None, precision)
+        if found is not None:
+            bound = squares.scale * found.bound + squares.constant
+            return problem.terms.repaired(found.values), "converged", bound
+    return problem.terms.neutral(), "the QP could not be solved", -np.inf
