@@ -1,22 +1,49 @@
 """From the values that a solver found to a whole, monotone measure."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.lattice import Lattice
 from bimichi.measure import COMPLETIONS
+from bimichi.solvers.order import highest_below, lowest_above
 
-__all__ = ["completed"]
+__all__ = ["Traced", "completed", "traced"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Traced(NamedTuple):
+    """A whole measure, and where its values come from.
+
+    `lower` names for each element one at or below it that has its value, whose value was known: in every monotone
+    measure it is worth no more. If there is none, it is the element itself. `upper` is the same from above.
+    """
+
+    values: Floats
+    lower: Ints
+    upper: Ints
 
 
 def completed(lattice: Lattice, partial: Floats, completion: str) -> Floats:
-    """Fill NaN by the rule, and undo what rounding did to the order: the result is monotone and within bounds."""
+    """Fill NaN by the rule, and undo what rounding did to the order: the result is monotone and within bounds.
+
+    O(m base^m).
+    """
+    return traced(lattice, partial, completion).values
+
+
+def traced(lattice: Lattice, partial: Floats, completion: str) -> Traced:
+    """Fill NaN as `completed` does, and tell from where."""
     within = np.clip(partial, *lattice.bounds(np.full(lattice.size, np.nan)))  # what the boundary leaves
-    lower, _ = lattice.bounds(within)
+    low, lower = highest_below(lattice, lattice.with_boundary(within))
+    itself = np.arange(lattice.size)
     if completion == "lowest":
-        return lattice.with_boundary(np.minimum(lower, 1.0))
-    known = np.where(np.isnan(partial), np.nan, np.minimum(lower, 1.0))
-    lower, upper = lattice.bounds(known)
-    return lattice.with_boundary(COMPLETIONS[completion](lower, np.maximum(lower, upper)))
+        return Traced(lattice.with_boundary(low), lower, itself)
+    known = lattice.with_boundary(np.where(np.isnan(partial), np.nan, low))
+    low, lower = highest_below(lattice, known)
+    high, upper = lowest_above(lattice, known)
+    values = lattice.with_boundary(COMPLETIONS[completion](low, np.maximum(low, high)))
+    return Traced(values, np.where(values == low, lower, itself), np.where(values == high, upper, itself))
