@@ -16,10 +16,9 @@ Ints = NDArray[np.int64]
 
 
 class Traced(NamedTuple):
-    """A whole measure, and where its values come from.
+    """A whole measure, and what of it was known: for each element, where the largest value below it is known.
 
-    `lower` names for each element one at or below it that has its value, whose value was known: in every monotone
-    measure it is worth no more. If there is none, it is the element itself. `upper` is the same from above.
+    In every monotone measure the element `lower` is worth no more, and `upper` no less.
     """
 
     values: Floats
@@ -39,11 +38,10 @@ def traced(lattice: Lattice, partial: Floats, completion: str) -> Traced:
     """Fill NaN as `completed` does, and tell from where."""
     within = np.clip(partial, *lattice.bounds(np.full(lattice.size, np.nan)))  # what the boundary leaves
     low, lower = highest_below(lattice, lattice.with_boundary(within))
-    itself = np.arange(lattice.size)
     if completion == "lowest":
-        return Traced(lattice.with_boundary(low), lower, itself)
+        return Traced(lattice.with_boundary(low), lower, lower)
     known = lattice.with_boundary(np.where(np.isnan(partial), np.nan, low))
     low, lower = highest_below(lattice, known)
     high, upper = lowest_above(lattice, known)
     values = lattice.with_boundary(COMPLETIONS[completion](low, np.maximum(low, high)))
-    return Traced(values, np.where(values == low, lower, itself), np.where(values == high, upper, itself))
+    return Traced(values, lower, upper)

@@ -144,7 +144,7 @@ class _Descent:
         self.best_value = working.value(seen)
         self.kept = np.empty(0, np.int64)
         self.witnesses = working.witnesses(seen)
-        measure = working.completed(values, self.witnesses)
+        measure = working.completed(working.spoken(values, self.witnesses), self.witnesses)
         self.missing = working.worst(seen, np.full(len(self.problem.labels), -np.inf), 0.0, measure)
         self.order = working.order
         self.complete = False  # whether the last step found nothing missing, neither cuts nor order

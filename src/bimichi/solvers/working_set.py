@@ -19,6 +19,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Witnesses = tuple[Ints, Ints]
 
+
+LOSS = 0.5
+"""How much of what it is needed for a cut may lose by using fewer elements."""
+
 BINDING = 1e-4
 """A row so near the slack of its bag may hold it up."""
 
@@ -89,11 +93,16 @@ class WorkingSet:
     def completed(self, partial: Floats, witnesses: Witnesses) -> Traced:
         """The measure that follows from the values of variables."""
         if self.form.completion == "lowest":
-            codes, weights = self.problem.rows(witnesses[0])
-            used = codes[weights != 0]
-            given, partial = partial, np.full_like(partial, np.nan)
-            partial[used] = given[used]
+            partial = self.spoken(partial, witnesses)
         return traced(self.problem.lattice, partial, self.form.completion)
+
+    def spoken(self, values: Floats, witnesses: Witnesses) -> Floats:
+        """The values of elements that witnesses use, NaN elsewhere."""
+        codes, weights = self.problem.rows(witnesses[0])
+        used = codes[weights != 0]
+        partial = np.full_like(values, np.nan)
+        partial[used] = values[used]
+        return partial
 
     def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
         """Cuts by the worst rows of bags whose slack is too small."""
@@ -101,8 +110,12 @@ class WorkingSet:
         for side, (sign, offset) in enumerate(self.form.negative):
             value, rows = (seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row)
             short = self.negative[(sign * value + offset > slack + tolerance)[self.negative]]
-            source = measure.lower if sign > 0 else measure.upper
-            codes = source[self.problem.rows(rows[short])[0]].astype(np.int32)
+            codes, weights = self.problem.rows(rows[short])
+            source = (measure.lower if sign > 0 else measure.upper)[codes]
+            loss = sign * weights * (measure.values[codes] - measure.values[source])
+            excess = sign * value[short] + offset - slack[short]
+            bad = (loss.sum(axis=1) > LOSS * excess)[:, None] & (loss > 0)
+            codes = np.where(bad, codes, source).astype(np.int32)
             found.append(Cuts(short, np.full(len(short), side), rows[short], codes))
         return Cuts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
