@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from bimichi.lattice import Lattice
 from bimichi.measure import COMPLETIONS
-from bimichi.solvers.order import highest_below, lowest_above
+from bimichi.solvers.order import highest_below, limits, lowest_above
 
 __all__ = ["Traced", "completed", "traced"]
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
 
 
 class Traced(NamedTuple):
@@ -22,8 +22,8 @@ class Traced(NamedTuple):
     """
 
     values: Floats
-    lower: Ints
-    upper: Ints
+    lower: Codes
+    upper: Codes
 
 
 def completed(lattice: Lattice, partial: Floats, completion: str) -> Floats:
@@ -36,11 +36,14 @@ def completed(lattice: Lattice, partial: Floats, completion: str) -> Floats:
 
 def traced(lattice: Lattice, partial: Floats, completion: str) -> Traced:
     """Fill NaN as `completed` does, and tell from where."""
-    within = np.clip(partial, *lattice.bounds(np.full(lattice.size, np.nan)))  # what the boundary leaves
-    low, lower = highest_below(lattice, lattice.with_boundary(within))
+    given = np.flatnonzero(~np.isnan(partial))
+    known = np.full(lattice.size, np.nan)
+    known[given] = np.clip(partial[given], *limits(lattice, given))
+    low, lower = highest_below(lattice, lattice.with_boundary(known))
     if completion == "lowest":
         return Traced(lattice.with_boundary(low), lower, lower)
-    known = lattice.with_boundary(np.where(np.isnan(partial), np.nan, low))
+    known[given] = low[given]
+    known = lattice.with_boundary(known)
     low, lower = highest_below(lattice, known)
     high, upper = lowest_above(lattice, known)
     values = lattice.with_boundary(COMPLETIONS[completion](low, np.maximum(low, high)))

@@ -32,9 +32,6 @@ log = logging.getLogger(__name__)
 GUESS_LIMIT = 3**6
 """With more elements, fitting all instances would cost more than a few random starts."""
 
-POLISH_LIMIT = 3**6
-"""With more elements, it would cost seconds."""
-
 RISE = 1e-9
 """What is less, relative to J, may be rounding."""
 
@@ -56,8 +53,9 @@ class ConvexSolver:
 
     Notes
     -----
-    Only elements that deciding rows use are variables, and only deciding rows are constraints; what the rest of
-    the data would add is added when it is violated. This is exact for the given witnesses.
+    Variables are the elements that witnesses use, and few others; constraints are deciding rows, and the order of
+    those elements where it matters. What the rest of the data and of the order would add is added when it is violated.
+    This is exact for the given witnesses, and no QP grows with the 3^m elements: those cost O(m 3^m) a step.
     """
 
     n_starts: int = 8
@@ -163,7 +161,7 @@ class _Descent:
         self.order = self.working.order
         answer = self.working.solve(chosen, self.witnesses, self.order, precision)
         if answer is None:
-            self.missing = self.missing.take(np.empty(0, np.int64))
+            self.missing, self.complete = self.missing.take(np.empty(0, np.int64)), False
             self.status = f"the QP of round {len(self.history) + 1} could not be solved"
             return
         self.order = self.order.with_violated(answer.partial, tolerance)
@@ -204,15 +202,13 @@ class _Descent:
 
     def polish(self, tolerance: float) -> None:
         """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
-        if self.problem.lattice.size > POLISH_LIMIT:
-            return
         status, rounds = self.status, len(self.history)
         going = status == "converged"
         while going:
             self.status = ""
             self.step(tolerance, POLISH)
-            going = not self.complete
             self.take_up_missing()
+            going = not self.complete and not self.status
         self.status = status
         del self.history[rounds:]
 

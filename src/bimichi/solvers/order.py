@@ -14,14 +14,22 @@ from numpy.typing import NDArray
 
 from bimichi.lattice import Lattice
 
-__all__ = ["Order", "Pairs", "highest_below", "lowest_above"]
+__all__ = ["Order", "Pairs", "highest_below", "limits", "lowest_above"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
 Pairs = tuple[Ints, Ints]
 
 
-def highest_below(lattice: Lattice, known: Floats) -> tuple[Floats, Ints]:
+def limits(lattice: Lattice, elements: Ints) -> tuple[Floats, Floats]:
+    """Return the least and the greatest value that the boundary leaves each of `elements`; O(m len(elements))."""
+    up, down = lattice.masks(elements)
+    low = np.where((down == 0) & lattice.zero_bound, 0.0, lattice.low)
+    return low, np.where((up == 0) & lattice.zero_bound, 0.0, 1.0)
+
+
+def highest_below(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
     """Return the largest known value at or below each element, and the code of the element that has it.
 
     NaN is unknown; nothing else is added, the boundary neither. Where nothing is known below, the value is -inf and the
@@ -31,17 +39,17 @@ def highest_below(lattice: Lattice, known: Floats) -> tuple[Floats, Ints]:
     value = np.where(np.isnan(known), -np.inf, known)
     if not lattice.zero_bound:
         value[0] = -np.inf
-    source = np.arange(lattice.size)
+    source = np.arange(lattice.size, dtype=np.int32)
     _carry_up(value, source, np.array(lattice.chain), lattice.n_sources)
     return value, source
 
 
-def lowest_above(lattice: Lattice, known: Floats) -> tuple[Floats, Ints]:
+def lowest_above(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
     """Return the smallest known value at or above each element, and the code of its element; see `highest_below`."""
     value = np.where(np.isnan(known), -np.inf, -known)
     if not lattice.zero_bound:
         value[0] = -np.inf
-    source = np.arange(lattice.size)
+    source = np.arange(lattice.size, dtype=np.int32)
     _carry_up(value, source, np.array(lattice.chain[::-1]), lattice.n_sources)
     return -value, source
 
@@ -74,7 +82,7 @@ class Order:
         above, upper = lowest_above(self.lattice, partial)
         high, low = np.flatnonzero(below > partial + tolerance), np.flatnonzero(above < partial - tolerance)
         size = self.lattice.size
-        found = self.joined(np.concatenate([lower[high] * size + high, low * size + upper[low]]))
+        found = self.joined(np.concatenate([lower[high].astype(np.int64) * size + high, low * size + upper[low]]))
         return found if len(found._keys) > len(self._keys) else self
 
     def joined(self, other: "Order | Ints") -> "Order":
@@ -94,6 +102,11 @@ def _neighbours(lattice: Lattice, elements: Ints, position: Ints) -> Pairs:
             to = position[elements[at] + (b - a) * step]
             lowers.append(at[to >= 0])
             uppers.append(to[to >= 0])
+    if not lattice.zero_bound:  # what held through code 0, which is no variable
+        steps = lattice.base ** np.arange(lattice.n_sources)
+        down, up = position[2 * steps], position[steps]
+        lowers.append(down[(down >= 0) & (up >= 0)])
+        uppers.append(up[(down >= 0) & (up >= 0)])
     return np.concatenate(lowers), np.concatenate(uppers)
 
 

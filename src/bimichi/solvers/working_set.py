@@ -19,7 +19,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Witnesses = tuple[Ints, Ints]
 
-
 LOSS = 0.5
 """How much of what it is needed for a cut may lose by using fewer elements."""
 
@@ -105,7 +104,7 @@ class WorkingSet:
         return partial
 
     def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
-        """Cuts by the worst rows of bags whose slack is too small."""
+        """Cuts by the worst rows of bags whose slack is too small: of known elements, or tight if that loses much."""
         found = []
         for side, (sign, offset) in enumerate(self.form.negative):
             value, rows = (seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row)
@@ -114,21 +113,19 @@ class WorkingSet:
             source = (measure.lower if sign > 0 else measure.upper)[codes]
             loss = sign * weights * (measure.values[codes] - measure.values[source])
             excess = sign * value[short] + offset - slack[short]
-            bad = (loss.sum(axis=1) > LOSS * excess)[:, None] & (loss > 0)
-            codes = np.where(bad, codes, source).astype(np.int32)
-            found.append(Cuts(short, np.full(len(short), side), rows[short], codes))
-        return Cuts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+            whole = (loss.sum(axis=1) > LOSS * excess)[:, None] & (loss > 0)
+            found.append(Cuts(short, np.full(len(short), side), rows[short], np.where(whole, codes, source)))
+        return _joined(found)
 
     def extend(self, cuts: Cuts) -> Ints:
         """Add cuts, and return the places of all that were given."""
-        keys = _keys(cuts)
-        added = []
-        for i, key in enumerate(keys):
+        added: list[int] = []
+        for i, key in enumerate(_keys(cuts)):
             if self._places.setdefault(key, len(self._places)) == len(self._cuts.bag) + len(added):
                 added.append(i)
         if added:
             new = cuts.take(np.array(added))
-            self._cuts = Cuts(*(np.concatenate(parts) for parts in zip(self._cuts, new, strict=True)))
+            self._cuts = _joined([self._cuts, new])
             self._weights = np.concatenate([self._weights, self.problem.rows(new.row)[1]])
         return self.places(cuts)
 
@@ -191,6 +188,10 @@ class WorkingSet:
         slack[bag[~tied]] = np.abs(cost[~tied])
         slack[free] = x[n_v:]
         return Answer(partial, slack, self.scale * (bound + constant), chosen[cost >= slack[bag] - BINDING])
+
+
+def _joined(parts: list[Cuts]) -> Cuts:
+    return Cuts(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def _keys(cuts: Cuts) -> list[bytes]:
