@@ -36,7 +36,8 @@ class Fit(NamedTuple):
     rounds: float
 
     def detail(self) -> str:
-        return f"{self.memory:.2f} GB, {self.touched:,.0f} touched elements, J = {self.value:.4f}, {self.rounds:.0f} rounds"
+        touched = f"{self.memory:.2f} GB, {self.touched:,.0f} touched elements"
+        return f"{touched}, J = {self.value:.4f}, {self.rounds:.0f} rounds"
 
 
 def correlated(m: int, n: int, n_bags: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
