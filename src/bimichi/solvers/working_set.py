@@ -104,17 +104,22 @@ class WorkingSet:
         return partial
 
     def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
-        """Cuts by the worst rows of bags whose slack is too small: of known elements, or tight if that loses much."""
+        """Cuts by the worst rows of bags whose slack is too small.
+
+        They are made of elements whose values are known. If that loses much, or if the row comes again, it is taken
+        whole, which adds variables: so a row makes few cuts, and the QP stays small.
+        """
         found = []
         for side, (sign, offset) in enumerate(self.form.negative):
             value, rows = (seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row)
             short = self.negative[(sign * value + offset > slack + tolerance)[self.negative]]
             codes, weights = self.problem.rows(rows[short])
             source = (measure.lower if sign > 0 else measure.upper)[codes]
-            loss = sign * weights * (measure.values[codes] - measure.values[source])
+            loss = sign * (weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
             excess = sign * value[short] + offset - slack[short]
-            whole = (loss.sum(axis=1) > LOSS * excess)[:, None] & (loss > 0)
-            found.append(Cuts(short, np.full(len(short), side), rows[short], np.where(whole, codes, source)))
+            again = np.isin(2 * rows[short] + side, 2 * self._cuts.row + self._cuts.side)
+            whole = (loss > 0) & ((loss > LOSS * excess) | again)
+            found.append(Cuts(short, np.full(len(short), side), rows[short], np.where(whole[:, None], codes, source)))
         return _joined(found)
 
     def extend(self, cuts: Cuts) -> Ints:
