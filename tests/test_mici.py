@@ -201,8 +201,8 @@ def test_same_seed_same_model_whatever_the_number_of_jobs():
 
 def test_bipolar_input_is_mapped():
     X, y, ids, _ = demo()
-    one = MICI("min-max").fit(X, y, ids)
-    two = MICI("min-max", bipolar_input=True).fit(2 * X - 1, y, ids)
+    one = MICI("min-max", random_state=0).fit(X, y, ids)
+    two = MICI("min-max", bipolar_input=True, random_state=0).fit(2 * X - 1, y, ids)
     assert one.capacity_ == two.capacity_
     np.testing.assert_allclose(one.fuse(X), two.fuse(2 * X - 1), atol=1e-12)
     assert "| **" in one.to_markdown()

@@ -32,9 +32,6 @@ log = logging.getLogger(__name__)
 GUESS_LIMIT = 3**6
 """With more elements, fitting all instances would cost more than a few random starts."""
 
-POLISH_LIMIT = 3**6
-"""With more elements, it would cost seconds."""
-
 RISE = 1e-9
 """What is less, relative to J, may be rounding."""
 
@@ -56,8 +53,9 @@ class ConvexSolver:
 
     Notes
     -----
-    Only elements that deciding rows use are variables, and only deciding rows are constraints; what the rest of
-    the data would add is added when it is violated. This is exact for the given witnesses.
+    Variables are the elements that witnesses use, and few others; constraints are deciding rows, and the order of
+    those elements where it matters. What the rest of the data and of the order would add is added when it is violated.
+    This is exact for the given witnesses, and no QP grows with the 3^m elements: those cost O(m 3^m) a step.
     """
 
     n_starts: int = 8
@@ -129,7 +127,7 @@ class ConvexSolver:
             solved = [descent.key for descent in going]
             list(parallel(lambda descent: descent.step(self.tolerance), going))
             for descent, key in zip(going, solved, strict=True):
-                if not len(descent.missing):  # these witnesses are done with; before that, others may still try them
+                if descent.complete:  # these witnesses are done with; before that, others may still try them
                     owner.setdefault(key, descent)
                 descent.take_up_missing()
             going = [descent for descent in going if not descent.status]
@@ -144,8 +142,11 @@ class _Descent:
         seen = self.problem.extremes(values)
         self.best_value = working.value(seen)
         self.kept = np.empty(0, np.int64)
-        self.missing = working.worst(seen, np.full(len(self.problem.labels), -np.inf), 0.0)
         self.witnesses = working.witnesses(seen)
+        measure = working.completed(working.spoken(values, self.witnesses), self.witnesses)
+        self.missing = working.worst(seen, np.full(len(self.problem.labels), -np.inf), 0.0, measure)
+        self.order = working.order
+        self.complete = False  # whether the last step found nothing missing, neither cuts nor order
         self.bound = self.reached = -np.inf
         self.history: list[float] = []
         self.status = ""
@@ -158,28 +159,32 @@ class _Descent:
     def step(self, tolerance: float, precision: float = PRECISION) -> None:
         """Solve the QP of the working set, and move the witnesses if J fell."""
         chosen = self.working.chosen(self.values, self.kept)
-        answer = self.working.solve(chosen, self.witnesses, precision, self.values)
+        self.order = self.working.order
+        answer = self.working.solve(chosen, self.witnesses, self.order, precision, self.values)
         if answer is None:
-            self.missing = self.missing[:0]
+            self.missing, self.complete = self.missing.take(np.empty(0, np.int64)), False
             self.status = f"the QP of round {len(self.history) + 1} could not be solved"
             return
-        values = self.values = self.working.completed(answer.partial)
+        self.order = self.order.with_violated(answer.partial, tolerance)
+        measure = self.working.completed(answer.partial, self.witnesses)
+        values = self.values = measure.values
         seen = self.problem.extremes(values)
         value = self.working.value(seen)
-        worst = self.working.worst(seen, answer.slack, tolerance)
-        self.missing = worst[~np.isin(self.working.places(worst), chosen)]
+        worst = self.working.worst(seen, answer.slack, tolerance, measure)
+        self.missing = worst.take(~np.isin(self.working.places(worst), chosen))
+        self.complete = not len(self.missing.bag) and self.order is self.working.order
         gained = value < self.best_value - RISE * (self.working.scale + value)
         if value <= self.best_value:
             self.best, self.best_value = values, value
         self._keep(answer)
-        if not len(self.missing):
+        if self.complete:
             self.bound = answer.bound
         moved = self.working.witnesses(seen)
         still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
         if gained:  # also when rows are missing: J is J, and better witnesses make a better next QP
             self.history.append(value)
             self.witnesses, self.reached = moved, -np.inf
-        if not len(self.missing) and (still or not gained):
+        if self.complete and (still or not gained):
             self.status = "converged"
 
     def _keep(self, answer: Answer) -> None:
@@ -193,19 +198,18 @@ class _Descent:
 
     def take_up_missing(self) -> None:
         """Add what the last step found missing to the working set, and keep it from now on."""
+        self.working.order = self.working.order.joined(self.order)
         self.kept = np.union1d(self.kept, self.working.extend(self.missing))
 
     def polish(self, tolerance: float) -> None:
         """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
-        if self.working.size > POLISH_LIMIT:
-            return
         status, rounds = self.status, len(self.history)
-        going = status == "converged"
+        going = status == "converged" and self.working.polishes
         while going:
             self.status = ""
             self.step(tolerance, POLISH)
-            going = len(self.missing) > 0
             self.take_up_missing()
+            going = not self.complete and not self.status
         self.status = status
         del self.history[rounds:]
 

@@ -1,7 +1,6 @@
 """Quadratic programs over the elements of a measure, solved by Clarabel."""
 
 import logging
-from typing import Any
 
 import clarabel
 import numpy as np
@@ -9,8 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.lattice import Lattice
+from bimichi.solvers.order import Pairs, limits
 
-__all__ = ["POLISH", "PRECISION", "Program", "restricted_covers", "variable_elements"]
+__all__ = ["POLISH", "PRECISION", "Program"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,12 +54,12 @@ class Program:
         self._limit.append(limit)
         self.n_rows += len(limit)
 
-    def below_in_order(self, lattice: Lattice, elements: Ints, covers: tuple[Ints, Ints]) -> None:
-        """Let the first variables be the values of `elements`: in order, and within their bounds."""
-        lower, upper = covers
+    def below_in_order(self, lattice: Lattice, elements: Ints, pairs: Pairs) -> None:
+        """Let the first variables be the values of `elements`: `pairs` of them in order, and within their bounds."""
+        lower, upper = pairs
         rows = np.arange(len(lower))
         self.below(np.zeros(len(lower)), (rows, lower, 1.0), (rows, upper, -1.0))
-        low, high = (bound[elements] for bound in lattice.bounds(np.full(lattice.size, np.nan)))
+        low, high = limits(lattice, elements)
         # A bound that a neighbour has, too, follows from the order.
         floor, ceiling = np.ones(len(elements), dtype=bool), np.ones(len(elements), dtype=bool)
         floor[upper[low[lower] == low[upper]]] = False
@@ -87,25 +87,3 @@ class Program:
             return None
         self.multipliers = np.array(answer.z)
         return np.array(answer.x), float(answer.obj_val_dual)
-
-
-def variable_elements(lattice: Lattice, used: NDArray[np.integer[Any]]) -> Ints:
-    """Return the elements that a program has as variables: those in use, or all once they are most; none fixed."""
-    used = np.setdiff1d(used, list(lattice.fixed))
-    if 2 * len(used) < lattice.size:
-        return used.astype(np.int64)
-    return np.setdiff1d(np.arange(lattice.size), list(lattice.fixed))
-
-
-def restricted_covers(lattice: Lattice, elements: Ints) -> tuple[Ints, Ints]:
-    """Neighbours in the order of the lattice restricted to `elements`, as positions (lower, upper) in it."""
-    if len(elements) == lattice.size - len(lattice.fixed):  # all there are: no need to compare each with each
-        position = np.full(lattice.size, -1)
-        position[elements] = np.arange(len(elements))
-        low, up = (position[codes] for codes in lattice.covers())
-        return low[(low >= 0) & (up >= 0)], up[(low >= 0) & (up >= 0)]
-    below = lattice.less_equal(elements[:, None], elements)
-    np.fill_diagonal(below, False)
-    between = below.astype(np.float32)
-    lower, upper = np.nonzero(below & (between @ between < 0.5))
-    return lower, upper

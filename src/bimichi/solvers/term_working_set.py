@@ -1,7 +1,7 @@
 """The convex search over the terms of 2-additive bi-capacities: the same search, another QP."""
 
 import warnings
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,27 +9,48 @@ from numpy.typing import NDArray
 
 from bimichi.objectives import ConvexForm
 from bimichi.problem import Problem, Solution
+from bimichi.solvers.completion import Traced
 from bimichi.solvers.quadratic import POLISH, PRECISION
 from bimichi.solvers.term_program import SquaredLines, SumOfSquares, Tied, minimise
-from bimichi.solvers.working_set import Deciding, WorkingSet
+from bimichi.solvers.working_set import Deciding, Witnesses, WorkingSet
 from bimichi.term_problem import TermProblem
 
 __all__ = ["TermWorkingSet", "solve_least_squares_terms"]
 
 Floats = NDArray[np.float64]
 
+POLISH_LIMIT = 3**6
+"""With more terms, it would cost seconds."""
+
+
+class _WholeOrder:
+    """What `bimichi.solvers.order.Order` is for elements: the programs of terms have all of theirs at once."""
+
+    def with_violated(self, partial: Floats, tolerance: float) -> "_WholeOrder":
+        """Nothing is missing."""
+        return self
+
+    def joined(self, other: "_WholeOrder") -> "_WholeOrder":
+        """Both have all."""
+        return self
+
 
 class TermWorkingSet(WorkingSet):
     """The rows that decide bags, for a measure told by terms."""
 
     def __init__(self, problem: TermProblem, form: ConvexForm) -> None:
-        super().__init__(cast(Problem, problem), form)  # all that it asks besides the lattice
         self.terms, self._asked = problem.terms, problem
+        super().__init__(cast(Problem, problem), form)  # all that it asks besides the lattice
 
     @property
     def size(self) -> int:
         """How many numbers the measure is made of."""
         return self.terms.size
+
+    @property
+    def polishes(self) -> bool:
+        """Whether a QP of the last precision is not too long."""
+        return self.size <= POLISH_LIMIT
 
     def middle(self) -> Floats:
         """The mean of all sources."""
@@ -43,11 +64,21 @@ class TermWorkingSet(WorkingSet):
         """A random measure."""
         return self.terms.sample(rng)
 
-    def completed(self, partial: Floats) -> Floats:
-        """A valid measure of what the QP gave."""
-        return self.terms.repaired(partial)
+    def completed(self, partial: Floats, witnesses: Witnesses) -> Traced:
+        """A valid measure of what the QP gave; every term is known."""
+        known = np.arange(self.size, dtype=np.int32)
+        return Traced(self.terms.repaired(partial), known, known)
 
-    def _minimise(self, rows: Deciding, precision: float, near: Floats) -> tuple[Floats, Floats, Floats, float] | None:
+    def spoken(self, values: Floats, witnesses: Witnesses) -> Floats:
+        """All values: no term follows from others."""
+        return values
+
+    def _no_order(self) -> Any:
+        return _WholeOrder()
+
+    def _minimise(
+        self, rows: Deciding, order: Any, precision: float, near: Floats
+    ) -> tuple[Floats, Floats, Floats, float] | None:
         n, length = rows.codes.shape
         places = (rows.weights.ravel(), rows.codes.ravel(), np.arange(0, n * length + 1, length))
         lines = sp.csr_array(places, shape=(n, self.terms.size))

@@ -1,6 +1,6 @@
 """The rows that decide bags, as a quadratic program that grows as more of them are found."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,24 +10,46 @@ from bimichi.lattice import Lattice
 from bimichi.objectives import ConvexForm
 from bimichi.problem import Extremes, Problem
 from bimichi.sampling import sample
-from bimichi.solvers.completion import completed
+from bimichi.solvers.completion import Traced, traced
 from bimichi.solvers.least_squares import least_squares
-from bimichi.solvers.quadratic import PRECISION, Program, restricted_covers, variable_elements
+from bimichi.solvers.order import Order
+from bimichi.solvers.quadratic import PRECISION, Program
 
-__all__ = ["Answer", "Deciding", "WorkingSet"]
+__all__ = ["Answer", "Cuts", "Deciding", "WorkingSet"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Witnesses = tuple[Ints, Ints]
 
+LOSS = 0.5
+"""How much of what it is needed for a cut may lose by using fewer elements."""
+
 BINDING = 1e-4
 """A row so near the slack of its bag may hold it up."""
+
+
+class Cuts(NamedTuple):
+    """What bounds slacks from below: of each, its bag, its side (an index of ``form.negative``), its row, its codes.
+
+    The codes are those of the row, or of elements below them (above, if the sign of the side is -1). As a monotone
+    measure is worth no more there, a cut holds whatever the measure; it is as tight as the row where the values of the
+    row's elements come from those of the cut.
+    """
+
+    bag: Ints
+    side: Ints
+    row: Ints
+    codes: NDArray[np.int32]
+
+    def take(self, which: NDArray[Any]) -> "Cuts":
+        """Some of them."""
+        return Cuts(*(part[which] for part in self))
 
 
 class Answer(NamedTuple):
     """What the QP of a working set gave."""
 
-    partial: Floats  # values, NaN for elements that no row uses
+    partial: Floats  # values, NaN for elements that are no variables
     slack: Floats  # of every bag
     bound: float  # no measure has a smaller J with these witnesses
     binding: Ints  # places of the rows that hold slacks up; without the others the QP has the same minimum
@@ -47,26 +69,38 @@ class Deciding(NamedTuple):
 
 
 class WorkingSet:
-    """Rows of negative bags that bound their slacks: (bag, side, row), side an index of ``form.negative``.
+    """Cuts of negative bags, and the order of the elements that they use, as far as both were found to matter.
 
-    All starts share one set, but each QP takes only the rows that matter near the measure at hand. A single row and
-    side of a negative bag must bound its term by its square, which holds if ``sign * C + offset`` cannot be below
-    zero, or if the form has both signs.
+    All starts share one set, but each QP takes only the cuts that matter near the measure at hand. A single cut of a
+    negative bag must bound its term by its square, which holds if ``sign * C + offset`` cannot be below zero, or if the
+    form has both signs.
+
+    Where the completion is the lowest, elements that no witness uses need not be variables: no bag gains by a larger
+    value there, so each has the value of the largest witness element below it, and cuts are made of those alone.
     """
 
     def __init__(self, problem: Problem, form: ConvexForm) -> None:
         self.problem, self.form = problem, form
+        self.order = self._no_order()
         self.negative = np.flatnonzero(~problem.labels)
         self.scale = float(problem.weights.mean())  # QPs have weights near 1, whatever the user's are
-        self._entries = np.empty((0, 3), np.int64)
-        self._codes, self._weights = problem.rows(np.empty(0, np.int64))
-        self._order = np.empty(0, np.int64)  # of the entries, by row and side
-        self._covers: dict[bytes, tuple[Ints, Ints]] = {}
+        none = np.empty(0, np.int64)
+        codes, self._weights = problem.rows(none)
+        self._cuts = Cuts(none, none, none, codes)
+        self._places: dict[bytes, int] = {}
+
+    def _no_order(self) -> Any:
+        return Order(self.problem.lattice)
 
     @property
     def size(self) -> int:
         """How many numbers the measure is made of."""
         return self.problem.lattice.size
+
+    @property
+    def polishes(self) -> bool:
+        """Whether a QP of the last precision is not too long; these have few variables."""
+        return True
 
     def middle(self) -> Floats:
         """The measure in the middle of all."""
@@ -81,10 +115,6 @@ class WorkingSet:
     def sample(self, rng: np.random.Generator) -> Floats:
         """A random measure."""
         return sample(self.problem.lattice, rng)
-
-    def completed(self, partial: Floats) -> Floats:
-        """A valid measure of what the QP gave."""
-        return completed(self.problem.lattice, partial, self.form.completion)
 
     def witnesses(self, seen: Extremes) -> Witnesses:
         """For each positive bag, its best row and the sign with which it speaks."""
@@ -101,61 +131,83 @@ class WorkingSet:
         terms = np.where(labels, 1 - best, np.max(sides, axis=0)) ** 2
         return float(self.problem.weights @ terms)
 
-    def worst(self, seen: Extremes, slack: Floats, tolerance: float) -> Ints:
-        """The worst rows of bags whose slack is too small, as entries."""
+    def completed(self, partial: Floats, witnesses: Witnesses) -> Traced:
+        """The measure that follows from the values of variables."""
+        if self.form.completion == "lowest":
+            partial = self.spoken(partial, witnesses)
+        return traced(self.problem.lattice, partial, self.form.completion)
+
+    def spoken(self, values: Floats, witnesses: Witnesses) -> Floats:
+        """The values of elements that witnesses use, NaN elsewhere."""
+        codes, weights = self.problem.rows(witnesses[0])
+        used = codes[weights != 0]
+        partial = np.full_like(values, np.nan)
+        partial[used] = values[used]
+        return partial
+
+    def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
+        """Cuts by the worst rows of bags whose slack is too small.
+
+        They are made of elements whose values are known. If that loses much, or if the row comes again, it is taken
+        whole, which adds variables: so a row makes few cuts, and the QP stays small.
+        """
         found = []
         for side, (sign, offset) in enumerate(self.form.negative):
             value, rows = (seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row)
             short = self.negative[(sign * value + offset > slack + tolerance)[self.negative]]
-            found.append(np.column_stack([short, np.full(len(short), side), rows[short]]))
-        return np.concatenate(found)
+            codes, weights = self.problem.rows(rows[short])
+            source = (measure.lower if sign > 0 else measure.upper)[codes]
+            loss = sign * (weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
+            excess = sign * value[short] + offset - slack[short]
+            again = np.isin(2 * rows[short] + side, 2 * self._cuts.row + self._cuts.side)
+            whole = (loss > 0) & ((loss > LOSS * excess) | again)
+            found.append(Cuts(short, np.full(len(short), side), rows[short], np.where(whole[:, None], codes, source)))
+        return _joined(found)
 
-    def extend(self, entries: Ints) -> Ints:
-        """Add rows, and return the places of all that were given."""
-        added = entries[self.places(entries) < 0]
-        if len(added):
-            codes, weights = self.problem.rows(added[:, 2])
-            self._entries = np.concatenate([self._entries, added])
-            self._codes = np.concatenate([self._codes, codes])
-            self._weights = np.concatenate([self._weights, weights])
-            self._order = np.argsort(_keys(self._entries))
-        return self.places(entries)
+    def extend(self, cuts: Cuts) -> Ints:
+        """Add cuts, and return the places of all that were given."""
+        added: list[int] = []
+        for i, key in enumerate(_keys(cuts)):
+            if self._places.setdefault(key, len(self._places)) == len(self._cuts.bag) + len(added):
+                added.append(i)
+        if added:
+            new = cuts.take(np.array(added))
+            self._cuts = _joined([self._cuts, new])
+            self._weights = np.concatenate([self._weights, self.problem.rows(new.row)[1]])
+        return self.places(cuts)
 
-    def places(self, entries: Ints) -> Ints:
-        """Where in the set each entry is; -1 if it is not."""
-        wanted, ours = _keys(entries), _keys(self._entries)[self._order]
-        at = np.searchsorted(ours, wanted)
-        known = np.append(ours, -1)[at] == wanted
-        return np.where(known, np.append(self._order, -1)[at], -1)
+    def places(self, cuts: Cuts) -> Ints:
+        """Where in the set each cut is; -1 if it is not."""
+        return np.array([self._places.get(key, -1) for key in _keys(cuts)], dtype=np.int64)
 
     def chosen(self, values: Floats, kept: Ints) -> Ints:
-        """Places of the worst row of each bag at `values`, and of those to be kept."""
-        bag, side, _ = self._entries.T
+        """Places of the worst cut of each bag at `values`, and of those to be kept."""
+        bag, side = self._cuts.bag, self._cuts.side
         sign, offset = np.array(self.form.negative).T
-        cost = sign[side] * np.einsum("ij,ij->i", self._weights, values[self._codes]) + offset[side]
+        cost = sign[side] * np.einsum("ij,ij->i", self._weights, values[self._cuts.codes]) + offset[side]
         top = np.full(len(self.problem.labels), -np.inf)
         np.maximum.at(top, bag, cost)
         highest = np.flatnonzero(cost == top[bag])
         return np.union1d(highest[np.unique(bag[highest], return_index=True)[1]], kept)
 
-    def solve(self, chosen: Ints, witnesses: Witnesses, precision: float, near: Floats) -> Answer | None:
-        """Minimise the sum over bags of w t^2 over element values v, t as large as the rows of the bag make it.
+    def solve(self, chosen: Ints, witnesses: Witnesses, order: Order, precision: float, near: Floats) -> Answer | None:
+        """Minimise the sum over bags of w t^2 over element values v, t as large as the cuts of the bag make it.
 
-        For a witness t is ``1 - sign * C``. A negative bag with one chosen row has ``t = sign * C + offset``: both
-        are squares of v. Only a bag with several rows needs a variable t, bounded by each of them from below; near
+        For a witness t is ``1 - sign * C``. A negative bag with one chosen cut has ``t = sign * C + offset``: both
+        are squares of v. Only a bag with several cuts needs a variable t, bounded by each of them from below; near
         the minimum few bags do, so the QP is little larger than the number of elements.
         `near` is a measure that the minimum may be near to. None if the QP could not be solved.
         """
         problem = self.problem
         witness_rows, signs = witnesses
-        bag, side, _ = self._entries[chosen].T
+        bag, side, _, cut_codes = self._cuts.take(chosen)
         sign, offset = np.array(self.form.negative)[side].T
         several = np.bincount(bag, minlength=len(problem.labels)) > 1
         tied, free = several[bag], np.flatnonzero(several)
         codes, weights = problem.rows(witness_rows)
         share = np.concatenate([problem.weights[bag[~tied]], problem.weights[problem.labels]])
         deciding = Deciding(
-            np.concatenate([self._codes[chosen], codes]),
+            np.concatenate([cut_codes, codes]),
             np.concatenate([sign[:, None] * self._weights[chosen], -signs[:, None] * weights]),
             np.concatenate([offset, np.ones(len(signs))]),
             np.append(np.flatnonzero(~tied), len(bag) + np.arange(len(signs))),
@@ -164,7 +216,7 @@ class WorkingSet:
             np.searchsorted(free, bag[tied]),
             problem.weights[free] / self.scale,
         )
-        found = self._minimise(deciding, precision, near)
+        found = self._minimise(deciding, order, precision, near)
         if found is None:
             return None
         partial, cost, tops, bound = found
@@ -174,7 +226,9 @@ class WorkingSet:
         slack[free] = tops
         return Answer(partial, slack, self.scale * bound, chosen[cost >= slack[bag] - BINDING])
 
-    def _minimise(self, rows: Deciding, precision: float, near: Floats) -> tuple[Floats, Floats, Floats, float] | None:
+    def _minimise(
+        self, rows: Deciding, order: Order, precision: float, near: Floats
+    ) -> tuple[Floats, Floats, Floats, float] | None:
         """Return values, NaN for elements that no row uses; what the rows are there; slacks; and the lower bound."""
         lattice = self.problem.lattice
         lines = _Lines(lattice, rows.codes, rows.weights, rows.constant)
@@ -185,7 +239,7 @@ class WorkingSet:
             lines.triplets(rows.tied),
             (np.arange(len(rows.tied)), n_v + rows.slack, -1.0),
         )
-        program.below_in_order(lattice, lines.elements, self._covers_of(lines.elements))
+        program.below_in_order(lattice, lines.elements, order.among(lines.elements))
         P, q, constant = lines.squares(rows.alone, rows.share)
         P = sp.block_diag([P, sp.diags_array(2 * rows.slack_weight)], format="csc")
         solved = program.solve(sp.csc_matrix(P), np.append(q, np.zeros(len(rows.slack_weight))), precision)
@@ -196,24 +250,22 @@ class WorkingSet:
         partial[lines.elements] = x[:n_v]
         return partial, lines.at(x[:n_v]), x[n_v:], bound + constant
 
-    def _covers_of(self, elements: Ints) -> tuple[Ints, Ints]:
-        """The order restricted to `elements`; remembered, since they seldom change."""
-        key = elements.tobytes()
-        if key not in self._covers:
-            self._covers[key] = restricted_covers(self.problem.lattice, elements)
-        return self._covers[key]
+
+def _joined(parts: list[Cuts]) -> Cuts:
+    return Cuts(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def _keys(entries: Ints) -> Ints:
-    """What tells one entry from another; the bag follows from the row."""
-    return 2 * entries[:, 2] + entries[:, 1]
+def _keys(cuts: Cuts) -> list[bytes]:
+    """What tells one cut from another; the bag follows from the row."""
+    table = np.column_stack([cuts.row, cuts.side, cuts.codes])
+    return [line.tobytes() for line in table]
 
 
 class _Lines:
     """Rows as linear functions of the elements that they use, with a constant from those that are fixed."""
 
     def __init__(self, lattice: Lattice, codes: NDArray[np.int32], weights: Floats, constant: Floats) -> None:
-        elements = variable_elements(lattice, np.unique(codes[weights != 0]))
+        elements = np.setdiff1d(codes[weights != 0], list(lattice.fixed)).astype(np.int64)
         position = np.full(lattice.size, -1)
         position[elements] = np.arange(len(elements))
         used = (weights != 0) & (position[codes] >= 0)
