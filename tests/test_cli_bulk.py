@@ -233,6 +233,8 @@ def test_rasters_keep_their_place(trained):  # noqa: F811
         assert file.crs.to_epsg() == 32633
         assert file.transform == PLACE
         np.testing.assert_allclose(file.read(1, masked=True).filled(np.nan), expected, atol=1e-6)
+    failed = run("fuse", "model.json", "other/grey.tif", "other/thermal.tif", "-o", "f.tif", "--png", code=1)
+    assert "leave out --png" in failed.stderr
     write_raster("bands.tif", *images(1).values())
     run("fuse", "model.json", "bands.tif", "--names", "thermal,grey", "-o", "bands-fused.tif")
     with rasterio.open("bands-fused.tif") as file:

@@ -16,7 +16,7 @@ from bimichi.imaging.annotations import box_table
 from bimichi.planes import Planes
 from bimichi.scene import Scene, Scenes
 
-__all__ = ["BagCounts", "Labelling", "SceneReader", "with_truth"]
+__all__ = ["BagCounts", "Labelling", "SceneReader", "boxes_by_scene", "with_truth"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class SceneReader:
         self._labelling, self._scaled = labelling, scaled
         sets = image_sets.sets
         self._sets = {one.name: one for one in sets}
-        self._boxes = _boxes(labelling.boxes, labelling.target, sets) if labelling.boxes else {}
+        self._boxes = boxes_by_scene(labelling.boxes, labelling.target, sets) if labelling.boxes else {}
         masks = {"--labels": labelling.labels, "--ignore": labelling.ignore, "--bags": labelling.bags, "--truth": truth}
         self._masks = {option: _masks(given, option, image_sets) for option, given in masks.items()}
         self._first, self._asked = sets[0].name, recipes
@@ -190,7 +190,7 @@ def _masks(given: str | None, option: str, image_sets: ImageSets) -> dict[str, P
     return dict(zip(image_sets.scenes, image_sets.companions(given, option), strict=True)) if given else {}
 
 
-def _boxes(path: Path, target: str | None, sets: Sequence[ImageSet]) -> dict[str, NDArray[np.float64]]:
+def boxes_by_scene(path: Path, target: str | None, sets: Sequence[ImageSet]) -> dict[str, NDArray[np.float64]]:
     """Boxes of each scene, by its name; scenes that the file does not name have none."""
     table, none = box_table(path, target), np.empty((0, 4))
     if isinstance(table, np.ndarray):

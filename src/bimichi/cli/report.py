@@ -84,8 +84,8 @@ def report(
     keep_inputs(outputs, inputs)
     models = {file: BiMIChI.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
-        drawn = labels._boxes(boxes, target, image_sets.sets) if boxes else [None] * len(outputs)
-        for one, path, around in zip(image_sets.sets, outputs, drawn, strict=True):
+        drawn = labels.boxes_by_scene(boxes, target, image_sets.sets) if boxes else {}
+        for one, path in zip(image_sets.sets, outputs, strict=True):
             alone = replace(image_sets, sets=[one])
             with run.timed("read"):
                 scenes = {file: _scene(file, alone, called, truth, target) for file in files}
@@ -94,7 +94,7 @@ def report(
                     path,
                     models[model],
                     scenes[model],
-                    boxes=around,
+                    boxes=drawn.get(one.name),
                     comparison=_compared(models, scenes) if len(files) > 1 else None,
                     title=title or (one.name if image_sets.many else "Fusion report"),
                     notes={"Model file": _short(model), "Image files": ", ".join(map(_short, one.files))},

@@ -295,8 +295,10 @@ def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tupl
     whole = whole._replace(labels=whole.labels == classes[1])
     rows = np.concatenate([[0], np.cumsum(whole.lengths)])  # where bags begin, and the end
     cuts = np.unique(np.searchsorted(rows, [0, *np.cumsum(X.chunks[0])], side="right") - 1)  # in bags
-    make, X = delayed(_row_part, pure=False), X.rechunk({1: -1})
-    return classes, [make(X[rows[a] : rows[b]], whole.some(a, b), nan) for a, b in pairwise(cuts)]
+    sizes = tuple(np.diff(rows[cuts]).tolist())
+    blocks = X.rechunk((sizes, -1), method="tasks").to_delayed().ravel()  # blocks that fit are not copied
+    make = delayed(_row_part, pure=False)
+    return classes, [make(block, whole.some(a, b), nan) for block, (a, b) in zip(blocks, pairwise(cuts), strict=True)]
 
 
 def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
