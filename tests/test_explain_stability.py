@@ -111,6 +111,7 @@ def test_draws_without_one_kind_of_bag_are_made_again_and_counted():
 
 def test_scale_and_polarity_stay_as_fitted(data):
     X, y, bags = data
+    X = X * [-1, 1]
     labels = np.where(y == 1, "yes", "no")
     model = BiMIChI("mean", polarity="learn", scale="minmax", random_state=0).fit(50 * X, labels, bags=bags)
     assert (model.polarity_ < 0).any()
