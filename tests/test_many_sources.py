@@ -170,7 +170,7 @@ def test_the_fit_is_that_of_all_elements_all_rows_and_the_whole_order(objective,
 
 @pytest.mark.parametrize("name", ["bipolar", "magnitude"])
 def test_twelve_sources(name):
-    problem = InMemory(Bags.from_instances(*correlated(12, 30, 6)), OBJECTIVES[name])
+    problem = InMemory(Bags.from_instances(*correlated(12, 12, 4)), OBJECTIVES[name])
     one, two = (ConvexSolver(n_starts=2).solve(problem, np.random.default_rng(0), n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.values, two.values)
     assert np.array_equal(one.starts, two.starts)

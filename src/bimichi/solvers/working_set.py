@@ -13,11 +13,10 @@ from bimichi.solvers.completion import Traced, traced
 from bimichi.solvers.order import Order
 from bimichi.solvers.quadratic import Program
 
-__all__ = ["Answer", "Cuts", "WorkingSet"]
+__all__ = ["Answer", "Cuts", "Witnesses", "WorkingSet", "spoken"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Witnesses = tuple[Ints, Ints]
 
 LOSS = 0.5
 """How much of what it is needed for a cut may lose by using fewer elements."""
@@ -26,8 +25,22 @@ BINDING = 1e-4
 """A row so near the slack of its bag may hold it up."""
 
 
+class Witnesses(NamedTuple):
+    """For each positive bag, its best row, the sign with which it speaks, and the linear form of the row."""
+
+    row: Ints
+    sign: Ints
+    codes: NDArray[np.int32]
+    weights: Floats
+
+    @property
+    def key(self) -> bytes:
+        """What tells one choice of witnesses from another."""
+        return self.row.tobytes() + self.sign.tobytes()
+
+
 class Cuts(NamedTuple):
-    """What bounds slacks from below: of each, its bag, its side (an index of ``form.negative``), its row, its codes.
+    """What bounds slacks from below: of each, its bag, its side (an index of ``form.negative``), its row, its terms.
 
     The codes are those of the row, or of elements below them (above, if the sign of the side is -1). As a monotone
     measure is worth no more there, a cut holds whatever the measure; it is as tight as the row where the values of the
@@ -38,6 +51,7 @@ class Cuts(NamedTuple):
     side: Ints
     row: Ints
     codes: NDArray[np.int32]
+    weights: Floats
 
     def take(self, which: NDArray[Any]) -> "Cuts":
         """Some of them."""
@@ -70,8 +84,7 @@ class WorkingSet:
         self.negative = np.flatnonzero(~problem.labels)
         self.scale = float(problem.weights.mean())  # QPs have weights near 1, whatever the user's are
         m, none = problem.lattice.n_sources, np.empty(0, np.int64)
-        self._cuts = Cuts(none, none, none, np.empty((0, m), np.int32))
-        self._weights = np.empty((0, m))
+        self._cuts = Cuts(none, none, none, np.empty((0, m), np.int32), np.empty((0, m)))
         self._places: dict[bytes, int] = {}
 
     def witnesses(self, seen: Extremes) -> Witnesses:
@@ -79,7 +92,8 @@ class WorkingSet:
         labels = self.problem.labels
         high, low = seen.high[labels], seen.low[labels]
         up = np.ones(len(high), dtype=bool) if self.form.positive == (1,) else high >= -low
-        return np.where(up, seen.high_row[labels], seen.low_row[labels]), np.where(up, 1, -1)
+        rows = np.where(up, seen.high_row[labels], seen.low_row[labels])
+        return Witnesses(rows, np.where(up, 1, -1), *self.problem.rows(rows))
 
     def value(self, seen: Extremes) -> float:
         """J, which the extremes of the bags decide."""
@@ -92,16 +106,8 @@ class WorkingSet:
     def completed(self, partial: Floats, witnesses: Witnesses) -> Traced:
         """The measure that follows from the values of variables."""
         if self.form.completion == "lowest":
-            partial = self.spoken(partial, witnesses)
+            partial = spoken(partial, witnesses)
         return traced(self.problem.lattice, partial, self.form.completion)
-
-    def spoken(self, values: Floats, witnesses: Witnesses) -> Floats:
-        """The values of elements that witnesses use, NaN elsewhere."""
-        codes, weights = self.problem.rows(witnesses[0])
-        used = codes[weights != 0]
-        partial = np.full_like(values, np.nan)
-        partial[used] = values[used]
-        return partial
 
     def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
         """Cuts by the worst rows of bags whose slack is too small.
@@ -109,18 +115,20 @@ class WorkingSet:
         They are made of elements whose values are known. If that loses much, or if the row comes again, it is taken
         whole, which adds variables: so a row makes few cuts, and the QP stays small.
         """
-        found = []
-        for side, (sign, offset) in enumerate(self.form.negative):
-            value, rows = (seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row)
-            short = self.negative[(sign * value + offset > slack + tolerance)[self.negative]]
-            codes, weights = self.problem.rows(rows[short])
-            source = (measure.lower if sign > 0 else measure.upper)[codes]
-            loss = sign * (weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
-            excess = sign * value[short] + offset - slack[short]
-            again = np.isin(2 * rows[short] + side, 2 * self._cuts.row + self._cuts.side)
-            whole = (loss > 0) & ((loss > LOSS * excess) | again)
-            found.append(Cuts(short, np.full(len(short), side), rows[short], np.where(whole[:, None], codes, source)))
-        return _joined(found)
+        signs, offsets = np.array(self.form.negative).T
+        values = [(seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row) for sign in signs]
+        costs = [signs[side] * value[self.negative] + offsets[side] for side, (value, _) in enumerate(values)]
+        side, short = np.nonzero(np.array(costs) > slack[self.negative] + tolerance)
+        bag = self.negative[short]
+        row = np.array([rows[self.negative] for _, rows in values])[side, short]
+        codes, weights = self.problem.rows(row)
+        sign = signs[side][:, None]
+        source = np.where(sign > 0, measure.lower[codes], measure.upper[codes])
+        loss = (sign * weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
+        excess = np.array(costs)[side, short] - slack[bag]
+        again = np.isin(2 * row + side, 2 * self._cuts.row + self._cuts.side)
+        whole = (loss > 0) & ((loss > LOSS * excess) | again)
+        return Cuts(bag, side, row, np.where(whole[:, None], codes, source), weights)
 
     def extend(self, cuts: Cuts) -> Ints:
         """Add cuts, and return the places of all that were given."""
@@ -130,8 +138,7 @@ class WorkingSet:
                 added.append(i)
         if added:
             new = cuts.take(np.array(added))
-            self._cuts = _joined([self._cuts, new])
-            self._weights = np.concatenate([self._weights, self.problem.rows(new.row)[1]])
+            self._cuts = Cuts(*(np.concatenate([old, more]) for old, more in zip(self._cuts, new, strict=True)))
         return self.places(cuts)
 
     def places(self, cuts: Cuts) -> Ints:
@@ -140,9 +147,9 @@ class WorkingSet:
 
     def chosen(self, values: Floats, kept: Ints) -> Ints:
         """Places of the worst cut of each bag at `values`, and of those to be kept."""
-        bag, side = self._cuts.bag, self._cuts.side
+        bag, side, _, codes, weights = self._cuts
         sign, offset = np.array(self.form.negative).T
-        cost = sign[side] * np.einsum("ij,ij->i", self._weights, values[self._cuts.codes]) + offset[side]
+        cost = sign[side] * np.einsum("ij,ij->i", weights, values[codes]) + offset[side]
         top = np.full(len(self.problem.labels), -np.inf)
         np.maximum.at(top, bag, cost)
         highest = np.flatnonzero(cost == top[bag])
@@ -157,16 +164,15 @@ class WorkingSet:
         None if the QP could not be solved.
         """
         problem, lattice = self.problem, self.problem.lattice
-        witness_rows, signs = witnesses
-        bag, side, _, cut_codes = self._cuts.take(chosen)
+        signs = witnesses.sign
+        bag, side, _, codes, weights = self._cuts.take(chosen)
         sign, offset = np.array(self.form.negative)[side].T
         several = np.bincount(bag, minlength=len(problem.labels)) > 1
         tied = several[bag]
-        codes, weights = problem.rows(witness_rows)
         lines = _Lines(
             lattice,
-            np.concatenate([cut_codes, codes]),
-            np.concatenate([sign[:, None] * self._weights[chosen], -signs[:, None] * weights]),
+            np.concatenate([codes, witnesses.codes]),
+            np.concatenate([sign[:, None] * weights, -signs[:, None] * witnesses.weights]),
             np.concatenate([offset, np.ones(len(signs))]),
         )
         n_v, free = len(lines.elements), np.flatnonzero(several)
@@ -195,8 +201,12 @@ class WorkingSet:
         return Answer(partial, slack, self.scale * (bound + constant), chosen[cost >= slack[bag] - BINDING])
 
 
-def _joined(parts: list[Cuts]) -> Cuts:
-    return Cuts(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+def spoken(values: Floats, witnesses: Witnesses) -> Floats:
+    """Return the values of elements that witnesses use, NaN elsewhere."""
+    used = witnesses.codes[witnesses.weights != 0]
+    partial = np.full_like(values, np.nan)
+    partial[used] = values[used]
+    return partial
 
 
 def _keys(cuts: Cuts) -> list[bytes]:
