@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 LOSS = 0.5
 """How much of what it is needed for a cut may lose by using fewer elements."""
 
+REPEATS = 4
+"""After so many cuts of the same row it is taken whole: fewer make large programs, more make many."""
+
 BINDING = 1e-4
 """A row so near the slack of its bag may hold it up."""
 
@@ -112,8 +115,8 @@ class WorkingSet:
     def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
         """Cuts by the worst rows of bags whose slack is too small.
 
-        They are made of elements whose values are known. If that loses much, or if the row comes again, it is taken
-        whole, which adds variables: so a row makes few cuts, and the QP stays small.
+        They are made of elements whose values are known. If that loses much, or if the row comes again and again, it
+        is taken whole, which adds variables: so a row makes few cuts, and the QP stays small.
         """
         signs, offsets = np.array(self.form.negative).T
         values = [(seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row) for sign in signs]
@@ -126,7 +129,8 @@ class WorkingSet:
         source = np.where(sign > 0, measure.lower[codes], measure.upper[codes])
         loss = (sign * weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
         excess = np.array(costs)[side, short] - slack[bag]
-        again = np.isin(2 * row + side, 2 * self._cuts.row + self._cuts.side)
+        key, known = 2 * row + side, np.sort(2 * self._cuts.row + self._cuts.side)
+        again = np.searchsorted(known, key, "right") - np.searchsorted(known, key) >= REPEATS
         whole = (loss > 0) & ((loss > LOSS * excess) | again)
         return Cuts(bag, side, row, np.where(whole[:, None], codes, source), weights)
 
