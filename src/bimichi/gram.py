@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bimichi.errors import InvalidInputError
 from bimichi.lattice import Lattice
 
-__all__ = ["Gram", "RowsOfSquares", "gram"]
+__all__ = ["MAX_USED", "Gram", "RowsOfSquares", "check_used", "gram"]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +20,9 @@ CHUNK = 1 << 17
 
 DENSE_LIMIT = 3**7
 """Up to so many elements, sums are taken in a full matrix (38 MB at most)."""
+
+MAX_USED = 3**8
+"""How many elements least squares may use: all are variables of one QP, which takes minutes even then."""
 
 
 class Gram(NamedTuple):
@@ -49,7 +53,8 @@ class RowsOfSquares(NamedTuple):
 def gram(lattice: Lattice, n: int, rows: Callable[[slice], RowsOfSquares], n_jobs: int) -> Gram:
     """Add up ``share * (C - target)^2`` over n instances, which `rows` gives slice by slice.
 
-    O(n m^2) time. Slices are added in their order, so the result does not depend on `n_jobs`.
+    O(n m^2) time. Slices are added in their order, so the result does not depend on `n_jobs`. As soon as they use more
+    than `MAX_USED` elements, it is an error.
     """
     size = lattice.size
     matrix: Any = np.zeros((size, size)) if size <= DENSE_LIMIT else sp.csr_array((size, size))
@@ -61,7 +66,20 @@ def gram(lattice: Lattice, n: int, rows: Callable[[slice], RowsOfSquares], n_job
                 matrix = matrix + part[0]
                 linear += part[1]
                 constant += part[2]
+            if size > MAX_USED:
+                check_used(lattice, matrix.diagonal())
     return Gram(sp.csc_array(matrix), linear, float(constant))
+
+
+def check_used(lattice: Lattice, use: Floats) -> None:
+    """Refuse a quadratic form, of which `use` is the diagonal, that is too large to be minimised."""
+    used = int(np.count_nonzero(use))
+    if used > MAX_USED:
+        raise InvalidInputError(
+            f"The instances use {used:,} elements or more of {lattice.n_sources} sources, which least squares would "
+            f"all fit at once; at most {MAX_USED:,} are supported. Use fewer sources, a 2-additive measure "
+            "(additivity=2), or objective='bipolar' or 'magnitude'."
+        )
 
 
 def _part(size: int, rows: RowsOfSquares) -> tuple[Any, Floats, float]:

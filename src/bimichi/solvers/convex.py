@@ -123,8 +123,8 @@ class ConvexSolver:
             for descent in going:
                 if len(descent.history) >= self.max_rounds:
                     descent.status = "reached max_rounds"
-            going = [d for d in going if not d.status and owner.get(d.key, d) is d]
-            solved = [descent.key for descent in going]
+            going = [d for d in going if not d.status and owner.get(d.witnesses.key, d) is d]
+            solved = [descent.witnesses.key for descent in going]
             list(parallel(lambda descent: descent.step(self.tolerance), going))
             for descent, key in zip(going, solved, strict=True):
                 if descent.complete:  # these witnesses are done with; before that, others may still try them
@@ -151,11 +151,6 @@ class _Descent:
         self.history: list[float] = []
         self.status = ""
 
-    @property
-    def key(self) -> bytes:
-        """What tells one choice of witnesses from another."""
-        return b"".join(part.tobytes() for part in self.witnesses)
-
     def step(self, tolerance: float, precision: float = PRECISION) -> None:
         """Solve the QP of the working set, and move the witnesses if J fell."""
         chosen = self.working.chosen(self.values, self.kept)
@@ -180,7 +175,7 @@ class _Descent:
         if self.complete:
             self.bound = answer.bound
         moved = self.working.witnesses(seen)
-        still = all(np.array_equal(a, b) for a, b in zip(moved, self.witnesses, strict=True))
+        still = moved.key == self.witnesses.key
         if gained:  # also when rows are missing: J is J, and better witnesses make a better next QP
             self.history.append(value)
             self.witnesses, self.reached = moved, -np.inf
@@ -216,7 +211,7 @@ class _Descent:
     def solution(self, starts: Floats) -> Solution:
         """What to report."""
         instance = getattr(self.problem, "instance", None)
-        spoken = self.witnesses[0] if instance is None else instance[self.witnesses[0]]
+        rows = self.witnesses.row if instance is None else instance[self.witnesses.row]
         bound = min(self.bound, self.best_value) if self.status == "converged" else None
         history = np.array(self.history or [self.best_value])
-        return Solution(self.best, self.best_value, self.status, len(history), history, spoken, bound, starts)
+        return Solution(self.best, self.best_value, self.status, len(history), history, rows, bound, starts)

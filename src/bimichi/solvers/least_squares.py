@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bimichi.gram import check_used
 from bimichi.lattice import Lattice
 from bimichi.measure import TOLERANCE
 from bimichi.problem import Quadratic, Solution
@@ -42,6 +43,7 @@ def least_squares(
     gram = problem.gram(targets)
     boundary = lattice.with_boundary(np.zeros(lattice.size))
     use = gram.matrix.diagonal()
+    check_used(lattice, use)
     elements = _variables(lattice, np.flatnonzero(use > 0))
     scale = float(use.max())
     pull = gram.matrix @ boundary

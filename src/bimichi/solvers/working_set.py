@@ -15,21 +15,37 @@ from bimichi.solvers.least_squares import least_squares
 from bimichi.solvers.order import Order
 from bimichi.solvers.quadratic import PRECISION, Program
 
-__all__ = ["Answer", "Cuts", "Deciding", "WorkingSet"]
+__all__ = ["Answer", "Cuts", "Deciding", "Witnesses", "WorkingSet"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Witnesses = tuple[Ints, Ints]
 
 LOSS = 0.5
 """How much of what it is needed for a cut may lose by using fewer elements."""
+
+REPEATS = 4
+"""After so many cuts of the same row it is taken whole: fewer make large programs, more make many."""
 
 BINDING = 1e-4
 """A row so near the slack of its bag may hold it up."""
 
 
+class Witnesses(NamedTuple):
+    """For each positive bag, its best row, the sign with which it speaks, and the linear form of the row."""
+
+    row: Ints
+    sign: Ints
+    codes: NDArray[np.int32]
+    weights: Floats
+
+    @property
+    def key(self) -> bytes:
+        """What tells one choice of witnesses from another."""
+        return self.row.tobytes() + self.sign.tobytes()
+
+
 class Cuts(NamedTuple):
-    """What bounds slacks from below: of each, its bag, its side (an index of ``form.negative``), its row, its codes.
+    """What bounds slacks from below: of each, its bag, its side (an index of ``form.negative``), its row, its terms.
 
     The codes are those of the row, or of elements below them (above, if the sign of the side is -1). As a monotone
     measure is worth no more there, a cut holds whatever the measure; it is as tight as the row where the values of the
@@ -40,6 +56,7 @@ class Cuts(NamedTuple):
     side: Ints
     row: Ints
     codes: NDArray[np.int32]
+    weights: Floats
 
     def take(self, which: NDArray[Any]) -> "Cuts":
         """Some of them."""
@@ -85,8 +102,7 @@ class WorkingSet:
         self.negative = np.flatnonzero(~problem.labels)
         self.scale = float(problem.weights.mean())  # QPs have weights near 1, whatever the user's are
         none = np.empty(0, np.int64)
-        codes, self._weights = problem.rows(none)
-        self._cuts = Cuts(none, none, none, codes)
+        self._cuts = Cuts(none, none, none, *problem.rows(none))
         self._places: dict[bytes, int] = {}
 
     def _no_order(self) -> Any:
@@ -121,7 +137,8 @@ class WorkingSet:
         labels = self.problem.labels
         high, low = seen.high[labels], seen.low[labels]
         up = np.ones(len(high), dtype=bool) if self.form.positive == (1,) else high >= -low
-        return np.where(up, seen.high_row[labels], seen.low_row[labels]), np.where(up, 1, -1)
+        rows = np.where(up, seen.high_row[labels], seen.low_row[labels])
+        return Witnesses(rows, np.where(up, 1, -1), *self.problem.rows(rows))
 
     def value(self, seen: Extremes) -> float:
         """J, which the extremes of the bags decide."""
@@ -139,8 +156,7 @@ class WorkingSet:
 
     def spoken(self, values: Floats, witnesses: Witnesses) -> Floats:
         """The values of elements that witnesses use, NaN elsewhere."""
-        codes, weights = self.problem.rows(witnesses[0])
-        used = codes[weights != 0]
+        used = witnesses.codes[witnesses.weights != 0]
         partial = np.full_like(values, np.nan)
         partial[used] = values[used]
         return partial
@@ -148,21 +164,24 @@ class WorkingSet:
     def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
         """Cuts by the worst rows of bags whose slack is too small.
 
-        They are made of elements whose values are known. If that loses much, or if the row comes again, it is taken
-        whole, which adds variables: so a row makes few cuts, and the QP stays small.
+        They are made of elements whose values are known. If that loses much, or if the row comes again and again, it
+        is taken whole, which adds variables: so a row makes few cuts, and the QP stays small.
         """
-        found = []
-        for side, (sign, offset) in enumerate(self.form.negative):
-            value, rows = (seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row)
-            short = self.negative[(sign * value + offset > slack + tolerance)[self.negative]]
-            codes, weights = self.problem.rows(rows[short])
-            source = (measure.lower if sign > 0 else measure.upper)[codes]
-            loss = sign * (weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
-            excess = sign * value[short] + offset - slack[short]
-            again = np.isin(2 * rows[short] + side, 2 * self._cuts.row + self._cuts.side)
-            whole = (loss > 0) & ((loss > LOSS * excess) | again)
-            found.append(Cuts(short, np.full(len(short), side), rows[short], np.where(whole[:, None], codes, source)))
-        return _joined(found)
+        signs, offsets = np.array(self.form.negative).T
+        values = [(seen.high, seen.high_row) if sign > 0 else (seen.low, seen.low_row) for sign in signs]
+        costs = [signs[side] * value[self.negative] + offsets[side] for side, (value, _) in enumerate(values)]
+        side, short = np.nonzero(np.array(costs) > slack[self.negative] + tolerance)
+        bag = self.negative[short]
+        row = np.array([rows[self.negative] for _, rows in values])[side, short]
+        codes, weights = self.problem.rows(row)
+        sign = signs[side][:, None]
+        source = np.where(sign > 0, measure.lower[codes], measure.upper[codes])
+        loss = (sign * weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
+        excess = np.array(costs)[side, short] - slack[bag]
+        key, known = 2 * row + side, np.sort(2 * self._cuts.row + self._cuts.side)
+        again = np.searchsorted(known, key, "right") - np.searchsorted(known, key) >= REPEATS
+        whole = (loss > 0) & ((loss > LOSS * excess) | again)
+        return Cuts(bag, side, row, np.where(whole[:, None], codes, source), weights)
 
     def extend(self, cuts: Cuts) -> Ints:
         """Add cuts, and return the places of all that were given."""
@@ -172,8 +191,7 @@ class WorkingSet:
                 added.append(i)
         if added:
             new = cuts.take(np.array(added))
-            self._cuts = _joined([self._cuts, new])
-            self._weights = np.concatenate([self._weights, self.problem.rows(new.row)[1]])
+            self._cuts = Cuts(*(np.concatenate([old, more]) for old, more in zip(self._cuts, new, strict=True)))
         return self.places(cuts)
 
     def places(self, cuts: Cuts) -> Ints:
@@ -182,9 +200,9 @@ class WorkingSet:
 
     def chosen(self, values: Floats, kept: Ints) -> Ints:
         """Places of the worst cut of each bag at `values`, and of those to be kept."""
-        bag, side = self._cuts.bag, self._cuts.side
+        bag, side, _, codes, weights = self._cuts
         sign, offset = np.array(self.form.negative).T
-        cost = sign[side] * np.einsum("ij,ij->i", self._weights, values[self._cuts.codes]) + offset[side]
+        cost = sign[side] * np.einsum("ij,ij->i", weights, values[codes]) + offset[side]
         top = np.full(len(self.problem.labels), -np.inf)
         np.maximum.at(top, bag, cost)
         highest = np.flatnonzero(cost == top[bag])
@@ -198,17 +216,15 @@ class WorkingSet:
         the minimum few bags do, so the QP is little larger than the number of elements.
         `near` is a measure that the minimum may be near to. None if the QP could not be solved.
         """
-        problem = self.problem
-        witness_rows, signs = witnesses
-        bag, side, _, cut_codes = self._cuts.take(chosen)
+        problem, signs = self.problem, witnesses.sign
+        bag, side, _, codes, weights = self._cuts.take(chosen)
         sign, offset = np.array(self.form.negative)[side].T
         several = np.bincount(bag, minlength=len(problem.labels)) > 1
         tied, free = several[bag], np.flatnonzero(several)
-        codes, weights = problem.rows(witness_rows)
         share = np.concatenate([problem.weights[bag[~tied]], problem.weights[problem.labels]])
         deciding = Deciding(
-            np.concatenate([cut_codes, codes]),
-            np.concatenate([sign[:, None] * self._weights[chosen], -signs[:, None] * weights]),
+            np.concatenate([codes, witnesses.codes]),
+            np.concatenate([sign[:, None] * weights, -signs[:, None] * witnesses.weights]),
             np.concatenate([offset, np.ones(len(signs))]),
             np.append(np.flatnonzero(~tied), len(bag) + np.arange(len(signs))),
             share / self.scale,
@@ -249,10 +265,6 @@ class WorkingSet:
         partial = np.full(lattice.size, np.nan)
         partial[lines.elements] = x[:n_v]
         return partial, lines.at(x[:n_v]), x[n_v:], bound + constant
-
-
-def _joined(parts: list[Cuts]) -> Cuts:
-    return Cuts(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def _keys(cuts: Cuts) -> list[bytes]:
