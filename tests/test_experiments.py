@@ -273,7 +273,7 @@ def test_study_has_every_row(studied, streets):
     assert names[0] == "empty map"
     assert sum(name.startswith("source") for name in names) == 6
     assert {"gradient boosting, bag labels", "gradient boosting, pixel labels", "CI-QP, pixel labels"} < set(names)
-    assert sum(name.startswith("Bi-MIChI") for name in names) == 6
+    assert sum(name.startswith("Bi-MIChI") for name in names) == 10
     assert not any(row.problem for row in result.rows)
     for scene in streets[2:]:
         assert sum(scene.name in line for line in lines) == len(names)  # a line for each method and scene
@@ -536,7 +536,7 @@ def test_study_command(road_scenes, tmp_path):
     assert [row["name"] for row in json.loads(again.stdout)["rows"]] == [
         row.name for row in candidates("abc", "bi-michi")
     ]
-    assert again.stderr.count("done before") == 6
+    assert again.stderr.count("done before") == 10
     assert "--street" in run("study", "-o", tmp_path / "other", code=2).stderr
 
 
