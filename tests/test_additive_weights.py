@@ -1,13 +1,16 @@
 """Learning additive bi-capacities: a weight for each source above zero, and one below."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from test_additive_learning import make_bags
+from typer.testing import CliRunner
 
-from bimichi import BiMIChI, ConvexSolver, InvalidInputError
+from bimichi import BiMIChI, ConvexSolver, InvalidInputError, ModelFileError, TwoAdditive
+from bimichi.cli.app import app
 from bimichi.objectives import ADDITIVE_OBJECTIVES
 from bimichi.term_problem import TermsInMemory
 
@@ -68,8 +71,42 @@ def test_polarity_and_files(bags, name, tmp_path):
 
 
 def test_other_additivities_are_refused(bags):
-    for wrong in (0, 3, True, "1"):
+    for wrong in (0, 3, True, "1", 2.0, np.array([1, 2])):
         with pytest.raises(InvalidInputError, match="additivity must be None, 1 or 2"):
             BiMIChI("mean", additivity=wrong).fit(bags)
     with pytest.raises(InvalidInputError, match=r"every 1-additive bi-capacity has it\. With additivity=1, choose"):
         BiMIChI("bipolar", additivity=1).fit(bags)
+
+
+def test_whole_numbers_of_numpy_are_taken_and_saved(bags, tmp_path):
+    BiMIChI("mean", additivity=np.int64(1)).fit(bags).save(tmp_path / "model.json")
+    assert BiMIChI.load(tmp_path / "model.json").additivity == 1
+
+
+def test_numbers_too_large_are_the_files_fault(bags, tmp_path):
+    path = tmp_path / "model.json"
+    BiMIChI("mean", additivity=1).fit(bags).save(path)
+    document = json.loads(path.read_text())
+    for field in ("objective_value", "lower_bound"):
+        path.write_text(json.dumps(document | {field: 10**400}))
+        with pytest.raises(ModelFileError):
+            BiMIChI.load(path)
+
+
+def test_show_tells_the_weights_alone(bags, tmp_path):
+    path = tmp_path / "model.json"
+    BiMIChI("mean", additivity=1, source_names=list("abcd")).fit(bags).save(path)
+    shown = CliRunner().invoke(app, ["show", str(path)]).stdout
+    assert "Bi-MIChI, 1-additive, objective mean" in shown
+    assert "of 8 terms are used" in shown
+    listed = json.loads(CliRunner().invoke(app, ["show", str(path), "--json"]).stdout)
+    assert listed["additivity"] == 1
+    assert len(listed["terms"]) == 8
+
+
+def test_elements_are_pairs_of_sets_or_of_lone_sources():
+    g = TwoAdditive.additive([0.7, 0.3], ["a", "b"])
+    assert g["a", ()] == g[["a"], []] == g[0, ()] == 0.7
+    for wrong in (0, "a", (0, 1, 0)):
+        with pytest.raises(InvalidInputError, match="An element is a pair"):
+            g[wrong]

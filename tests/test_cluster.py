@@ -214,6 +214,7 @@ def test_bad_input():
         ((lazy * 9, y, ids), r"reaches .*; sources must lie in \[-1, 1\]"),
         (([scene(0, "a")], y), "Scenes bring labels"),
         (([scene(0, "a", positive=False)],), "All bags are of one class"),
+        (([replace(scene(0, "a"), labels={})],), "None of the scenes has a labelled bag"),
         (([scene(0, "a"), scene(0, "a")],), "Two scenes are named 'a'"),
         (([scene(0, "a"), renamed],), "Scene 'b' has 2 sources, x, y, but scene 'a' has 2, 1, 2"),
         (([lambda: 3],), "A scene must be a Scene, or give one, got int"),
@@ -222,3 +223,20 @@ def test_bad_input():
             BiMIChI().fit(*arguments)
     with pytest.raises(InvalidInputError, match="only one class"):
         Bags.from_instances(X, 0 * y, ids)
+
+
+def test_pixels_without_a_value_are_dropped_if_asked():
+    one, two = scene(0, "a"), scene(1, "b")
+    holed = one.sources.copy()
+    holed[5:7, 7] = np.nan
+    spoiled = replace(one, sources=holed)
+    with pytest.raises(InvalidInputError, match="2 of 460 instances have NaN"):
+        BiMIChI().fit([spoiled, two])
+    rest = one.segments.copy()
+    rest[5:7, 7] = -1
+    expected = BiMIChI(random_state=0).fit(join_bags([replace(one, segments=rest), two]))
+    for data in ([spoiled, lambda: two], [delayed(spoiled), two]):
+        with pytest.warns(UserWarning, match="have NaN and are left out"):
+            assert_same(BiMIChI(nan="drop", random_state=0).fit(data), expected)
+    with pytest.warns(UserWarning, match="2 of 920 instances have NaN"):
+        assert_same(BiMIChI(random_state=0).fit(join_bags([spoiled, two], nan="drop")), expected)

@@ -537,6 +537,9 @@ def test_study_command(road_scenes, tmp_path):
         row.name for row in candidates("abc", "bi-michi")
     ]
     assert again.stderr.count("done before") == 10
+    (road_scenes / "elsewhere").symlink_to(road_scenes, target_is_directory=True)
+    other = ["--msrs", road_scenes / "elsewhere", *options[2:], "--resume"]
+    assert "holds a study with another way of making scenes" in run("study", *other, code=1).stderr
     assert "--street" in run("study", "-o", tmp_path / "other", code=2).stderr
 
 

@@ -85,7 +85,7 @@ def test_a_quick_search_decides_and_a_full_one_ends(bags, name):
     signs, solution = learn_polarity(
         guess_polarity(bag_ranges(bags)), search(bags, name, 8, full), search(bags, name, 2, quick)
     )
-    assert full == [tuple(signs)]
+    assert full == [(1, 1, 1), tuple(signs)]
     assert len(set(quick)) == len(quick) >= 3
     assert solution.objective_value <= search(bags, name, 2, [])(signs).objective_value
     model = BiMIChI(name, ConvexSolver(n_starts=8), polarity="learn", random_state=0).fit(bags)
@@ -95,3 +95,16 @@ def test_a_quick_search_decides_and_a_full_one_ends(bags, name):
 def test_quick_keeps_the_other_options():
     assert ConvexSolver(8, 50, 1e-6).quick() == ConvexSolver(2, 50, 1e-6)
     assert ConvexSolver(1).quick() == ConvexSolver(1)
+
+
+def test_turned_sources_never_end_higher_than_given_ones():
+    """Two starts favour other signs here than all of them do."""
+    rng = np.random.default_rng(4)
+    ids = np.repeat(np.arange(24), 8)
+    y = (ids % 3 == 0).astype(int)
+    X = np.clip(rng.normal(0, 0.5, (192, 3)), -1, 1)
+    hits = (y == 1) & (rng.random(192) < 0.3)
+    X[hits] = np.clip(X[hits] + rng.choice([-0.6, 0.6], 3), -1, 1)
+    given, learned = (BiMIChI(polarity=kind, random_state=0).fit(X, y, bags=ids) for kind in ("given", "learn"))
+    assert (guess_polarity(bag_ranges(Bags.from_instances(X, y, ids))) < 0).any()
+    assert learned.objective_value_ <= given.objective_value_ * (1 + 1e-12)

@@ -25,14 +25,14 @@ def chosen_objective(name: str, additivity: Any) -> Objective:
     """Return the objective of this name, for the measure that `additivity` asks for."""
     if additivity is None:
         return get_objective(name)
-    if isinstance(additivity, bool) or additivity not in (1, 2):
+    if isinstance(additivity, bool) or not isinstance(additivity, int | np.integer) or additivity not in (1, 2):
         raise InvalidInputError(f"additivity must be None, 1 or 2, got {additivity!r}.")
     if isinstance(name, str) and name in OBJECTIVES and name not in ADDITIVE_OBJECTIVES:
         raise InvalidInputError(
             f"objective={name!r} has no zero bound, but every {additivity}-additive bi-capacity has it. With "
             f"additivity={additivity}, choose one of {', '.join(ADDITIVE_OBJECTIVES)}."
         )
-    return replace(get_objective(name, ADDITIVE_OBJECTIVES), additivity=additivity)
+    return replace(get_objective(name, ADDITIVE_OBJECTIVES), additivity=1 if additivity == 1 else 2)
 
 
 def learned_measure(objective: Objective, values: NDArray[np.float64], names: Sequence[str] | None) -> Learned:

@@ -18,7 +18,7 @@ from bimichi.scene import Scene, Scenes, join_bags
 from bimichi.term_problem import TermUsage
 from bimichi.training import bag_ranges, count_use
 
-__all__ = ["Facts", "Named", "Part", "Plan", "Totals", "measured", "read_part", "reduced"]
+__all__ = ["Dropping", "Facts", "Named", "Part", "Plan", "Totals", "measured", "read_part", "reduced"]
 
 Floats = NDArray[np.float64]
 
@@ -81,8 +81,16 @@ class Named:
             raise InvalidInputError(f"Scene {self._name!r}: {error}") from error
 
 
-def read_part(item: Any) -> Part:
+class Dropping(NamedTuple):
+    """A scene, in whatever form, whose pixels with NaN are left out."""
+
+    item: Any
+
+
+def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
     """Return a part in whatever form it comes: itself, lazy, or a scene. Its bags may be of one class."""
+    if isinstance(item, Dropping):
+        return read_part(item.item, "drop")
     if hasattr(item, "__dask_graph__"):
         item = item.compute(scheduler="threads")
     if isinstance(item, Part):
@@ -90,7 +98,7 @@ def read_part(item: Any) -> Part:
     scene = item() if callable(item) else Scene.load(item) if isinstance(item, str | PathLike) else item
     if not isinstance(scene, Scene):
         raise InvalidInputError(f"A scene must be a Scene, or give one, got {type(scene).__name__}.")
-    bags = join_bags([scene], one_class=True) if scene.labels is None or len(scene.labels) else None
+    bags = join_bags([scene], one_class=True, nan=nan) if scene.labels is None or len(scene.labels) else None
     return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name)
 
 

@@ -56,6 +56,10 @@ def _clear(gain: Signs, bags: BagRanges) -> bool:
     return mean > CLEAR * error
 
 
+def _value(solution: Solution) -> float:
+    return solution.objective_value
+
+
 def learn_polarity(
     guess: Signs, solve: Callable[[Signs], Solution], compare: Callable[[Signs], Solution] | None = None
 ) -> tuple[Signs, Solution]:
@@ -71,8 +75,8 @@ def learn_polarity(
     solve : callable
         Takes the signs, returns the solution for the bags so turned.
     compare : callable, optional
-        A quicker `solve` whose J decides which signs are better; `solve` then is called for the best alone, and the
-        better of the two solutions is returned. It is called once for each set of signs: for k sources that may be
+        A quicker `solve` whose J decides which signs are better; `solve` then is called for the best and for "as given"
+        alone, and its J has the last word. It is called once for each set of signs: for k sources that may be
         turned, between k + 1 and, rarely, a few times k.
     """
     known: dict[tuple[float, ...], Solution] = {}
@@ -86,16 +90,17 @@ def learn_polarity(
     given, doubtful = np.ones(len(guess)), np.flatnonzero(guess < 0)
     if not len(doubtful):
         return given, solve(given)
-    signs = min((given, guess), key=lambda s: at(s).objective_value)
+    signs = min((given, guess), key=lambda s: _value(at(s)))
     flipped = True
     while flipped:
         flipped = False
         for k in doubtful:
             other = signs.copy()
             other[k] *= -1
-            best = at(signs).objective_value
-            if at(other).objective_value < best * (1 - 1e-9):
+            if _value(at(other)) < _value(at(signs)) * (1 - 1e-9):
                 signs, flipped = other, True
     if compare is None:
         return signs, at(signs)
-    return signs, min(solve(signs), at(signs), key=lambda solution: solution.objective_value)
+    kinds = [given] if (signs == given).all() else [given, signs]
+    ends = [(kind, min(solve(kind), at(kind), key=_value)) for kind in kinds]
+    return min(ends, key=lambda end: _value(end[1]))

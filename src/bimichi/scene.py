@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 from zipfile import BadZipFile
 
 import numpy as np
@@ -97,10 +97,10 @@ class Scene:
         """Shape of one source."""
         return self.sources.shape[:-1]
 
-    def bags(self) -> Bags:
-        """Return the labelled bags, for learning."""
+    def bags(self, nan: Literal["raise", "drop"] = "raise") -> Bags:
+        """Return the labelled bags, for learning; pixels with NaN are an error unless `nan` is "drop"."""
         segments, labels = self._parts()
-        return Bags.from_image(self.sources, segments, labels)
+        return Bags.from_image(self.sources, segments, labels, nan=nan)
 
     def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
@@ -181,7 +181,7 @@ class Scenes(Sequence[Scene]):
         return self._load(self.names[which])
 
 
-def join_bags(scenes: Iterable[Scene], one_class: bool = False) -> Bags:
+def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["raise", "drop"] = "raise") -> Bags:
     """Join the bags of several scenes, for learning from all of them.
 
     Scenes without any positive bag may be among them. The whole takes the memory of all their sources.
@@ -192,6 +192,8 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False) -> Bags:
         Scenes of distinct names, all of the same sources.
     one_class : bool, default=False
         Whether all bags may be positive, or all negative: for parts of a larger whole.
+    nan : {"raise", "drop"}
+        Whether pixels with NaN are an error, or left out with a warning.
 
     Returns
     -------
@@ -227,7 +229,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False) -> Bags:
         ids += [(scene.name, segment) for segment in code]
     if not sources:
         raise InvalidInputError("scenes is empty; give at least one scene.")
-    bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels, one_class=one_class)
+    bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels, nan=nan, one_class=one_class)
     bags.ids = [ids[k] for k in bags.ids]  # type: ignore[call-overload]  # from_image made them whole numbers
     return bags
 

@@ -17,7 +17,7 @@ from bimichi.bags import Bags
 from bimichi.errors import InvalidInputError
 from bimichi.learned import chosen_objective
 from bimichi.objectives import Objective
-from bimichi.parts import Facts, Named, Plan, Totals, measured, reduced
+from bimichi.parts import Dropping, Facts, Named, Plan, Totals, measured, reduced
 from bimichi.planes import check_n_jobs
 from bimichi.problem import InMemory, Problem
 from bimichi.progress import progress_bar
@@ -127,7 +127,10 @@ class Streamed:
                     yield one
                     advance(1, None)
 
-            return Totals(told())
+            totals = Totals(told())
+        if np.isinf(totals.low).all():
+            raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+        return totals
 
 
 class Here:
@@ -231,6 +234,7 @@ def training_from(model: Any, X: Any, y: Any, bags: Any, sample_weight: Any) -> 
             raise InvalidInputError("Scenes bring labels and bags; give fit nothing besides.")
         model.classes_ = np.array([0, 1])
         items = [Named(X, name) for name in X.names] if isinstance(X, Scenes) else X
+        items = [Dropping(item) for item in items] if model.nan == "drop" else items
     else:
         from bimichi.scale.cluster import array_parts
 

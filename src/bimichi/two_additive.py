@@ -165,9 +165,12 @@ class TwoAdditive:
         """Whether no source ever moves the measure the wrong way by more than `tolerance`; O(m^2), exact."""
         return bool((self._terms.slack(self._values) >= -tolerance).all())
 
-    def __getitem__(self, pair: tuple[Iterable[int | str], Iterable[int | str]]) -> float:
-        """Value at (A, B), sets of source indices or names."""
-        up, down = ({self._source(member) for member in part} for part in pair)
+    def __getitem__(self, pair: tuple[int | str | Iterable[int | str], int | str | Iterable[int | str]]) -> float:
+        """Value at (A, B), sets of source indices or names; a lone one is a set of one."""
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InvalidInputError(f"An element is a pair (A, B) of sets of sources, got {pair!r}.")
+        sets = [[part] if isinstance(part, str | int | np.integer) else part for part in pair]
+        up, down = ({self._source(member) for member in part} for part in sets)
         if up & down:
             raise InvalidInputError(
                 f"The two sets of an element must be disjoint, got {sorted(up)} and {sorted(down)}."

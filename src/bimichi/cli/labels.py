@@ -159,7 +159,8 @@ def _segments(path: Path, scene: Scene) -> NDArray[np.integer[Any]]:
     segments = _one_band(path, scene)
     if segments.dtype.kind not in "iu":
         raise InvalidInputError(f"{path} holds {segments.dtype}; bags are numbered by whole numbers, one a pixel.")
-    return segments
+    missing = np.isnan(scene.sources).any(axis=2)
+    return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
 def _mask(path: Path | None, scene: Scene, target: str | None = None) -> NDArray[np.bool_] | None:

@@ -44,18 +44,18 @@ def show(
     found = FusionModel.load(model)
     g = found.bicapacity
     if isinstance(g, TwoAdditive):
-        table, what = g.to_table(elements), "terms"
+        table, touched, what = g.to_table(min(elements, _n_terms(found))), found.touched[: _n_terms(found)], "terms"
     else:
         table = g._table(found.touched > 0) if g.n_sources <= MATRIX_LIMIT else _most_used(found, g, elements)
-        what = "elements"
-    used = f"{np.count_nonzero(found.touched):,} of {len(found.touched):,} {what} are used."
+        touched, what = found.touched, "elements"
+    used = f"{np.count_nonzero(touched):,} of {len(touched):,} {what} are used."
     Output(json=json).result(_data(found), _head(found), rich_table(_sources(found)), rich_table(table), used)
 
 
 def _data(model: "FusionModel") -> dict[str, Any]:
     header, g = model.header, model.bicapacity
-    keys = ("objective", "objective_value", "lower_bound", "status", "n_iter", "scale", "classes", "bimichi")
-    return {key: header.get(key) for key in keys} | {
+    keys = ("objective", "additivity", "objective_value", "lower_bound", "status", "n_iter", "scale", "classes")
+    return {key: header.get(key) for key in (*keys, "bimichi")} | {
         "solver": header["solver"]["name"],
         "sources": [
             {"name": name, "polarity": int(sign), "centre": centre, "factor": factor, "recipe": recipe}
@@ -73,7 +73,7 @@ def _parts(model: "FusionModel") -> dict[str, Any]:
 
     g = model.bicapacity
     if isinstance(g, TwoAdditive):
-        named = [(term, g.sets(term)) for term in range(len(g.terms))]
+        named = [(term, g.sets(term)) for term in range(_n_terms(model))]
         values, what = g.terms, "terms"
     else:
         named = list(_pairs(g, range(g.lattice.size)))
@@ -84,11 +84,17 @@ def _parts(model: "FusionModel") -> dict[str, Any]:
     return {what: listed}
 
 
+def _n_terms(model: "FusionModel") -> int:
+    """How many terms may differ from zero: all, or, of an additive measure, those of single sources."""
+    return 2 * len(model.source_names) if model.header["additivity"] == 1 else len(model.touched)
+
+
 def _head(model: "FusionModel") -> str:
     header = model.header
-    bound = header.get("lower_bound")
+    bound, additivity = header.get("lower_bound"), header.get("additivity")
+    kind = f", {additivity}-additive" if additivity else ""
     return escape(
-        f"Bi-MIChI, objective {header['objective']}, solver {header['solver']['name']}: J = "
+        f"Bi-MIChI{kind}, objective {header['objective']}, solver {header['solver']['name']}: J = "
         f"{header['objective_value']:.4f}{'' if bound is None else f', lower bound {bound:.4f}'}, {header['status']} "
         f"after {header['n_iter']} iterations."
     )

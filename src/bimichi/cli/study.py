@@ -28,6 +28,10 @@ OWN = ("truth", "boxes", "labels", "bags", "ignore", "target", "names", "recipe"
 """Options of the user's own scenes alone."""
 
 
+MAKING = ("images", "kaist", "msrs", "street", "sources", "superpixels", "min_overlap", *OWN)
+"""Options that say how scenes are made."""
+
+
 class Sources(StrEnum):
     """How many sources to make of a scene."""
 
@@ -115,6 +119,7 @@ def study(
             rows=rows.value,
             folder=folder,
             resume=resume,
+            made_by={name: _plain(ctx.params[name]) for name in MAKING if ctx.params[name]},
             n_jobs=jobs,
             progress=say.note,
         )
@@ -122,6 +127,11 @@ def study(
         run.write(folder / "run.json", written)
     shown = [escape(text) for text in (result.verdict(), *map(str, written))]
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
+
+
+def _plain(value: Any) -> Any:
+    """What a JSON file gives back as it was."""
+    return list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path | StrEnum) else value
 
 
 def _drawn(given: dict[str, Any]) -> "tuple[Scenes, FilesOf]":

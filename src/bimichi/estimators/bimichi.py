@@ -258,7 +258,7 @@ class BiMIChI(FusionClassifier):
             "polarity": self.polarity,
             "scale": self.scale,
             "nan": self.nan,
-            "additivity": self.additivity,
+            "additivity": self._objective.additivity,
             "source_names": list(self.bicapacity_.source_names),
             "named_by_user": self.source_names is not None,
             "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
@@ -285,7 +285,7 @@ class BiMIChI(FusionClassifier):
         header, arrays = io.read_model(path, cls.kind)
         try:
             return cls()._restore(header, arrays)
-        except (InvalidInputError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (InvalidInputError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[np.float64]]) -> Self:

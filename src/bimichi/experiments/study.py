@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -177,6 +177,7 @@ def run_study(
     rows: Literal["all", "bi-michi"] = "all",
     folder: Path | None = None,
     resume: bool = False,
+    made_by: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> StudyResult:
@@ -196,6 +197,8 @@ def run_study(
         An existing folder. Results are written there after each row, and the models of Bi-MIChI besides.
     resume : bool, default=False
         Whether to go on with what `folder` holds: rows that are done there are not run again.
+    made_by : mapping of str to what JSON can hold, optional
+        How the scenes were made: a study is resumed only with scenes that were made alike.
     n_jobs : int, optional
         Number of threads; all cores by default.
     progress : callable, optional
@@ -212,6 +215,7 @@ def run_study(
             raise InvalidInputError(f"Test scene {scene.name!r} needs a truth with targets and others; leave it out.")
     names = test[0].source_names
     setting = {"train": names_of(train), "test": names_of(test), "sources": list(names), "seed": seed}
+    setting["way of making scenes"] = dict(made_by or {})
     result = StudyResult(setting, _done(folder, setting) if resume and folder is not None else [])
     data = _Training(train)
     for candidate in candidates(names, rows, seed, n_jobs):

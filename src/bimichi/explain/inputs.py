@@ -51,7 +51,7 @@ def check_elements(measure_or_model: Explained, what: str) -> None:
     measure = measure_or_model.bicapacity_ if isinstance(measure_or_model, BiMIChI) else measure_or_model
     if isinstance(measure, TwoAdditive):
         raise InvalidInputError(
-            f"{what} is about elements that are free of each other; those of a 2-additive bi-capacity are not. Look at "
+            f"{what} is about elements that are free of each other; those of a measure with few terms are not. Look at "
             "its terms, or at indices(); or fit with additivity=None."
         )
 
