@@ -244,6 +244,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
 
     Otherwise infinite as soon as it cannot be below J, since terms are not negative.
     """
+    place = fused if accept else scratch
     total, ahead = J, 0.0
     for n in range(index.user_start[code], index.user_start[code + 1]):
         ahead += terms[index.user[n]]
@@ -251,12 +252,14 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
     while entry < last:
         b = index.bag[index.row[entry]]
         start, stop = rows.offsets[b], rows.offsets[b + 1]
-        part = fused[start:stop] if accept else scratch[: stop - start]
         if not accept:
-            part[:] = fused[start:stop]
+            for i in range(stop - start):  # an assignment of slices takes longer, where they are short
+                scratch[i] = fused[start + i]
+        base = 0 if accept else start
         while entry < last and index.row[entry] < stop:
-            part[index.row[entry] - start] += delta * index.weight[entry]
+            place[index.row[entry] - base] += delta * index.weight[entry]
             entry += 1
+        part = place[start - base : stop - base]
         term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
         total += term - terms[b]
         ahead -= terms[b]
