@@ -154,6 +154,19 @@ def test_a_scene_whose_bags_are_all_left_out_counts_for_nothing(many):  # noqa: 
     assert left_out["objective_value"] == without["objective_value"]
 
 
+def test_pixels_without_a_value_belong_to_no_given_bag(here):  # noqa: F811
+    for name in ("thermal", "grey"):
+        np.save(f"{name}.npy", to_bipolar(read_image(f"{name}.png")))
+    common = ["--bags", "segments.png", "--labels", "mask.png", "--json", "-o"]
+    whole = json.loads(run("train", "thermal.npy", "grey.npy", *common, "whole.json").stdout)
+    holed = np.load("grey.npy")
+    holed[:10, :10] = np.nan  # all of the first bag
+    holed[12, 3] = np.nan
+    np.save("grey.npy", holed)
+    found = json.loads(run("train", "thermal.npy", "grey.npy", *common, "holed.json").stdout)
+    assert sum(found["bags"].values()) == sum(whole["bags"].values()) - 1
+
+
 def test_training_on_many_scenes_needs_no_dask(many):  # noqa: F811
     script = """
 import sys
