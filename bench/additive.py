@@ -9,8 +9,8 @@ import numpy as np
 
 from bench.marks import Mark, at_least, at_most, in_process, ratio
 from bimichi import BiCapacity, TwoAdditive, choquet
-from bimichi.lattice import pair_lattice
-from bimichi.solvers.completion import completed
+from bimichi.learning.solvers.completion import completed
+from bimichi.measures.lattice import pair_lattice
 
 
 def additive_integral() -> Iterator[Mark]:

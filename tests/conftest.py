@@ -5,3 +5,14 @@ import pytest
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240703)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    bags = np.repeat(np.arange(30), 12)
+    positive = bags % 3 == 0
+    target = positive & (rng.random(360) < 0.4)
+    target[::36] = True
+    X = np.clip(rng.normal(-0.3, 0.3, (360, 3)) + 0.9 * target[:, None], -1, 1)
+    return X, positive.astype(int), bags, target.astype(int)

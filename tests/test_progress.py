@@ -4,9 +4,9 @@ import numpy as np
 from um import um
 
 from bimichi import EvolutionarySolver
-from bimichi.objectives import OBJECTIVES
-from bimichi.problem import InMemory
-from bimichi.progress import progress_bar
+from bimichi._progress import progress_bar
+from bimichi.learning.objectives import OBJECTIVES
+from bimichi.learning.problem import InMemory
 
 
 def test_nothing_is_drawn_unless_asked_for_on_a_terminal(capsys):

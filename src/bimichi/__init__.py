@@ -12,10 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bimichi.bags import Bags
-    from bimichi.bicapacity import BiCapacity
-    from bimichi.capacity import Capacity
-    from bimichi.comparison import Comparison, compare
     from bimichi.errors import BimichiError, InvalidInputError, ModelFileError, NotRunError
     from bimichi.estimators import (
         MICI,
@@ -34,12 +30,16 @@ if TYPE_CHECKING:
         SVMFusion,
         WeightedMeanFusion,
     )
-    from bimichi.integral import choquet
-    from bimichi.linear import linear_form, usage_counts
-    from bimichi.methods import paper_methods
-    from bimichi.scene import Scene, join_bags
-    from bimichi.solvers import ConvexSolver, EvolutionarySolver
-    from bimichi.two_additive import TwoAdditive
+    from bimichi.evaluation.comparison import Comparison, compare
+    from bimichi.evaluation.methods import paper_methods
+    from bimichi.integral.integrals import choquet
+    from bimichi.integral.linear import linear_form, usage_counts
+    from bimichi.learning.bags import Bags
+    from bimichi.learning.scene import Scene, join_bags
+    from bimichi.learning.solvers import ConvexSolver, EvolutionarySolver
+    from bimichi.measures.additive import TwoAdditive
+    from bimichi.measures.bicapacity import BiCapacity
+    from bimichi.measures.capacity import Capacity
 
 __version__ = "0.1.0"
 
@@ -80,25 +80,25 @@ __all__ = [
 ]
 
 _HOME = {
-    "Bags": "bags",
-    "BiCapacity": "bicapacity",
+    "Bags": "learning.bags",
+    "BiCapacity": "measures.bicapacity",
     "BiCapacityQP": "estimators",
     "BiMIChI": "estimators",
     "BimichiError": "errors",
     "BinaryMICI": "estimators",
-    "Capacity": "capacity",
-    "choquet": "integral",
+    "Capacity": "measures.capacity",
+    "choquet": "integral.integrals",
     "ChoquetQP": "estimators",
-    "compare": "comparison",
-    "Comparison": "comparison",
+    "compare": "evaluation.comparison",
+    "Comparison": "evaluation.comparison",
     "ConstantFusion": "estimators",
-    "ConvexSolver": "solvers",
+    "ConvexSolver": "learning.solvers",
     "DetectorMask": "estimators",
-    "EvolutionarySolver": "solvers",
+    "EvolutionarySolver": "learning.solvers",
     "InvalidInputError": "errors",
-    "join_bags": "scene",
+    "join_bags": "learning.scene",
     "KNNFusion": "estimators",
-    "linear_form": "linear",
+    "linear_form": "integral.linear",
     "MaxFusion": "estimators",
     "MeanFusion": "estimators",
     "MICI": "estimators",
@@ -106,12 +106,12 @@ _HOME = {
     "MinFusion": "estimators",
     "ModelFileError": "errors",
     "NotRunError": "errors",
-    "paper_methods": "methods",
-    "Scene": "scene",
+    "paper_methods": "evaluation.methods",
+    "Scene": "learning.scene",
     "SingleSource": "estimators",
     "SVMFusion": "estimators",
-    "TwoAdditive": "two_additive",
-    "usage_counts": "linear",
+    "TwoAdditive": "measures.additive",
+    "usage_counts": "integral.linear",
     "WeightedMeanFusion": "estimators",
 }
 

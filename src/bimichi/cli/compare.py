@@ -15,7 +15,7 @@ from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
-from bimichi.io import atomic_write
+from bimichi.measures.files import atomic_write
 
 __all__ = ["compare"]
 

@@ -18,8 +18,8 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from bimichi._tables import Cell, Table
 from bimichi.errors import BimichiError
-from bimichi.tables import Cell, Table
 
 __all__ = ["Json", "Output", "Quiet", "plain", "rich_table", "say", "user_errors"]
 

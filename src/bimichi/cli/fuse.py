@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from bimichi._progress import progress_bar
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet
 from bimichi.cli.inputs import MAX_ADDITIVE_SOURCES, find_sets
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError
-from bimichi.progress import progress_bar
 
 __all__ = ["fuse"]
 

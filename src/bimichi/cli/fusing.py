@@ -15,7 +15,7 @@ from bimichi.cli.recipes import AS_IS, POINTWISE
 from bimichi.cli.sources import choose_recipes, make_source, read_images, source_names
 from bimichi.cli.strips import write_strips
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.planes import Planes, check_n_jobs
+from bimichi.integral.planes import Planes, check_n_jobs
 
 __all__ = ["FusedScene", "SceneFuser", "fused_strips", "matched"]
 

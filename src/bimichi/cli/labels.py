@@ -13,8 +13,8 @@ from bimichi.cli.sources import choose_recipes, make_source, read_images, size, 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import label_bags, read_image, superpixels, to_bipolar
 from bimichi.imaging.annotations import box_table
-from bimichi.planes import Planes
-from bimichi.scene import Scene, Scenes
+from bimichi.integral.planes import Planes
+from bimichi.learning.scene import Scene, Scenes
 
 __all__ = ["BagCounts", "Labelling", "SceneReader", "boxes_by_scene", "with_truth"]
 

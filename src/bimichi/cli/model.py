@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.cli.recipes import RECIPES
-from bimichi.compact import unpack_counts
 from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.integral import choquet
-from bimichi.io import read_model, write_model
-from bimichi.learned import Learned, chosen_objective, unpack_measure
-from bimichi.objectives import Objective
-from bimichi.two_additive import TwoAdditive
+from bimichi.integral.integrals import choquet
+from bimichi.learning.learned import Learned, chosen_objective, unpack_measure
+from bimichi.learning.objectives import Objective
+from bimichi.measures.additive import TwoAdditive
+from bimichi.measures.compact import unpack_counts
+from bimichi.measures.files import read_model, write_model
 
 if TYPE_CHECKING:
     from bimichi import BiMIChI

@@ -135,8 +135,8 @@ def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Co
     import numpy as np
 
     from bimichi import Comparison
-    from bimichi.comparison import Result
-    from bimichi.metrics import scores
+    from bimichi.evaluation.comparison import Result
+    from bimichi.evaluation.metrics import scores
 
     results = []
     for file, model in models.items():

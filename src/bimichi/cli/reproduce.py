@@ -15,7 +15,7 @@ from bimichi.cli.runs import Run
 from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
 
 if TYPE_CHECKING:
-    from bimichi.scene import Scene
+    from bimichi.learning.scene import Scene
 
 __all__ = ["pedestrian", "reproduce", "um"]
 
@@ -96,8 +96,8 @@ def pedestrian(
     ```
     """
     from bimichi import DetectorMask
+    from bimichi.evaluation.files import write_json, write_text
     from bimichi.experiments import run_pedestrian, scene_folder, summary
-    from bimichi.experiments.files import write_json, write_text
 
     drawn = street or (kaist is None and msrs is None)
     scenes = find_scenes(kaist, msrs, _numbers(scene, seed) if drawn else (), names=scene)

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import bimichi
 from bimichi.cli.console import plain
-from bimichi.io import atomic_write
+from bimichi.measures.files import atomic_write
 
 __all__ = ["Run", "run_path"]
 

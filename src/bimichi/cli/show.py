@@ -8,12 +8,12 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from bimichi._tables import Cell, Table, number
 from bimichi.cli.console import Json, Output, rich_table
-from bimichi.tables import Cell, Table, number
 
 if TYPE_CHECKING:
-    from bimichi.bicapacity import BiCapacity
     from bimichi.cli.model import FusionModel
+    from bimichi.measures.bicapacity import BiCapacity
 
 __all__ = ["show"]
 
@@ -39,7 +39,7 @@ def show(
     ```
     """
     from bimichi.cli.model import FusionModel
-    from bimichi.two_additive import TwoAdditive
+    from bimichi.measures.additive import TwoAdditive
 
     found = FusionModel.load(model)
     g = found.bicapacity
@@ -69,7 +69,7 @@ def _data(model: "FusionModel") -> dict[str, Any]:
 
 def _parts(model: "FusionModel") -> dict[str, Any]:
     """All elements, or all terms."""
-    from bimichi.two_additive import TwoAdditive
+    from bimichi.measures.additive import TwoAdditive
 
     g = model.bicapacity
     if isinstance(g, TwoAdditive):

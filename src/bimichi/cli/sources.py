@@ -10,7 +10,7 @@ from bimichi.cli.inputs import ImageSet, ImageSets
 from bimichi.cli.recipes import AS_IS
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import SOURCE_RECIPES, read_image
-from bimichi.measure import check_names
+from bimichi.measures.base import check_names
 
 __all__ = ["choose_recipes", "make_source", "read_images", "size", "source_names"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bimichi.imaging import write_image
 from bimichi.imaging.extra import image_package
-from bimichi.io import atomic_write
+from bimichi.measures.files import atomic_write
 
 __all__ = ["write_strips"]
 

@@ -17,7 +17,7 @@ from bimichi.cli.runs import Run
 from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
 
 if TYPE_CHECKING:
-    from bimichi.scene import Scenes
+    from bimichi.learning.scene import Scenes
 
 __all__ = ["study"]
 

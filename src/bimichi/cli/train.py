@@ -88,7 +88,7 @@ def train(
     """
     from bimichi.cli.labels import SceneReader
     from bimichi.cli.model import save_model
-    from bimichi.learned import chosen_objective
+    from bimichi.learning.learned import chosen_objective
 
     chosen_objective(objective, additivity)  # before anything is read
     say, labelling = Output(quiet, json), options.labelling(ctx.params)

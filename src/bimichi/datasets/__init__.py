@@ -4,6 +4,6 @@ from bimichi.datasets.kaist_frames import kaist
 from bimichi.datasets.letters import UMOptimum, um, um_optimum
 from bimichi.datasets.msrs_scenes import msrs
 from bimichi.datasets.streets import street
-from bimichi.scene import Scenes
+from bimichi.learning.scene import Scenes
 
 __all__ = ["Scenes", "UMOptimum", "kaist", "msrs", "street", "um", "um_optimum"]

@@ -12,7 +12,7 @@ from bimichi.datasets.folders import Folders, Frame, list_frames, read_pair, sub
 from bimichi.datasets.pedestrians import pedestrian_scene
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import box_mask
-from bimichi.scene import Scene, Scenes
+from bimichi.learning.scene import Scene, Scenes
 
 __all__ = ["NIGHT_SETS", "kaist"]
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, label_bags, superpixels
-from bimichi.sampling import random_generator
-from bimichi.scene import Scene
+from bimichi.learning.scene import Scene
+from bimichi.measures.sampling import random_generator
 
 __all__ = ["UMOptimum", "um", "um_optimum"]
 

@@ -9,7 +9,7 @@ from bimichi.datasets.folders import Folders, Frame, list_frames, read_pair, sub
 from bimichi.datasets.pedestrians import pedestrian_scene
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, read_image
-from bimichi.scene import Scene, Scenes
+from bimichi.learning.scene import Scene, Scenes
 
 __all__ = ["msrs"]
 

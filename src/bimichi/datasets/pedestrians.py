@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.imaging import box_mask, label_bags, pedestrian_sources, superpixels
-from bimichi.scene import Scene
+from bimichi.learning.scene import Scene
 
 __all__ = ["pedestrian_scene"]
 

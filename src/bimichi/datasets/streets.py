@@ -11,8 +11,8 @@ from bimichi.datasets.drawing import Array, Canvas, Colour, Part, View
 from bimichi.datasets.figures import car, cone, lamp, person, tree
 from bimichi.datasets.pedestrians import pedestrian_scene
 from bimichi.errors import InvalidInputError
-from bimichi.sampling import random_generator
-from bimichi.scene import Scene
+from bimichi.learning.scene import Scene
+from bimichi.measures.sampling import random_generator
 
 __all__ = ["street"]
 

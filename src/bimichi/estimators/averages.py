@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from bimichi.bags import Bags, check_weights
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
-from bimichi.planes import Planes, check_n_jobs, run_chunks
-from bimichi.solvers.quadratic import POLISH, Program
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.solvers.quadratic import POLISH, Program
 
 __all__ = ["ConstantFusion", "MaxFusion", "MeanFusion", "MinFusion", "SingleSource", "WeightedMeanFusion"]
 

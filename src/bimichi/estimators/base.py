@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bimichi.bags import Bags, group
 from bimichi.errors import InvalidInputError
-from bimichi.measure import check_names
-from bimichi.objectives import to_common_scale
-from bimichi.planes import Planes, is_xarray, split_planes
+from bimichi.integral.planes import Planes, is_xarray, split_planes
+from bimichi.learning.bags import Bags, group
+from bimichi.learning.objectives import to_common_scale
+from bimichi.measures.base import check_names
 
 __all__ = ["Fusion", "FusionClassifier", "Needs", "NormalisedFusion", "takes_xarray"]
 
@@ -33,7 +33,7 @@ def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
     @wraps(method)
     def either(self: "Fusion", X: Any, *arguments: Any, **named: Any) -> Any:
         if self.needs != "image" and is_xarray(X):
-            from bimichi.scale.arrays import fuse_array
+            from bimichi.integral.labelled import fuse_array
 
             return fuse_array(self, X, method=method.__name__)
         return method(self, X, *arguments, **named)

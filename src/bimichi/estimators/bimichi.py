@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bimichi import io
-from bimichi.compact import pack_counts, unpack_counts
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.estimators.base import FusionClassifier, Needs, takes_xarray
-from bimichi.integral import choquet
-from bimichi.learned import chosen_objective, learned_measure, pack_measure, unpack_measure, version_for
-from bimichi.measure import check_names
-from bimichi.objectives import Objective, get_objective
-from bimichi.planes import out_of_range
-from bimichi.polarity import guess_polarity, learn_polarity
-from bimichi.problem import Solution
-from bimichi.sampling import random_generator
-from bimichi.scaling import Scale, learn_scale
-from bimichi.solvers import SOLVERS, ConvexSolver, get_solver
-from bimichi.training import InHand, Training, is_lazy
-from bimichi.two_additive import TwoAdditive
+from bimichi.integral.integrals import choquet
+from bimichi.integral.planes import out_of_range
+from bimichi.learning.learned import chosen_objective, learned_measure, pack_measure, unpack_measure, version_for
+from bimichi.learning.objectives import Objective, get_objective
+from bimichi.learning.polarity import guess_polarity, learn_polarity
+from bimichi.learning.problem import Solution
+from bimichi.learning.scaling import Scale, learn_scale
+from bimichi.learning.solvers import SOLVERS, ConvexSolver, get_solver
+from bimichi.learning.training import InHand, Training, is_lazy
+from bimichi.measures import files as io
+from bimichi.measures.additive import TwoAdditive
+from bimichi.measures.base import check_names
+from bimichi.measures.compact import pack_counts, unpack_counts
+from bimichi.measures.sampling import random_generator
 
 __all__ = ["BiMIChI"]
 
@@ -144,7 +144,7 @@ class BiMIChI(FusionClassifier):
         X : array-like of shape (n_instances, n_sources), Bags, a Dask array, or a list of scenes
             Instances of all bags. `Bags` bring their labels, so that nothing else is given; so do scenes, which may be
             `Scene` objects, Dask delayed ones, functions that return them, or paths of files of `Scene.save`. Dask
-            arrays and lists are read part by part; see `bimichi.streaming`.
+            arrays and lists are read part by part; see `bimichi.learning.streaming`.
         y : array-like of shape (n_instances,)
             Labels of the bags, repeated for each of their instances; two classes.
         bags : array-like of shape (n_instances,), optional
@@ -167,7 +167,7 @@ class BiMIChI(FusionClassifier):
         self._objective = objective
         training: Training
         if is_lazy(X):
-            from bimichi.streaming import training_from
+            from bimichi.learning.streaming import training_from
 
             training = training_from(self, X, y, bags, sample_weight)
         else:

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
-from bimichi.bags import check_weights
-from bimichi.bicapacity import BiCapacity
-from bimichi.capacity import Capacity
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
-from bimichi.integral import choquet
-from bimichi.objectives import Objective
-from bimichi.objectives.mean import MEAN, NORMALISED_MEAN
-from bimichi.planes import Planes
-from bimichi.solvers.least_squares import solve_least_squares
-from bimichi.squares import Squares
+from bimichi.integral.integrals import choquet
+from bimichi.integral.planes import Planes
+from bimichi.learning.bags import check_weights
+from bimichi.learning.objectives import Objective
+from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.solvers.least_squares import solve_least_squares
+from bimichi.learning.squares import Squares
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.capacity import Capacity
 
 __all__ = ["BiCapacityQP", "ChoquetQP"]
 

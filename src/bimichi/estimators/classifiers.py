@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs
-from bimichi.sampling import random_generator
+from bimichi.measures.sampling import random_generator
 
 __all__ = ["KNNFusion", "SVMFusion"]
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bimichi.errors import InvalidInputError, NotRunError
 from bimichi.estimators.base import Fusion, Needs
 from bimichi.estimators.mask_rcnn import detect, import_pillow, open_network, paste_mask
-from bimichi.planes import check_n_jobs
+from bimichi.integral.planes import check_n_jobs
 
 __all__ = ["DetectorMask"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.planes import check_n_jobs
+from bimichi.integral.planes import check_n_jobs
 
 __all__ = ["Detections", "detect", "import_pillow", "open_network", "paste_mask", "prepare_image"]
 

@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bimichi.bags import Bags
-from bimichi.capacity import Capacity
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
-from bimichi.integral import choquet
-from bimichi.linear import usage_counts
-from bimichi.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
-from bimichi.objectives.min_max import MIN_MAX
-from bimichi.problem import InMemory
-from bimichi.sampling import random_generator
-from bimichi.solvers import BinarySolver, get_solver
+from bimichi.integral.integrals import choquet
+from bimichi.integral.linear import usage_counts
+from bimichi.learning.bags import Bags
+from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
+from bimichi.learning.objectives.min_max import MIN_MAX
+from bimichi.learning.problem import InMemory
+from bimichi.learning.solvers import BinarySolver, get_solver
+from bimichi.measures.capacity import Capacity
+from bimichi.measures.sampling import random_generator
 
 __all__ = ["MICI", "BinaryMICI", "MICIRegressor"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bimichi.bicapacity import BiCapacity
-from bimichi.capacity import Capacity
+from bimichi._tables import Cell, Table, number
 from bimichi.estimators.bimichi import BiMIChI
-from bimichi.lattice import set_label
-from bimichi.tables import Cell, Table, number
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.capacity import Capacity
+from bimichi.measures.lattice import set_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.capacity import Capacity
-from bimichi.comparison import Comparison, compare
+from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.detector import DetectorMask
-from bimichi.experiments.files import file_name, write_figure, write_json, write_text
+from bimichi.evaluation.comparison import Comparison, compare
+from bimichi.evaluation.files import file_name, write_figure, write_json, write_text
+from bimichi.evaluation.methods import paper_methods
+from bimichi.evaluation.split import shows_both
 from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown, capacity_table
 from bimichi.experiments.published import PEDESTRIAN
-from bimichi.experiments.split import shows_both
-from bimichi.methods import paper_methods
-from bimichi.objectives import to_common_scale
-from bimichi.scene import Scene
-from bimichi.tables import Cell, Table
+from bimichi.learning.objectives import to_common_scale
+from bimichi.learning.scene import Scene
+from bimichi.measures.capacity import Capacity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

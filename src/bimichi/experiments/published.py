@@ -28,4 +28,4 @@ PEDESTRIAN = {
     "Bi-MIChI (objective 1)": (0.711, 0.388),
     "Bi-MIChI (objective 2)": (0.654, 0.390),
 }
-"""AUC and RMSE, by method as `bimichi.methods.paper_methods` names them."""
+"""AUC and RMSE, by method as `bimichi.evaluation.methods.paper_methods` names them."""

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._tables import Cell, Table
 from bimichi.datasets import UMOptimum, um, um_optimum
 from bimichi.estimators.bimichi import BiMIChI
-from bimichi.experiments.files import write_figure, write_json, write_text
+from bimichi.evaluation.files import write_figure, write_json, write_text
+from bimichi.evaluation.metrics import Scores, scores
 from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown
 from bimichi.experiments.published import UM
-from bimichi.metrics import Scores, scores
-from bimichi.scene import Scene
-from bimichi.tables import Cell, Table
+from bimichi.learning.scene import Scene
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

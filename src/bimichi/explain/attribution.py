@@ -19,13 +19,13 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
 from bimichi.explain.inputs import Explained, lowest, ready
-from bimichi.linear import digit_steps, linear_form
-from bimichi.measure import Measure
-from bimichi.planes import Planes, check_n_jobs, run_chunks
-from bimichi.tables import Cell, Table, number
+from bimichi.integral.linear import digit_steps, linear_form
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.measures.base import Measure
 
 __all__ = ["Chain", "Contributing", "Step", "chain", "contributions"]
 

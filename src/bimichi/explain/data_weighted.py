@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.explain.attribution import Contributing
 from bimichi.explain.identifiability import use_of
 from bimichi.explain.inputs import Explained, ready
-from bimichi.measure import Measure
-from bimichi.planes import Planes, check_n_jobs, run_chunks
-from bimichi.tables import Cell, Table, number
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.measures.base import Measure
 
 __all__ = ["DataIndices", "data_indices"]
 

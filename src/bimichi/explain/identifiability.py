@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
 from bimichi.explain.inputs import Explained, check_elements, lowest, measure_of, ready
-from bimichi.linear import linear_form
-from bimichi.measure import TOLERANCE, Measure
-from bimichi.planes import Planes, check_n_jobs, run_chunks
-from bimichi.tables import Cell, Table, number
+from bimichi.integral.linear import linear_form
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.measures.base import TOLERANCE, Measure
 
 __all__ = ["Identifiability", "Use", "identifiability", "use_of"]
 

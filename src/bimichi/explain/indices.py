@@ -13,11 +13,11 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.capacity import Capacity
+from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.explain.inputs import Explained, measure_of
-from bimichi.measure import Measure
-from bimichi.tables import Cell, Table, number
+from bimichi.measures.base import Measure
+from bimichi.measures.capacity import Capacity
 
 __all__ = ["MAX_SOURCES", "Indices", "indices"]
 

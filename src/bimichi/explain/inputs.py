@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bimichi.bicapacity import BiCapacity
-from bimichi.capacity import Capacity
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
-from bimichi.measure import Measure
-from bimichi.planes import split_planes
-from bimichi.two_additive import TwoAdditive
+from bimichi.integral.planes import split_planes
+from bimichi.measures.additive import TwoAdditive
+from bimichi.measures.base import Measure
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.capacity import Capacity
 
 __all__ = ["Explained", "check_elements", "lowest", "measure_of", "ready"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bimichi.bicapacity import BiCapacity
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
 from bimichi.explain.attribution import contributions
 from bimichi.explain.data_weighted import DataIndices, data_indices
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.inputs import check_elements, ready
+from bimichi.measures.bicapacity import BiCapacity
 
 __all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
 

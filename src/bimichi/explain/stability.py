@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bimichi.bags import Bags
-from bimichi.bicapacity import BiCapacity
+from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
 from bimichi.explain.indices import MAX_SOURCES, Indices, indices
 from bimichi.explain.inputs import check_elements
-from bimichi.linear import usage_counts
-from bimichi.planes import Planes, check_n_jobs, split_planes
-from bimichi.sampling import random_generator
-from bimichi.solvers import get_solver
-from bimichi.tables import Cell, Table, number
+from bimichi.integral.linear import usage_counts
+from bimichi.integral.planes import Planes, check_n_jobs, split_planes
+from bimichi.learning.bags import Bags
+from bimichi.learning.solvers import get_solver
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.sampling import random_generator
 
 __all__ = ["Stability", "bootstrap"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.extra import image_package
-from bimichi.measure import check_names
+from bimichi.measures.base import check_names
 
 __all__ = ["read_image", "read_sources"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.extra import image_package
-from bimichi.io import atomic_write
+from bimichi.measures.files import atomic_write
 
 __all__ = ["write_image"]
 

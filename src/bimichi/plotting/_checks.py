@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measure import Measure
+from bimichi.measures.base import Measure
 
 __all__ = ["check_labels", "check_measure"]
 

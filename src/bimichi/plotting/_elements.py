@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.lattice import set_label
-from bimichi.measure import Measure
+from bimichi.measures.base import Measure
+from bimichi.measures.lattice import set_label
 from bimichi.plotting._style import literal
 
 __all__ = ["element_mask", "mark_notes", "short_names"]

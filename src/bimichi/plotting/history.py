@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measure import number_array
+from bimichi.measures.base import number_array
 from bimichi.plotting._style import INK, axes_for, line_style, literal
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._tables import number
 from bimichi.errors import InvalidInputError
-from bimichi.measure import check_names, number_array
+from bimichi.measures.base import check_names, number_array
 from bimichi.plotting._style import DOWN, INK, UP, axes_for, literal, size_in_points
-from bimichi.tables import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._tables import number
 from bimichi.errors import InvalidInputError
-from bimichi.measure import check_names, number_array
+from bimichi.measures.base import check_names, number_array
 from bimichi.plotting._style import (
     axes_for,
     color_bar,
@@ -18,7 +19,6 @@ from bimichi.plotting._style import (
     size_in_points,
     value_colors,
 )
-from bimichi.tables import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

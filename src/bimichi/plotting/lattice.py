@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi.bicapacity import BiCapacity
+from bimichi._tables import number
 from bimichi.errors import InvalidInputError
-from bimichi.lattice import Lattice, set_label
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.lattice import Lattice, set_label
 from bimichi.plotting._checks import check_measure
 from bimichi.plotting._elements import short_names
 from bimichi.plotting._style import (
@@ -23,7 +24,6 @@ from bimichi.plotting._style import (
     size_in_points,
     value_colors,
 )
-from bimichi.tables import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +97,7 @@ def _chain(g: BiCapacity, x: ArrayLike | None) -> tuple[list[int], list[float]]:
     """Return the elements that the integral of `x` touches, from the first to the last with weight, and weights."""
     if x is None:
         return [], []
-    from bimichi.linear import linear_form  # here, because numba takes long to import
+    from bimichi.integral.linear import linear_form  # here, because numba takes long to import
 
     instance = np.asarray(x, dtype=np.float64)
     if instance.shape != (g.n_sources,):

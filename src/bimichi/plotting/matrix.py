@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.bicapacity import BiCapacity
-from bimichi.lattice import set_label
+from bimichi._tables import number
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.lattice import set_label
 from bimichi.plotting._checks import check_measure
 from bimichi.plotting._elements import element_mask, mark_notes, short_names
 from bimichi.plotting._style import HATCH, INK, axes_for, footnote, ink_on, literal, size_in_points, value_colors
-from bimichi.tables import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measure import number_array
+from bimichi.measures.base import number_array
 from bimichi.plotting._checks import check_labels
 from bimichi.plotting._style import axes_for, line_style, literal
 

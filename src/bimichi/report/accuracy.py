@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.metrics import Scores, scores
+from bimichi.evaluation.metrics import Scores, scores
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
 from bimichi.report.wording import percent, section, shown

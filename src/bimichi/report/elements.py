@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bimichi.bicapacity import BiCapacity
 from bimichi.explain import Identifiability
-from bimichi.lattice import set_label
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.lattice import set_label
 from bimichi.report.colours import colour_of, ink_on
 from bimichi.report.markup import Markup, element
 from bimichi.report.wording import listed, percent, section, short_names, shown

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bimichi.bicapacity import BiCapacity
-from bimichi.comparison import Comparison
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
+from bimichi.evaluation.comparison import Comparison
 from bimichi.explain.inputs import check_elements
-from bimichi.integral import choquet
-from bimichi.measure import check_names
-from bimichi.planes import Planes, split_planes
-from bimichi.scene import Scene
+from bimichi.integral.integrals import choquet
+from bimichi.integral.planes import Planes, split_planes
+from bimichi.learning.scene import Scene
+from bimichi.measures.base import check_names
+from bimichi.measures.bicapacity import BiCapacity
 
 __all__ = ["Material", "gather"]
 

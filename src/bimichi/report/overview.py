@@ -6,11 +6,11 @@ import numpy as np
 
 import bimichi
 from bimichi.explain import Summary
+from bimichi.learning.solvers import SOLVERS, get_solver
 from bimichi.report.embedding import Sampling
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
 from bimichi.report.wording import listed, section
-from bimichi.solvers import SOLVERS, get_solver
 
 __all__ = ["fine_print", "introduction", "notices", "opening"]
 

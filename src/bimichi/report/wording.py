@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bimichi.lattice import set_label
+from bimichi.measures.lattice import set_label
 from bimichi.report.markup import Markup, element
 
 __all__ = ["listed", "percent", "section", "short_names", "shown"]

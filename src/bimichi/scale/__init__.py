@@ -6,7 +6,7 @@ If xarray is installed, importing this package gives its arrays and datasets ``X
 
 from importlib.util import find_spec
 
-from bimichi.scale.arrays import fuse_array
+from bimichi.integral.labelled import fuse_array
 from bimichi.scale.frames import FrameResults, fuse_frames
 from bimichi.scale.rasters import fuse_raster
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import xarray as xr
 
-from bimichi.scale.arrays import fuse_array
+from bimichi.integral.labelled import fuse_array
 
 __all__ = ["FusionAccessor"]
 

@@ -8,9 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
-from bimichi.planes import check_n_jobs
-from bimichi.progress import progress_bar
+from bimichi.integral.planes import check_n_jobs
 from bimichi.scale.fusers import fuser_of
 from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.rasters import fuse_raster

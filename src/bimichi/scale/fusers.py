@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bimichi.bicapacity import BiCapacity
-from bimichi.capacity import Capacity
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
-from bimichi.integral import choquet
-from bimichi.measure import check_names
-from bimichi.two_additive import TwoAdditive
+from bimichi.integral.integrals import choquet
+from bimichi.measures.additive import TwoAdditive
+from bimichi.measures.base import check_names
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.capacity import Capacity
 
 __all__ = ["Fuser", "fuser_of"]
 

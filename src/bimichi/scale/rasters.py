@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
-from bimichi.measure import check_names
-from bimichi.planes import check_n_jobs
-from bimichi.progress import progress_bar
+from bimichi.integral.planes import check_n_jobs
+from bimichi.measures.base import check_names
 from bimichi.scale.fusers import Fuser, fuser_of
 from bimichi.scale.gdal import gdal_settings, raster_package
 from bimichi.scale.geotiffs import GeoTiff

@@ -1,0 +1,59 @@
+"""Results to files: each is written whole or not at all."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bimichi.measures.files import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["file_name", "write_figure", "write_json", "write_text"]
+
+DOTS_PER_INCH = 130
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write text and a final newline; returns the path."""
+    atomic_write(path, lambda file: file.write(f"{text}\n".encode()))
+    return path
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> Path:
+    """Write what JSON can hold, with null for NaN; returns the path."""
+    return write_text(path, json.dumps(_finite(data), indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def write_figure(path: Path, figure: "Figure") -> Path:
+    """Write a figure as PNG and close it; returns the path."""
+    import matplotlib.pyplot as plt
+
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+    plt.close(figure)
+    atomic_write(path, lambda file: file.write(buffer.getvalue()))
+    return path
+
+
+def file_name(title: str) -> str:
+    """Turn a title into a name that every file system takes.
+
+    Examples
+    --------
+    >>> file_name("set09/V000/I01139"), file_name("Bi-MIChI mean, polarity learned")
+    ('set09-V000-I01139', 'Bi-MIChI-mean-polarity-learned')
+    """
+    kept = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "._-") else " " for sign in title)
+    return "-".join(kept.split()).lstrip(".-") or "unnamed"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,106 @@
+"""One sign per source, learned from the bags alone.
+
+With a monotone measure, a source that is low on the target cannot help; turned over, it can. A positive bag holds a
+target somewhere, so a source that is low on it has a lower minimum there than in negative bags. Which sources may be
+turned is decided by how their extremes rank the bags; which of those are, by the objective itself.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.learning.problem import Solution
+from bimichi.learning.training import BagRanges
+
+__all__ = ["guess_polarity", "learn_polarity"]
+
+Signs = NDArray[np.float64]
+
+CLEAR = 2.0
+"""How many standard errors make a difference."""
+
+
+def guess_polarity(bags: BagRanges) -> Signs:
+    """Turn over the sources whose minimum over a bag clearly tells positive bags better than their maximum does.
+
+    "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. It
+    asks of a source what the label of a bag says: that one instance shows the target. Means over bags would ask for
+    what surrounds targets as well. O(m b log b) for b bags.
+
+    References
+    ----------
+    .. [1] E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, "Comparing the areas under two or more correlated
+       receiver operating characteristic curves", Biometrics 44 (3), 1988.
+    """
+    pairs = zip(bags.high.T, -bags.low.T, strict=True)
+    gains = [_placements(turned, bags) - _placements(given, bags) for given, turned in pairs]
+    return np.array([-1.0 if _clear(gain, bags) else 1.0 for gain in gains])
+
+
+def _placements(values: Signs, bags: BagRanges) -> Signs:
+    """For each bag, the share of the other class on its right side, ties half; the mean over a class is the AUC."""
+    _, place = np.unique(values, return_inverse=True)
+    positive = np.bincount(place, bags.weights * bags.labels)
+    negative = np.bincount(place, bags.weights * ~bags.labels)
+    under = (np.cumsum(negative) - negative / 2) / negative.sum()
+    over = 1 - (np.cumsum(positive) - positive / 2) / positive.sum()
+    return np.asarray(np.where(bags.labels, under[place], over[place]))
+
+
+def _clear(gain: Signs, bags: BagRanges) -> bool:
+    """Whether the mean gain of a class, which is that of the other, too, exceeds its standard error enough."""
+    mean = float(np.average(gain[bags.labels], weights=bags.weights[bags.labels]))
+    shares = bags.weights / np.where(bags.labels, bags.weights[bags.labels].sum(), bags.weights[~bags.labels].sum())
+    error = float(np.sqrt((shares**2 * (gain - mean) ** 2).sum()))
+    return mean > CLEAR * error
+
+
+def _value(solution: Solution) -> float:
+    return solution.objective_value
+
+
+def learn_polarity(
+    guess: Signs, solve: Callable[[Signs], Solution], compare: Callable[[Signs], Solution] | None = None
+) -> tuple[Signs, Solution]:
+    """Start from the better of "as given" and the guess; flip a source that was guessed to be turned while J falls.
+
+    A fall of J alone turns no source over: what surrounds targets lies in positive bags, too, and often more of it, so
+    that J falls where a source is turned to what is *around* them.
+
+    Parameters
+    ----------
+    guess : ndarray of shape (n_sources,)
+        The sources that may be turned over have -1; see `guess_polarity`.
+    solve : callable
+        Takes the signs, returns the solution for the bags so turned.
+    compare : callable, optional
+        A quicker `solve` whose J decides which signs are better; `solve` then is called for the best and for "as given"
+        alone, and its J has the last word. It is called once for each set of signs: for k sources that may be
+        turned, between k + 1 and, rarely, a few times k.
+    """
+    known: dict[tuple[float, ...], Solution] = {}
+
+    def at(signs: Signs) -> Solution:
+        key = tuple(signs.tolist())
+        if key not in known:
+            known[key] = (compare or solve)(signs)
+        return known[key]
+
+    given, doubtful = np.ones(len(guess)), np.flatnonzero(guess < 0)
+    if not len(doubtful):
+        return given, solve(given)
+    signs = min((given, guess), key=lambda s: _value(at(s)))
+    flipped = True
+    while flipped:
+        flipped = False
+        for k in doubtful:
+            other = signs.copy()
+            other[k] *= -1
+            if _value(at(other)) < _value(at(signs)) * (1 - 1e-9):
+                signs, flipped = other, True
+    if compare is None:
+        return signs, at(signs)
+    kinds = [given] if (signs == given).all() else [given, signs]
+    ends = [(kind, min(solve(kind), at(kind), key=_value)) for kind in kinds]
+    return min(ends, key=lambda end: _value(end[1]))

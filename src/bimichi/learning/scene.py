@@ -1,0 +1,245 @@
+"""`Scene`: co-registered sources with whatever is known about them; what data sets give and comparisons take."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, overload
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.learning.bags import Bags
+from bimichi.measures.base import check_names
+from bimichi.measures.files import atomic_write
+
+__all__ = ["Scene", "Scenes", "join_bags"]
+
+ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal")
+TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
+
+
+@dataclass(frozen=True, eq=False, repr=False)  # arrays do not compare to one bool, and do not fit on a line
+class Scene:
+    """Sources of one image (or of any set of instances), and what is known about them.
+
+    Parameters
+    ----------
+    sources : ndarray of shape (..., n_sources)
+        The sources, usually (height, width, n_sources), in [-1, 1].
+    name : str
+        What to call it.
+    source_names : sequence of str, optional
+        Names of the sources; "1", "2", ... by default.
+    segments : ndarray of int, shape (...), optional
+        To which bag each instance belongs.
+    labels : mapping of int to bool, optional
+        Whether a bag is positive; bags that are not named are left out of learning.
+    truth : ndarray of bool, shape (...), optional
+        Whether each instance is a target.
+    ignore : ndarray of bool, shape (...), optional
+        Instances that no score counts.
+    boxes : ndarray of shape (n_boxes, 4)
+        Boxes (x, y, width, height) around targets, in pixels.
+    rgb : ndarray of uint8, shape (height, width, 3), optional
+        For display, and for detectors.
+    thermal : ndarray of shape (height, width), optional
+        For display.
+    truth_from : str, default="pixels"
+        What `truth` was made from: "pixels", or "boxes" where nothing better exists.
+    licence, citation : str
+        Of the data.
+    """
+
+    sources: NDArray[Any]
+    name: str = "scene"
+    source_names: tuple[str, ...] = ()
+    segments: NDArray[np.integer[Any]] | None = None
+    labels: Mapping[int, bool] | None = None
+    truth: NDArray[np.bool_] | None = None
+    ignore: NDArray[np.bool_] | None = None
+    boxes: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 4)))
+    rgb: NDArray[np.uint8] | None = None
+    thermal: NDArray[Any] | None = None
+    truth_from: str = "pixels"
+    licence: str = ""
+    citation: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sources, np.ndarray) or self.sources.ndim < 2:
+            raise InvalidInputError(
+                f"sources of scene {self.name!r} must be an array of shape (..., n_sources), "
+                f"got {np.shape(self.sources)}."
+            )
+        object.__setattr__(self, "source_names", check_names(self.source_names or None, self.n_sources))
+        for what in ("segments", "truth", "ignore"):
+            given = getattr(self, what)
+            if given is not None and np.shape(given) != self.shape:
+                raise InvalidInputError(
+                    f"{what} of scene {self.name!r} has shape {np.shape(given)}; "
+                    f"it must be that of a source, {self.shape}."
+                )
+
+    def __repr__(self) -> str:
+        bags = "" if self.labels is None else f"; {len(self.labels)} bags, {sum(self.labels.values())} positive"
+        return f"Scene({self.name!r}, {' x '.join(map(str, self.shape))}; {', '.join(self.source_names)}{bags})"
+
+    @property
+    def n_sources(self) -> int:
+        """Number of sources, m."""
+        return int(self.sources.shape[-1])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one source."""
+        return self.sources.shape[:-1]
+
+    def bags(self, nan: Literal["raise", "drop"] = "raise") -> Bags:
+        """Return the labelled bags, for learning; pixels with NaN are an error unless `nan` is "drop"."""
+        segments, labels = self._parts()
+        return Bags.from_image(self.sources, segments, labels, nan=nan)
+
+    def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
+        if self.segments is None or self.labels is None:
+            raise InvalidInputError(
+                f"Scene {self.name!r} has no bags; add them with scene.with_bags(segments, labels)."
+            )
+        return self.segments, self.labels
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a compressed NumPy file (.npz) that `load` reads, replacing it only when complete."""
+        arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+        texts = json.dumps({name: getattr(self, name) for name in TEXTS})
+        if self.labels is not None:
+            arrays["labels"] = np.array([*self.labels.items()], dtype=np.int64).reshape(-1, 2)
+        atomic_write(path, lambda file: np.savez_compressed(file, texts=np.array(texts), **arrays))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Scene":
+        """Read what `save` wrote. Nothing in the file is executed."""
+        try:
+            with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                given: dict[str, Any] = {name: file[name] for name in ARRAYS if name in file}
+                texts = json.loads(str(file["texts"]))
+                given |= {name: texts[name] for name in TEXTS}
+                if "labels" in file:
+                    given["labels"] = {int(segment): bool(label) for segment, label in file["labels"]}
+        except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+            raise InvalidInputError(f"{path} is not a scene file, as Scene.save writes them: {error}.") from error
+        return cls(**given)
+
+    def with_bags(self, segments: NDArray[np.integer[Any]], labels: Mapping[int, bool]) -> "Scene":
+        """Return the same scene with these bags."""
+        return replace(self, segments=segments, labels=labels)
+
+
+class Scenes(Sequence[Scene]):
+    """Scenes that are read one at a time, each when it is asked for, and not kept.
+
+    ``scenes[0]``, ``scenes["name"]`` and loops read scenes; ``scenes[:8]`` is a shorter sequence and reads none;
+    ``"name" in scenes`` asks for a name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the scenes are called, in order.
+    load : callable
+        Takes a name, gives its scene.
+    """
+
+    def __init__(self, names: Sequence[str], load: Callable[[str], Scene]) -> None:
+        self.names = tuple(names)
+        self._load = load
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:3]) + (", ..." if len(self) > 3 else "")
+        return f"Scenes({len(self)}: {shown})"
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[Scene]:
+        return map(self._load, self.names)
+
+    @overload
+    def __getitem__(self, which: int | str) -> Scene: ...
+    @overload
+    def __getitem__(self, which: slice) -> "Scenes": ...
+    def __getitem__(self, which: int | str | slice) -> "Scene | Scenes":
+        if isinstance(which, slice):
+            return Scenes(self.names[which], self._load)
+        if isinstance(which, str):
+            if which not in self.names:
+                raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
+            return self._load(which)
+        return self._load(self.names[which])
+
+
+def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["raise", "drop"] = "raise") -> Bags:
+    """Join the bags of several scenes, for learning from all of them.
+
+    Scenes without any positive bag may be among them. The whole takes the memory of all their sources.
+
+    Parameters
+    ----------
+    scenes : iterable of Scene
+        Scenes of distinct names, all of the same sources.
+    one_class : bool, default=False
+        Whether all bags may be positive, or all negative: for parts of a larger whole.
+    nan : {"raise", "drop"}
+        Whether pixels with NaN are an error, or left out with a warning.
+
+    Returns
+    -------
+    Bags
+        Bags whose ids are pairs (name of the scene, segment); `instance` counts through the scenes in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> left, right = (Scene(np.zeros((2, 2)), name, segments=np.array([0, 1])) for name in ("left", "right"))
+    >>> join_bags([left.with_bags(left.segments, {0: True, 1: False}), right.with_bags(right.segments, {1: False})]).ids
+    [('left', 0), ('left', 1), ('right', 1)]
+    """
+    sources: list[NDArray[Any]] = []
+    segments: list[NDArray[np.integer[Any]]] = []
+    labels: dict[int, bool] = {}
+    ids: list[tuple[str, int]] = []
+    names: dict[str, tuple[str, ...]] = {}
+    for scene in scenes:
+        _check_joins(scene, names)
+        names[scene.name] = scene.source_names
+        numbers, given = scene._parts()
+        found, where = np.unique(numbers, return_inverse=True)
+        code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
+        unknown = sorted(set(given) - set(code))
+        if unknown:
+            raise InvalidInputError(
+                f"labels of scene {scene.name!r} name segment {unknown[0]}, which no instance belongs to."
+            )
+        labels |= {code[segment]: label for segment, label in given.items()}
+        sources.append(scene.sources.reshape(-1, scene.n_sources))
+        segments.append(where.ravel() + len(ids))
+        ids += [(scene.name, segment) for segment in code]
+    if not sources:
+        raise InvalidInputError("scenes is empty; give at least one scene.")
+    bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels, nan=nan, one_class=one_class)
+    bags.ids = [ids[k] for k in bags.ids]  # type: ignore[call-overload]  # from_image made them whole numbers
+    return bags
+
+
+def _check_joins(scene: Scene, names: Mapping[str, tuple[str, ...]]) -> None:
+    if scene.name in names:
+        raise InvalidInputError(f"Two scenes are named {scene.name!r}; names tell their bags apart.")
+    for other, source_names in names.items():
+        if scene.source_names != source_names:
+            raise InvalidInputError(
+                f"Scene {scene.name!r} has sources {', '.join(scene.source_names)}, but scene {other!r} has "
+                f"{', '.join(source_names)}; join scenes of the same sources."
+            )

@@ -1,0 +1,162 @@
+"""Binary measures for the min-max objective: all of them up to five sources, local search above.
+
+The integral over a binary measure g is the largest, over the sets A with g(A) = 1, of the smallest source in A. So
+the largest C in a bag needs of the bag only, for each A, the largest over its instances of the smallest source in A:
+one number per bag and set. However many instances there are, a measure then costs O(n_bags 2^m).
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.integral.planes import check_n_jobs
+from bimichi.learning.problem import InMemory, Solution
+from bimichi.measures.capacity import ENUMERATION_LIMIT, binary_values
+from bimichi.measures.sampling import sample
+
+__all__ = ["BinarySolver"]
+
+Floats = NDArray[np.float64]
+
+EXACT = "exact"
+_jit = numba.njit(cache=True, nogil=True)
+
+
+@dataclass(frozen=True)
+class BinarySolver:
+    """Minimise min-max over measures with values in {0, 1}.
+
+    Parameters
+    ----------
+    n_restarts : int, default=100
+        How many random measures the local search starts from.
+    method : {"auto", "exact", "local"}
+        "exact" looks at all measures, which are listed up to five sources. "local" flips one element at a time
+        while J falls. "auto" is exact where it can be.
+
+    Notes
+    -----
+    Of several measures with the least J, the one with the fewest sets of value 1 is returned, so that no set speaks
+    that the data did not ask to. `Solution.status` says which of the two methods was used.
+    """
+
+    n_restarts: int = 100
+    method: str = "auto"
+
+    def __post_init__(self) -> None:
+        if (
+            isinstance(self.n_restarts, bool)
+            or not isinstance(self.n_restarts, int | np.integer)
+            or self.n_restarts < 1
+        ):
+            raise InvalidInputError(f"n_restarts must be a positive whole number, got {self.n_restarts!r}.")
+        if self.method not in ("auto", "exact", "local"):
+            raise InvalidInputError(f"method must be 'auto', 'exact' or 'local', got {self.method!r}.")
+
+    def solve(
+        self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
+    ) -> Solution:
+        """Return the best binary measure."""
+        if not isinstance(problem, InMemory) or problem.objective.name != "min-max":
+            raise InvalidInputError("The binary solver minimises 'min-max' over bags in memory, nothing else.")
+        reach = _reach(np.ascontiguousarray(problem.bags.X), problem.bags.offsets)
+        bags = (reach, problem.labels, problem.weights)
+        m = problem.lattice.n_sources
+        jobs = check_n_jobs(n_jobs)
+        if self.method == "exact" or (self.method == "auto" and m <= ENUMERATION_LIMIT):
+            candidates = binary_values(m).astype(np.bool_)
+            candidates = candidates[np.argsort(candidates.sum(axis=1), kind="stable")]
+            with ThreadPoolExecutor(jobs) as pool:
+                parts = pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))
+                J = np.concatenate(list(parts))
+            status = f"{EXACT}: all {len(candidates):,} binary measures"
+        else:
+            starts = [_random_binary(problem, seed) for seed in rng.spawn(self.n_restarts)]
+            with ThreadPoolExecutor(jobs) as pool:
+                J = np.array(list(pool.map(lambda start: _descend(*bags, start), starts)))
+            candidates = np.array(starts)
+            status = f"local search, {self.n_restarts} restarts"
+        best = int(np.lexsort((candidates.sum(axis=1), J))[0])
+        values = candidates[best].astype(np.float64)
+        value = problem.value(values)
+        return Solution(values, value, status, len(J), np.minimum.accumulate(J), starts=J)
+
+
+def _random_binary(problem: InMemory, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Cut a random capacity at a random height."""
+    cut: NDArray[np.bool_] = sample(problem.lattice, rng) > rng.uniform(0.02, 0.98)
+    cut[-1] = True
+    return cut
+
+
+@_jit
+def _reach(X, offsets):  # type: ignore[no-untyped-def]
+    """For each bag and set, the largest over the bag's instances of the smallest source in the set."""
+    n_bags, m = offsets.size - 1, X.shape[1]
+    reach = np.zeros((n_bags, 1 << m))
+    least = np.empty(1 << m)
+    for b in range(n_bags):
+        for i in range(offsets[b], offsets[b + 1]):
+            least[0] = 1.0
+            for k in range(m):
+                for rest in range(1 << k):
+                    least[(1 << k) + rest] = min(X[i, k], least[rest])
+            for code in range(1, 1 << m):
+                reach[b, code] = max(reach[b, code], least[code])
+    return reach
+
+
+@_jit
+def _value_of(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for b in range(labels.size):
+        top = 0.0
+        for code in range(wins.size):
+            if wins[code]:
+                top = max(top, reach[b, code])
+        total += weights[b] * ((1.0 - top) ** 2 if labels[b] else top**2)
+    return total
+
+
+@_jit
+def _values(reach, labels, weights, candidates):  # type: ignore[no-untyped-def]
+    found = np.empty(len(candidates))
+    for i in range(len(candidates)):
+        found[i] = _value_of(reach, labels, weights, candidates[i])
+    return found
+
+
+@_jit
+def _may_flip(wins, code):  # type: ignore[no-untyped-def]
+    """Whether `wins` stays monotone: a set without winning neighbours below may lose, one without losing above, win."""
+    bit = 1
+    while bit < wins.size:
+        if wins[code] and code & bit and wins[code ^ bit]:
+            return False
+        if not wins[code] and not code & bit and not wins[code | bit]:
+            return False
+        bit <<= 1
+    return True
+
+
+@_jit
+def _descend(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
+    """Flip the element that lowers J most, until none does; `wins` is changed in place, and its J returned."""
+    J = _value_of(reach, labels, weights, wins)
+    while True:
+        best, best_code = J, 0
+        for code in range(1, wins.size - 1):
+            if _may_flip(wins, code):
+                wins[code] = not wins[code]
+                value = _value_of(reach, labels, weights, wins)
+                wins[code] = not wins[code]
+                if value < best:
+                    best, best_code = value, code
+        if best_code == 0:
+            return J
+        wins[best_code] = not wins[best_code]
+        J = best

@@ -1,0 +1,163 @@
+"""Random measures inside kernels: one word of state a stream, and either of the two orders of drawing."""
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.measures.lattice import Lattice
+
+__all__ = ["Order", "bounds_of", "draw", "drawing_order", "uniform"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BREADTH_FIRST_LIMIT = 6
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+class Order(NamedTuple):
+    """The order of the lattice as lists of neighbours: those of e are start[e]..start[e+1].
+
+    `cover` is for walking breadth-first from code 0, `other` for bounds while a measure is drawn.
+    """
+
+    cover_start: Ints
+    cover: Ints
+    start: Ints
+    other: Ints
+    above: NDArray[np.bool_]
+    by_rank: Ints  # codes, rank 0, then +1, -1, +2, ...; empty when breadth-first
+    rank_start: Ints
+    fixed: Ints
+    fixed_values: Floats
+    in_order: NDArray[np.bool_]
+    least: float
+
+
+def drawing_order(lattice: Lattice, sampling: str | None) -> Order:
+    """Prepare to draw measures breadth-first, by ranks, or (None) by what suits the lattice.
+
+    Breadth-first starts at code 0, the middle of the pairs but the bottom of the subsets: there, it would draw most
+    elements near 1.
+    """
+    if sampling is None:
+        small = lattice.base == 3 and lattice.n_sources <= BREADTH_FIRST_LIMIT
+        sampling = "breadth-first" if small else "ranks"
+    covers: tuple[NDArray[Any], NDArray[Any]] = lattice.covers()
+    if sampling == "ranks":
+        bounding = covers
+        heights = lattice.heights()
+        by_rank = np.lexsort((heights < 0, np.abs(heights)))
+        key = 2 * np.abs(heights[by_rank]) + (heights[by_rank] < 0)
+        rank_start = np.searchsorted(key, [0, *range(2, 2 * lattice.n_sources + 3)])
+    else:
+        if lattice.n_sources > BREADTH_FIRST_LIMIT:
+            raise InvalidInputError(
+                f"sampling='breadth-first' looks at all 6^{lattice.n_sources} ordered pairs; it is offered up to "
+                f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
+            )
+        codes = np.arange(lattice.size)
+        bounding = _pairs(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
+        by_rank = rank_start = np.empty(0, np.int64)
+    fixed = np.array(sorted(lattice.fixed))
+    in_order = np.ones(lattice.size, dtype=bool)
+    in_order[0] = lattice.zero_bound
+    # The breadth-first walk starts at code 0 even where that is not part of the order.
+    walk = covers if lattice.zero_bound else Lattice(lattice.n_sources, lattice.chain).covers()
+    cover_start, cover, _ = _neighbours(lattice.size, *walk)
+    return Order(
+        cover_start,
+        cover,
+        *_neighbours(lattice.size, *bounding),
+        by_rank.astype(np.int64),
+        np.asarray(rank_start, dtype=np.int64),
+        fixed,
+        np.array([lattice.fixed[code] for code in fixed.tolist()]),
+        in_order,
+        lattice.low,
+    )
+
+
+def _pairs(relation: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    lower, upper = np.nonzero(relation)
+    return lower, upper
+
+
+def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    own = np.concatenate([lower, upper]).astype(np.int64)
+    other = np.concatenate([upper, lower]).astype(np.int64)
+    above = np.repeat([True, False], len(lower))
+    order = np.argsort(own, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=size))])
+    return start, other[order], above[order]
+
+
+@_jit
+def uniform(state):  # type: ignore[no-untyped-def]
+    """A number in [0, 1) from a splitmix64 stream, which is one word of state."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@_jit
+def bounds_of(order, values, drawn, code):  # type: ignore[no-untyped-def]
+    """Bounds of an element by its drawn neighbours; the boundary is always drawn."""
+    low, high = order.least, 1.0
+    for n in range(order.start[code], order.start[code + 1]):
+        other = order.other[n]
+        if drawn[other] and order.in_order[other]:
+            if order.above[n]:
+                high = min(high, values[other])
+            else:
+                low = max(low, values[other])
+    return low, high
+
+
+@_jit
+def _visits(order, state, queue):  # type: ignore[no-untyped-def]
+    """The order in which a new measure's elements are drawn."""
+    if order.by_rank.size:
+        queue[:] = order.by_rank
+        for r in range(1, order.rank_start.size // 2):  # which of ranks +r and -r comes first is a coin's choice
+            start, middle, stop = order.rank_start[2 * r - 1], order.rank_start[2 * r], order.rank_start[2 * r + 1]
+            if uniform(state) < 0.5:
+                queue[start:middle] = order.by_rank[middle:stop]
+                queue[middle:stop] = order.by_rank[start:middle]
+        return
+    seen = np.zeros(queue.size, np.bool_)
+    queue[0], seen[0] = 0, True
+    filled = 1
+    for position in range(queue.size):
+        code = queue[position]
+        first = filled
+        for n in range(order.cover_start[code], order.cover_start[code + 1]):
+            if not seen[order.cover[n]]:
+                seen[order.cover[n]] = True
+                queue[filled] = order.cover[n]
+                filled += 1
+        for i in range(filled - 1, first, -1):
+            j = first + int(uniform(state) * (i - first + 1))
+            queue[i], queue[j] = queue[j], queue[i]
+
+
+@_jit
+def draw(order, state, values, queue, drawn):  # type: ignore[no-untyped-def]
+    """Draw a new measure into `values`."""
+    drawn[:] = False
+    for i in range(order.fixed.size):
+        values[order.fixed[i]] = order.fixed_values[i]
+        drawn[order.fixed[i]] = True
+    _visits(order, state, queue)
+    for code in queue:
+        if not drawn[code]:
+            low, high = bounds_of(order, values, drawn, code)
+            values[code] = low + (high - low) * uniform(state)
+            drawn[code] = True

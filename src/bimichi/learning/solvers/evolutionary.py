@@ -1,0 +1,306 @@
+"""Algorithm 1 of the paper: a population of bi-capacities under small and large mutations.
+
+Departures from the printed algorithm, all listed in docs/design.md: a child replaces its parent only if it is better;
+the best is kept; the search stops when the best has hardly improved over `patience` generations, not at the first
+generation that does not improve.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi._progress import progress_bar
+from bimichi.errors import InvalidInputError
+from bimichi.integral.planes import check_n_jobs
+from bimichi.learning.objectives import bag_term
+from bimichi.learning.objectives.base import Term
+from bimichi.learning.problem import InMemory, Solution, fuse_bag, longest_bag
+from bimichi.learning.solvers.completion import completed
+from bimichi.learning.solvers.drawing import bounds_of, draw, drawing_order, uniform
+from bimichi.learning.solvers.population import Population
+
+__all__ = ["EvolutionarySolver"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BLOCK_WORK = 2_000_000_000
+"""Row visits between two looks at the population: progress, callbacks, checkpoints and the stopping rule."""
+
+Callback = Callable[[int, float, Floats], object]
+
+
+@dataclass(frozen=True)
+class EvolutionarySolver:
+    """Minimise by mutation and selection, as in Algorithm 1 of [1]_.
+
+    Parameters
+    ----------
+    population_size : int, default=36
+        P, the number of bi-capacities.
+    max_iter : int, default=5000
+        I, the number of generations at most.
+    small_mutation_probability : float, default=0.8
+        eta: with this probability one element is redrawn between its bounds, otherwise the whole measure.
+    tolerance : float, default=0.001
+        J_T: an improvement of no more than this counts as none.
+    patience : int or None, default=500
+        Stop when the best J has improved by no more than `tolerance` over so many generations. None never stops.
+    element_choice : {"weighted", "touched"}
+        Small mutations pick an element in proportion to the number of instances that give it weight, or, as in
+        the paper, that touch it at all, if only with weight 0.
+    sampling : {"breadth-first", "ranks"}, optional
+        How a new measure is drawn; see `BiCapacity.random`. By default breadth-first, as in the paper, up to six
+        sources, and by ranks above.
+    callback : callable, optional
+        Called as ``callback(generation, best_J, best_values)`` now and then; the search ends if it returns True.
+    checkpoint : path, optional
+        A file that holds the state of the search. If it exists the search goes on from there, and ends as if it
+        had never been interrupted.
+
+    Notes
+    -----
+    Members of the population never meet, so each runs alone for a block of generations, with a random stream of
+    its own: the result depends on the seed, not on `n_jobs`. A small mutation updates only rows and bags that
+    use the element. Memory is O(P n).
+
+    References
+    ----------
+    .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
+       FUZZ-IEEE 2024.
+    """
+
+    population_size: int = 36
+    max_iter: int = 5000
+    small_mutation_probability: float = 0.8
+    tolerance: float = 0.001
+    patience: int | None = 500
+    element_choice: Literal["weighted", "touched"] = "weighted"
+    sampling: Literal["breadth-first", "ranks"] | None = None
+    callback: Callback | None = None
+    checkpoint: str | PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("population_size", "max_iter") + (("patience",) if self.patience is not None else ()):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
+            object.__setattr__(self, name, int(value))
+        for name in ("small_mutation_probability", "tolerance"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise InvalidInputError(f"{name} must be a number, got {value!r}.")
+            object.__setattr__(self, name, float(value))
+        if not 0 <= self.small_mutation_probability <= 1:
+            raise InvalidInputError(
+                f"small_mutation_probability must lie in [0, 1], got {self.small_mutation_probability!r}."
+            )
+        if not self.tolerance >= 0:
+            raise InvalidInputError(f"tolerance must not be negative, got {self.tolerance!r}.")
+        if self.element_choice not in ("weighted", "touched"):
+            raise InvalidInputError(f"element_choice must be 'weighted' or 'touched', got {self.element_choice!r}.")
+        if self.sampling not in (None, "breadth-first", "ranks"):
+            raise InvalidInputError(f"sampling must be 'breadth-first' or 'ranks', got {self.sampling!r}.")
+
+    def solve(
+        self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
+    ) -> Solution:
+        """Return the best measure found."""
+        if not isinstance(problem, InMemory):
+            raise InvalidInputError("The evolutionary solver needs its data in memory. Use solver='convex'.")
+        order = drawing_order(problem.lattice, self.sampling)
+        setting = _Setting(
+            problem.objective.term, self.small_mutation_probability, _choice(problem, self.element_choice)
+        )
+        index = _index(problem)
+        population = Population.start(problem, self.population_size, rng)
+        fingerprint = _fingerprint(problem, self)
+        if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
+            raise InvalidInputError(
+                f"checkpoint {self.checkpoint} is in a folder that does not exist; create it first."
+            )
+        if self.checkpoint is not None and Path(self.checkpoint).exists():
+            population = Population.load(self.checkpoint, fingerprint)
+        block = int(np.clip(BLOCK_WORK // (len(index.row) * self.population_size + 1), 1, 100))
+        jobs = check_n_jobs(n_jobs)
+        status = "reached max_iter"
+        with ThreadPoolExecutor(jobs) as pool, progress_bar("evolving", self.max_iter, verbose) as advance:
+            advance(population.generation, None)
+            while population.generation < self.max_iter:
+                if self._stalled(population.history):  # also of a finished search that is taken up again
+                    status = "converged"
+                    break
+                generations = min(block, self.max_iter - population.generation)
+
+                def run(p: int, generations: int = generations) -> Floats:
+                    track = np.empty(generations)
+                    member = (population.values[p], population.state[p : p + 1])
+                    _evolve(problem.data, index, order, setting, member, track, population.generation == 0)
+                    return track
+
+                tracks = list(pool.map(run, range(self.population_size)))
+                population.close_block(np.array(tracks))
+                advance(generations, population.best_value)
+                if self.checkpoint is not None:
+                    population.save(self.checkpoint, fingerprint)
+                if self.callback is not None and self.callback(
+                    population.generation, population.best_value, population.best.copy()
+                ):
+                    status = "stopped by the callback"
+                    break
+        best = completed(problem.lattice, population.best, "lowest")
+        return Solution(
+            best, problem.value(best), status, population.generation, np.array(population.history), starts=population.J
+        )
+
+    def _stalled(self, history: list[float]) -> bool:
+        if self.patience is None or len(history) <= self.patience:
+            return False
+        return history[-1 - self.patience] - history[-1] <= self.tolerance
+
+
+class _Setting(NamedTuple):
+    objective: Term
+    eta: float
+    choice: Floats  # cumulative shares of the elements in small mutations
+
+
+class _Index(NamedTuple):
+    """Which rows give weight to an element: entries start[e]..start[e+1], by row, so by bag."""
+
+    start: Ints
+    row: NDArray[np.int32]
+    weight: Floats
+    bag: NDArray[np.int32]  # of every row
+    user_start: Ints  # bags that use the element: user_start[e]..user_start[e+1]
+    user: NDArray[np.int32]
+
+
+def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
+    """What a checkpoint must agree on to be gone on with."""
+    free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
+    options = {key: value for key, value in vars(solver).items() if key not in free}
+    what = [problem.objective.name, problem.objective.parameters, asdict(problem.lattice), options]
+    digest = hashlib.sha256(json.dumps(what).encode())
+    for array in problem.data:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _choice(problem: InMemory, element_choice: str) -> Floats:
+    touched, weighted = problem.use_counts()
+    counts = (weighted if element_choice == "weighted" else touched).astype(np.float64)
+    counts[list(problem.lattice.fixed)] = 0
+    if not counts.any():  # no instance depends on a free element; any choice is as good
+        counts[:] = 1
+        counts[list(problem.lattice.fixed)] = 0
+    return np.asarray(np.cumsum(counts) / max(counts.sum(), 1.0))
+
+
+def _index(problem: InMemory) -> _Index:
+    codes, weights = problem.data.codes, problem.data.weights
+    row, step = np.nonzero(weights > 0)
+    element = codes[row, step]
+    order = np.argsort(element, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(element, minlength=problem.lattice.size))])
+    sizes = np.diff(problem.data.offsets)
+    bag = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    row, element = row[order], element[order]
+    first = np.ones(len(row), dtype=bool)
+    first[1:] = (element[1:] != element[:-1]) | (bag[row[1:]] != bag[row[:-1]])
+    user_start = np.searchsorted(element[first], np.arange(problem.lattice.size + 1))
+    return _Index(start, row.astype(np.int32), weights[row, step[order]], bag, user_start, bag[row[first]])
+
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+@_jit
+def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-untyped-def]
+    """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
+    total = 0.0
+    for b in range(terms.size):
+        start, stop = rows.offsets[b], rows.offsets[b + 1]
+        part = fuse_bag(rows, values, b, fused[start:stop])
+        terms[b] = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        total += terms[b]
+        if total >= limit:
+            return np.inf
+    return total
+
+
+@_jit
+def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):  # type: ignore[no-untyped-def]
+    """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
+
+    Otherwise infinite as soon as it cannot be below J, since terms are not negative.
+    """
+    place = fused if accept else scratch
+    total, ahead = J, 0.0
+    for n in range(index.user_start[code], index.user_start[code + 1]):
+        ahead += terms[index.user[n]]
+    entry, last = index.start[code], index.start[code + 1]
+    while entry < last:
+        b = index.bag[index.row[entry]]
+        start, stop = rows.offsets[b], rows.offsets[b + 1]
+        if not accept:
+            for i in range(stop - start):  # an assignment of slices takes longer, where they are short
+                scratch[i] = fused[start + i]
+        base = 0 if accept else start
+        while entry < last and index.row[entry] < stop:
+            place[index.row[entry] - base] += delta * index.weight[entry]
+            entry += 1
+        part = place[start - base : stop - base]
+        term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        total += term - terms[b]
+        ahead -= terms[b]
+        if accept:
+            terms[b] = term
+        elif total - ahead >= J:
+            return np.inf
+    return total
+
+
+@_jit
+def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[no-untyped-def]
+    """Run one member for as many generations as `track` has room; its J after each is noted there."""
+    values, state = member
+    queue = np.empty(values.size, np.int64)
+    drawn = np.ones(values.size, np.bool_)
+    child = np.empty_like(values)
+    fused, child_fused = np.empty(rows.codes.shape[0]), np.empty(rows.codes.shape[0])
+    terms, child_terms = np.empty(rows.labels.size), np.empty(rows.labels.size)
+    scratch = np.empty(longest_bag(rows))
+    if fresh:
+        draw(order, state, values, queue, drawn)
+    # Anew at each block, so that a resumed search has the same rounding as one that was never interrupted.
+    J = _evaluate(rows, setting.objective, values, np.inf, fused, terms)
+    for generation in range(track.size):
+        if uniform(state) < setting.eta:
+            code = np.searchsorted(setting.choice, uniform(state), side="right")
+            if code < values.size:
+                low, high = bounds_of(order, values, drawn, code)
+                delta = low + (high - low) * uniform(state) - values[code]
+                new = _shift(rows, index, setting.objective, code, delta, J, fused, terms, scratch, False)
+                if new < J:
+                    _shift(rows, index, setting.objective, code, delta, J, fused, terms, scratch, True)
+                    values[code] += delta
+                    J = terms.sum()
+        else:
+            draw(order, state, child, queue, drawn)
+            new = _evaluate(rows, setting.objective, child, J, child_fused, child_terms)
+            if new < J:
+                values[:] = child
+                fused, child_fused = child_fused, fused
+                terms, child_terms = child_terms, terms
+                J = new
+        track[generation] = J

@@ -1,0 +1,3 @@
+"""Bi-capacities, capacities and additive bi-capacities: values on a lattice of elements, checked once."""
+
+__all__: list[str] = []

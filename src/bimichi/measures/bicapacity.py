@@ -1,0 +1,261 @@
+"""`BiCapacity`: a monotone measure on pairs of disjoint subsets, with values in [-1, 1]."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi._tables import Cell, Table, number
+from bimichi.errors import InvalidInputError
+from bimichi.measures.base import Measure, Source, count_and_names, number_array, sources_from_length
+from bimichi.measures.capacity import Capacity
+from bimichi.measures.compact import unpack_values
+from bimichi.measures.files import Arrays
+from bimichi.measures.lattice import pair_lattice, set_label
+from bimichi.measures.sampling import random_generator, sample
+
+__all__ = ["BiCapacity"]
+
+SetOfSources = Source | Iterable[Source]
+Pair = tuple[SetOfSources, SetOfSources]
+
+MATRIX_LIMIT = 12
+TABLE_LIMIT = 5
+
+
+class BiCapacity(Measure):
+    """A bi-capacity g: g(A, B) says what the sources in A weigh against those in B.
+
+    It rises when a source joins A or leaves B; g(C, empty) = 1 and g(empty, C) = -1.
+
+    Parameters
+    ----------
+    values : array-like of shape (3^m,)
+        One value per pair, in the order of ternary codes: source k adds 3^k when in A, 2 * 3^k when in B.
+    source_names : sequence of str, optional
+        Names of the m sources; "1", "2", ... by default.
+    zero_bound : bool, default=True
+        Whether g(empty, empty) = 0 is part of the order (Objective Function 2 of [1]_). Without it
+        (Objective Function 1) that element means nothing, is never read, and is stored as 0.
+
+    References
+    ----------
+    .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
+       FUZZ-IEEE 2024.
+
+    Examples
+    --------
+    >>> g = BiCapacity.additive([0.5, 0.3, 0.2], source_names=["thermal", "rgb", "lidar"])
+    >>> g[["thermal"], ["rgb"]]
+    0.2
+    >>> round(g[{0, 1}, {2}], 3)
+    0.6
+    """
+
+    kind: ClassVar[str] = "bicapacity"
+
+    def __init__(self, values: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True) -> None:
+        array = number_array(values, "values")
+        if array.ndim != 1:
+            raise InvalidInputError(f"values must be 1-D of length 3^m, got shape {array.shape}; see from_matrix.")
+        n_sources = sources_from_length(array.size, 3)
+        self._build(pair_lattice(n_sources, _flag(zero_bound)), array, source_names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.values, self.source_names, self.zero_bound)
+
+    @property
+    def zero_bound(self) -> bool:
+        """Whether g(empty, empty) = 0 is part of the order."""
+        return self.lattice.zero_bound
+
+    def __getitem__(self, pair: Pair) -> float:
+        return float(self.values[self.code(pair)])
+
+    def code(self, pair: Pair) -> int:
+        """Ternary code of a pair (A, B), each an iterable of source indices (zero-based) or names."""
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InvalidInputError(f"An element is a pair of sets, as in g[{{0}}, {{1, 2}}]; got {pair!r}.")
+        up, down = (self._sources(part) for part in pair)
+        both = sorted(set(up) & set(down))
+        if both:
+            raise InvalidInputError(
+                f"The two sets of an element must be disjoint, but both hold source {self.source_names[both[0]]!r}."
+            )
+        return self.lattice.code(up, down)
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True) -> Self:
+        """Make a bi-capacity from the paper's table: rows A, columns B, both in bitmask order.
+
+        Parameters
+        ----------
+        matrix : array-like of shape (2^m, 2^m)
+            NaN (or None) where A and B meet. The order is empty, 1, 2, 12, 3, 13, 23, 123, ...
+        source_names, zero_bound
+            As in the constructor.
+        """
+        table = number_array(matrix, "matrix")
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise InvalidInputError(f"matrix must be square, (2^m, 2^m), got shape {table.shape}.")
+        n_sources = sources_from_length(table.shape[0], 2, "matrix")
+        lattice = pair_lattice(n_sources, _flag(zero_bound))
+        up, down = lattice.masks(np.arange(lattice.size))
+        blank = np.ones_like(table, dtype=bool)
+        blank[up, down] = False
+        filled = np.argwhere(blank & ~np.isnan(table))
+        if filled.size:
+            row, column = filled[0]
+            raise InvalidInputError(
+                f"matrix[{row}, {column}] = {table[row, column]:.6g}, but A and B share a source there: leave it NaN."
+            )
+        return cls(table[up, down], source_names, zero_bound)
+
+    def to_matrix(self) -> NDArray[np.float64]:
+        """Return the paper's table form, (2^m, 2^m), NaN where A and B meet; the inverse of `from_matrix`."""
+        if self.n_sources > MATRIX_LIMIT:
+            raise InvalidInputError(
+                f"The matrix of {self.n_sources} sources would take {4**self.n_sources * 8 / 2**30:.1f} GiB; "
+                f"it is offered up to {MATRIX_LIMIT} sources. Read .values by code instead."
+            )
+        matrix = np.full((1 << self.n_sources, 1 << self.n_sources), np.nan)
+        matrix[self.lattice.masks(np.arange(self.lattice.size))] = self.values
+        return matrix
+
+    @classmethod
+    def from_elements(
+        cls,
+        elements: Mapping[Pair, float],
+        source_names: Sequence[str] | int | None = None,
+        zero_bound: bool = True,
+        completion: str = "middle",
+    ) -> Self:
+        """Make a bi-capacity from some of its elements; the rest follow.
+
+        Parameters
+        ----------
+        elements : mapping of (A, B) to value
+            A and B as tuples or frozensets of source indices or names, e.g. ``{((0,), (1, 2)): 0.4}``.
+        source_names : sequence of str, or int, optional
+            The sources, or just their number; by default as many as the largest index tells.
+        zero_bound : bool, default=True
+            As in the constructor.
+        completion : {"middle", "lowest", "highest", "nearest-zero"}
+            Where between its bounds an element that is not given lies.
+        """
+        n_sources, names = count_and_names(source_names, elements)
+        lattice = pair_lattice(n_sources, _flag(zero_bound))
+        frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names, zero_bound)
+        return cls(frame._with_elements(elements, completion), names, zero_bound)
+
+    @classmethod
+    def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
+        """Make g(A, B) = sum of weights in A minus sum of weights in B; its integral is the weighted mean."""
+        capacity = Capacity.additive(weights, source_names)
+        return cls.from_capacities(capacity, capacity)
+
+    @classmethod
+    def from_capacities(cls, up: Capacity, down: Capacity) -> Self:
+        """Make g(A, B) = up(A) - down(B), the form of cumulative prospect theory."""
+        if not isinstance(up, Capacity) or not isinstance(down, Capacity):
+            raise InvalidInputError(
+                f"up and down must be Capacity objects, got {type(up).__name__}, {type(down).__name__}."
+            )
+        if up.source_names != down.source_names:
+            raise InvalidInputError(f"up and down have different sources: {up.source_names} and {down.source_names}.")
+        lattice = pair_lattice(up.n_sources)
+        masks = lattice.masks(np.arange(lattice.size))
+        return cls(up.values[masks[0]] - down.values[masks[1]], up.source_names)
+
+    @classmethod
+    def random(
+        cls,
+        n_sources: int,
+        zero_bound: bool = True,
+        random_state: int | np.random.Generator | None = None,
+        method: str = "ranks",
+        source_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Draw a bi-capacity at random, outward from (empty, empty).
+
+        Parameters
+        ----------
+        n_sources : int
+            Number of sources, m.
+        zero_bound : bool, default=True
+            As in the constructor.
+        random_state : int, numpy.random.Generator or None
+            Seed or generator.
+        method : {"ranks", "breadth-first"}
+            "breadth-first" is the paper's order of drawing, O(9^m); "ranks" draws elements of equal
+            |A| - |B| together, O(m^2 3^m).
+        source_names : sequence of str, optional
+            As in the constructor.
+        """
+        values = sample(pair_lattice(n_sources, _flag(zero_bound)), random_generator(random_state), method)
+        return cls(values, source_names, zero_bound)
+
+    def to_markdown(self, bold: Iterable[Pair] | NDArray[np.bool_] | None = None) -> str:
+        """Write the paper's table as Markdown, to two digits.
+
+        Parameters
+        ----------
+        bold : iterable of (A, B), or boolean array of shape (3^m,), optional
+            Elements to print bold, for example ``usage_counts(X) > 0``.
+        """
+        return self._table(bold).to_markdown()
+
+    def to_html(self, bold: Iterable[Pair] | NDArray[np.bool_] | None = None) -> str:
+        """Write the paper's table as HTML, to two digits; names are escaped. See `to_markdown`."""
+        return self._table(bold).to_html()
+
+    def _repr_html_(self) -> str:
+        if self.n_sources > TABLE_LIMIT:
+            return Table(["BiCapacity"], [[Cell(repr(self))]]).to_html()
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        bound = "" if self.zero_bound else ", zero_bound=False"
+        head = f"BiCapacity of {self.n_sources} sources ({', '.join(self.source_names)}){bound}"
+        if self.n_sources > 3:
+            return f"{head}, {self.lattice.size:,} elements"
+        return f"{head}\n{self._table(None).to_text()}"
+
+    def _table(self, bold: Iterable[Pair] | NDArray[np.bool_] | None) -> Table:
+        if self.n_sources > TABLE_LIMIT:
+            raise InvalidInputError(
+                f"The table of {self.n_sources} sources has {2**self.n_sources} rows and columns; tables are offered "
+                f"up to {TABLE_LIMIT} sources. Use to_matrix()."
+            )
+        marked = self._marked(bold)
+        subsets = [self.lattice.sets(int(code))[0] for code in self.lattice.from_masks(np.arange(1 << self.n_sources))]
+        labels = [set_label(subset, self.source_names) for subset in subsets]
+        rows = []
+        for up, label in zip(subsets, labels, strict=True):
+            cells = [Cell(label)]
+            for down in subsets:
+                if set(up) & set(down):
+                    cells.append(Cell(""))
+                elif not up and not down and not self.zero_bound:
+                    cells.append(Cell("–"))
+                else:
+                    code = self.lattice.code(up, down)
+                    cells.append(Cell(number(float(self.values[code])), bool(marked[code])))
+            rows.append(cells)
+        return Table(["A \\ B", *labels], rows)
+
+    def _header(self) -> dict[str, Any]:
+        return super()._header() | {"zero_bound": self.zero_bound}
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        values = unpack_values(partial(pair_lattice, zero_bound=_flag(header["zero_bound"])), header, arrays)
+        return cls(values, header["source_names"], header["zero_bound"])
+
+
+def _flag(zero_bound: bool) -> bool:
+    if not isinstance(zero_bound, bool | np.bool_):
+        raise InvalidInputError(f"zero_bound must be True or False, got {zero_bound!r}.")
+    return bool(zero_bound)

@@ -1,0 +1,185 @@
+"""`Capacity`: the normalised monotone measure on subsets, with values in [0, 1]."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi._tables import Cell, Table, number
+from bimichi.errors import InvalidInputError
+from bimichi.measures.base import TOLERANCE, Measure, Source, count_and_names, number_array, sources_from_length
+from bimichi.measures.compact import unpack_values
+from bimichi.measures.files import Arrays
+from bimichi.measures.lattice import set_label, subset_lattice
+from bimichi.measures.sampling import random_generator, sample
+
+__all__ = ["Capacity"]
+
+SetOfSources = Source | Iterable[Source]
+
+LISTING_LIMIT = 6
+ENUMERATION_LIMIT = 5
+
+
+class Capacity(Measure):
+    """A capacity (fuzzy measure) g: g(A) is the worth of the sources in A together.
+
+    Parameters
+    ----------
+    values : array-like of shape (2^m,)
+        One value per subset in bitmask order: bit k stands for source k. g(empty) = 0, g(all) = 1.
+    source_names : sequence of str, optional
+        Names of the m sources; "1", "2", ... by default.
+
+    Examples
+    --------
+    >>> g = Capacity.additive([0.5, 0.3, 0.2])
+    >>> g[{0, 2}]
+    0.7
+    """
+
+    kind: ClassVar[str] = "capacity"
+
+    def __init__(self, values: ArrayLike, source_names: Sequence[str] | None = None) -> None:
+        array = number_array(values, "values")
+        if array.ndim != 1:
+            raise InvalidInputError(f"values must be 1-D of length 2^m, got shape {array.shape}.")
+        self._build(subset_lattice(sources_from_length(array.size, 2)), array, source_names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.values, self.source_names)
+
+    def __getitem__(self, subset: SetOfSources) -> float:
+        return float(self.values[self.code(subset)])
+
+    def code(self, subset: SetOfSources) -> int:
+        """Bitmask of a set of source indices (zero-based) or names."""
+        return self.lattice.code(self._sources(subset))
+
+    @classmethod
+    def from_elements(
+        cls,
+        elements: Mapping[Any, float],
+        source_names: Sequence[str] | int | None = None,
+        completion: str = "middle",
+    ) -> Self:
+        """Make a capacity from some of its elements; the rest follow.
+
+        Parameters
+        ----------
+        elements : mapping of subset to value
+            Subsets as tuples or frozensets of source indices or names, e.g. ``{(0, 1): 0.4}``.
+        source_names : sequence of str, or int, optional
+            The sources, or just their number; by default as many as the largest index tells.
+        completion : {"middle", "lowest", "highest", "nearest-zero"}
+            Where between its bounds an element that is not given lies.
+        """
+        n_sources, names = count_and_names(source_names, elements)
+        lattice = subset_lattice(n_sources)
+        frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names)
+        return cls(frame._with_elements(elements, completion), names)
+
+    @classmethod
+    def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
+        """Make g(A) = sum of the weights in A; weights are non-negative and add up to 1."""
+        given = number_array(weights, "weights")
+        if given.ndim != 1 or given.size == 0:
+            raise InvalidInputError(f"weights must be 1-D, one for each source, got shape {given.shape}.")
+        if not (given >= 0).all() or abs(given.sum() - 1) > TOLERANCE:
+            raise InvalidInputError(
+                f"weights must be non-negative and add up to 1, got {given.tolist()} with sum {given.sum():.6g}."
+            )
+        lattice = subset_lattice(given.size)
+        up, _ = lattice.masks(np.arange(lattice.size))
+        members = up[:, None] >> np.arange(given.size) & 1
+        return cls(np.minimum(members @ given, 1.0), source_names)
+
+    @classmethod
+    def random(
+        cls,
+        n_sources: int,
+        random_state: int | np.random.Generator | None = None,
+        source_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Draw a capacity at random, subsets of middle size first, outward to the largest and smallest."""
+        return cls(sample(subset_lattice(n_sources), random_generator(random_state)), source_names)
+
+    @classmethod
+    def binary(cls, winning: Iterable[SetOfSources], source_names: Sequence[str] | int) -> Self:
+        """Make the measure that is 1 on the `winning` sets and all that contain one of them, 0 elsewhere."""
+        elements = {frozenset([part] if isinstance(part, str | int | np.integer) else part): 1.0 for part in winning}
+        return cls.from_elements(elements, source_names, completion="lowest")
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every value is 0 or 1."""
+        return bool(np.isin(self.values, (0.0, 1.0)).all())
+
+    @classmethod
+    def all_binary(cls, n_sources: int) -> Iterator[Self]:
+        """Yield every binary measure: 1, 4, 18, 166 and 7,579 of them for 1 to 5 sources."""
+        for values in binary_values(n_sources):
+            yield cls(values)
+
+    def to_markdown(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> str:
+        """Write the elements by size, then lexicographically, as Markdown; `bold` as in `BiCapacity`."""
+        return self._table(bold).to_markdown()
+
+    def to_html(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> str:
+        """Write the elements by size, then lexicographically, as HTML; names are escaped. See `to_markdown`."""
+        return self._table(bold).to_html()
+
+    def _repr_html_(self) -> str:
+        if self.n_sources > LISTING_LIMIT:
+            return Table(["Capacity"], [[Cell(repr(self))]]).to_html()
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        head = f"Capacity of {self.n_sources} sources ({', '.join(self.source_names)})"
+        if self.n_sources > LISTING_LIMIT:
+            return f"{head}, {self.lattice.size:,} elements"
+        return f"{head}\n{self._table(None).to_text()}"
+
+    def listing(self) -> list[tuple[tuple[int, ...], float]]:
+        """Pairs (subset, value) by size, then lexicographically, without the empty set: 1, 2, 3, 12, 13, 23, 123."""
+        subsets = (s for size in range(1, self.n_sources + 1) for s in combinations(range(self.n_sources), size))
+        return [(subset, self[subset]) for subset in subsets]
+
+    def _table(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None) -> Table:
+        if self.n_sources > LISTING_LIMIT:
+            raise InvalidInputError(
+                f"The listing of {self.n_sources} sources has {self.lattice.size:,} entries; listings are offered "
+                f"up to {LISTING_LIMIT} sources. Use listing()."
+            )
+        marked = self._marked(bold)
+        rows = [
+            [Cell(set_label(subset, self.source_names)), Cell(number(value), bool(marked[self.code(subset)]))]
+            for subset, value in self.listing()
+        ]
+        return Table(["A", "g(A)"], rows)
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(unpack_values(subset_lattice, header, arrays), header["source_names"])
+
+
+def binary_values(n_sources: int) -> NDArray[np.float64]:
+    """All binary measures as rows of 2^m values.
+
+    A monotone 0/1 function of m sources is two of m - 1 sources, without and with the last one, the first
+    below the second; as truth tables in bits, that is ``low & ~high == 0``.
+    """
+    subset_lattice(n_sources)
+    if n_sources > ENUMERATION_LIMIT:
+        raise InvalidInputError(
+            f"The binary measures of {n_sources} sources are too many to list "
+            f"(7,828,352 at six); they are listed up to {ENUMERATION_LIMIT} sources."
+        )
+    tables = np.array([0, 1], dtype=np.uint32)
+    for k in range(n_sources):
+        high, low = np.meshgrid(tables, tables, indexing="ij")
+        tables = (high << np.uint32(2**k) | low)[low & ~high == 0]
+    tables = np.sort(tables)[1:-1]  # without the two constants
+    return (tables[:, None] >> np.arange(2**n_sources, dtype=np.uint32) & 1).astype(np.float64)

@@ -1,0 +1,120 @@
+"""Large measures in few numbers: the elements that tell the others, and the rule by which they do.
+
+What a solver leaves is the completion of the elements that its data touched. Those that the rule would give from the
+others need not be kept: with "lowest", an element whose value is the largest just below it follows from what is below,
+step by step. What is read back is the same, bit for bit.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.measures.lattice import Lattice
+
+__all__ = ["COMPLETIONS", "pack_counts", "pack_values", "unpack_counts", "unpack_values"]
+
+Floats = NDArray[np.float64]
+Arrays = dict[str, Floats]
+
+COMPACT_FROM = 2**11
+"""Smaller measures are kept whole, so that people can read them."""
+
+COMPLETIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "middle": lambda lower, upper: (lower + upper) / 2,
+    "lowest": lambda lower, upper: lower,
+    "highest": lambda lower, upper: upper,
+    "nearest-zero": lambda lower, upper: np.clip(0.0, lower, upper),
+}
+"""Ways to choose unknown values between their bounds; each is monotone because both bounds are."""
+
+FOLLOWING: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "lowest": lambda below, above: below,
+    "highest": lambda below, above: above,
+    "nearest-zero": lambda below, above: np.clip(0.0, below, above),
+}
+"""What an element is that need not be kept, by the values just below and just above it."""
+
+
+def pack_values(lattice: Lattice, values: Floats) -> tuple[dict[str, Any], Arrays]:
+    """Return what a model file says about the values of a measure: header fields and arrays; O(m base^m).
+
+    Either the array `values`, or, if smaller, the header field `completion`, and the arrays `codes` and `known`.
+    """
+    whole = {"values": values}
+    if lattice.size < COMPACT_FROM:
+        return {}, whole
+    below, above = lattice.beside(values)
+    kept = {rule: np.flatnonzero(values != follow(below, above)) for rule, follow in FOLLOWING.items()}
+    for rule, codes in sorted(kept.items(), key=lambda item: len(item[1])):
+        codes = np.setdiff1d(codes, list(lattice.fixed))
+        if 2 * len(codes) >= lattice.size:
+            break
+        if np.array_equal(_completed(lattice, codes, values[codes], rule), values):  # else rounding broke the order
+            return {"completion": rule}, {"codes": codes.astype(np.float64), "known": values[codes]}
+    return {}, whole
+
+
+def unpack_values(lattice_of: Callable[[int], Lattice], header: dict[str, Any], arrays: Arrays) -> Floats:
+    """Return the values of the measure in a model file; `lattice_of` gives the lattice of so many sources.
+
+    Raises
+    ------
+    KeyError, InvalidInputError
+        If the file lacks what it needs, or says what cannot be.
+    """
+    if "completion" not in header:
+        return arrays["values"]
+    rule, known = header["completion"], arrays["known"]
+    if not isinstance(rule, str) or rule not in FOLLOWING:
+        raise InvalidInputError(f"its completion must be one of {', '.join(FOLLOWING)}, got {rule!r}.")
+    if not isinstance(header["source_names"], list):
+        raise InvalidInputError("its source_names must be a list.")
+    lattice = lattice_of(len(header["source_names"]))
+    codes = _checked(arrays["codes"], known, lattice.size)
+    if np.isin(codes, list(lattice.fixed)).any() or np.isnan(known).any():
+        raise InvalidInputError("its known elements must be numbers, and none of them on the boundary.")
+    return _completed(lattice, codes, known, rule)
+
+
+def pack_counts(name: str, counts: NDArray[np.int64]) -> Arrays:
+    """Return counts as arrays of a model file: whole, or, if that is smaller, those above zero and their places."""
+    used = np.flatnonzero(counts)
+    if len(counts) < COMPACT_FROM or 2 * len(used) >= len(counts):
+        return {name: counts.astype(np.float64)}
+    return {f"{name}_codes": used.astype(np.float64), name: counts[used].astype(np.float64)}
+
+
+def unpack_counts(name: str, arrays: Arrays, size: int) -> NDArray[np.int64]:
+    """Return the counts of so many elements."""
+    counts = arrays[name]
+    if not np.isfinite(counts).all() or not (np.abs(counts) < 2**53).all():
+        raise InvalidInputError(f"its array {name} must hold counts.")
+    if f"{name}_codes" not in arrays:
+        if counts.shape != (size,):
+            raise InvalidInputError(f"its array {name} does not fit the number of elements.")
+        return counts.astype(np.int64)
+    whole = np.zeros(size, np.int64)
+    whole[_checked(arrays[f"{name}_codes"], counts, size)] = counts
+    return whole
+
+
+def _completed(lattice: Lattice, codes: NDArray[np.int64], known: Floats, rule: str) -> Floats:
+    values = np.full(lattice.size, np.nan)
+    values[codes] = known
+    made = COMPLETIONS[rule](*lattice.bounds(values))
+    made[codes] = known
+    return lattice.with_boundary(made)
+
+
+def _checked(codes: Floats, values: Floats, size: int) -> NDArray[np.int64]:
+    """Codes as whole numbers: each once, within range, and as many as values."""
+    if codes.shape != values.shape:
+        raise InvalidInputError(f"it has {len(codes)} codes for {len(values)} values.")
+    if not np.isfinite(codes).all() or not ((codes >= 0) & (codes < size) & (codes == np.floor(codes))).all():
+        raise InvalidInputError(f"its codes must be whole numbers in 0..{size - 1}.")
+    if len(np.unique(codes)) < len(codes):
+        raise InvalidInputError("some of its codes occur twice.")
+    return codes.astype(np.int64)

@@ -1,0 +1,42 @@
+"""Additive models through the program."""
+
+import json
+
+import numpy as np
+import pytest
+from program import images, run
+
+from bimichi import BiMIChI, ModelFileError
+from bimichi.cli.model import FusionModel
+from bimichi.imaging import write_image
+
+
+def test_the_program_trains_shows_and_fuses(here):
+    names = []
+    for k in range(16):
+        for name, image in images(k).items():
+            if k == 0 or name == "grey":
+                write_image(f"{name}{k}.png", image)
+                names.append(f"{name}{k}")
+    assert len(names) > 14
+    files = [f"{name}.png" for name in names]
+    options = ("--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+    assert "no zero bound" in run("train", *files, *options, "--additivity", 2, code=1).stderr
+    assert "--additivity 2" in run("train", *files, *options, "--objective", "mean", code=1).stderr
+    run("train", *files, *options, "--additivity", 2, "--objective", "mean")
+    run("fuse", "model.json", *files, "-o", "fused.tif")
+    shown = run("show", "model.json", "--elements", 5).stdout
+    assert "terms are used" in shown
+    told = json.loads(run("show", "model.json", "--json").stdout)
+    assert len(told["terms"]) == 2 * len(names) ** 2
+    model, plain = FusionModel.load("model.json"), BiMIChI.load("model.json")
+    assert model.bicapacity == plain.bicapacity_
+    X = np.random.default_rng(0).uniform(-1, 1, (50, len(names)))
+    np.testing.assert_array_equal(model.fuse(list(X.T)), plain.fuse(X))
+    content = json.loads((here / "model.json").read_text())
+    assert content["version"] == 2
+    for change, message in (({"additivity": 3}, "None, 1 or 2"), ({"additivity": None}, "values"), ({}, "")):
+        (here / "bad.json").write_text(json.dumps(content | change))
+        for load in (FusionModel.load, BiMIChI.load) if message else ():
+            with pytest.raises(ModelFileError, match=message):
+                load("bad.json")

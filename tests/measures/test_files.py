@@ -1,0 +1,239 @@
+import io as stdio
+import json
+import random
+import tracemalloc
+import zipfile
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutation import mutate
+
+from bimichi import BiCapacity, BimichiError, Capacity, ModelFileError
+from bimichi.measures import files as io
+
+SMALL = BiCapacity.random(2, random_state=0, source_names=["ir", "rgb"])
+LARGE = BiCapacity.random(8, zero_bound=False, random_state=0)
+
+
+def written(measure, path):
+    measure.save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("zero_bound", [True, False])
+def test_round_trip_is_exact(m, zero_bound, tmp_path):
+    g = BiCapacity.random(m, zero_bound, m, source_names=[f"söurce {k} <&>" for k in range(m)])
+    g.save(tmp_path / "g.json")
+    assert BiCapacity.load(tmp_path / "g.json") == g
+    c = Capacity.random(m, m)
+    c.save(str(tmp_path / "c.json"))
+    assert Capacity.load(str(tmp_path / "c.json")) == c
+
+
+def test_small_models_are_json_and_large_ones_are_archives(tmp_path):
+    document = json.loads(written(SMALL, tmp_path / "a"))
+    assert document["format"] == "bimichi-model"
+    assert document["version"] == 1
+    assert document["kind"] == "bicapacity"
+    assert document["source_names"] == ["ir", "rgb"]
+    assert document["arrays"]["values"] == SMALL.values.tolist()
+    LARGE.save(tmp_path / "b.npz")
+    with np.load(tmp_path / "b.npz", allow_pickle=False) as archive:
+        assert np.array_equal(archive["values"], LARGE.values)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "g.json"
+    before = written(SMALL, path)
+
+    def fail(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(io.os, "fsync", fail)
+    with pytest.raises(BimichiError, match=r"Cannot write .*g\.json: No space left"):
+        LARGE.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(io.os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        SMALL.save(tmp_path / "g.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unwritable_and_unreadable_places(tmp_path):
+    with pytest.raises(BimichiError, match="Cannot write"):
+        SMALL.save(tmp_path / "none" / "g.json")
+    with pytest.raises(ModelFileError, match=r"Cannot read the model file .*No such file"):
+        BiCapacity.load(tmp_path / "none.json")
+    with pytest.raises(ModelFileError, match="Cannot read"):
+        BiCapacity.load(tmp_path)
+    with pytest.raises(ModelFileError, match="Cannot read"):
+        BiCapacity.load("a\0b")
+
+
+def changed(**changes):
+    document = {
+        "format": "bimichi-model",
+        "version": 1,
+        "kind": "bicapacity",
+        "source_names": ["ir", "rgb"],
+        "zero_bound": True,
+        "arrays": {"values": SMALL.values.tolist()},
+    } | changes
+    return json.dumps({key: value for key, value in document.items() if value != "gone"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": "bimichi-model", "version": 3, "tables": {}}', "format version 3; this bimichi .* reads up to 2"),
+        (changed(version=3), "format version 3; this bimichi .* reads up to 2. Upgrade"),
+        (changed(version="1"), "no valid format version, but '1'"),
+        (changed(version=True), "no valid format version"),
+        (changed(version=0), "no valid format version"),
+        (changed(format="other"), "its format is 'other'"),
+        (changed(kind="capacity"), "holds a 'capacity', not a 'bicapacity'"),
+        (changed(arrays="gone"), "arrays are missing"),
+        (changed(arrays={}), "not a valid bicapacity file: it lacks 'values'"),
+        (changed(arrays={"values": "x"}), "not a list of numbers"),
+        (changed(arrays={"values": [True] * 9}), "not a list of numbers"),
+        (changed(arrays={"values": [0.0] * 9}), "not a valid bicapacity file.*there"),
+        (changed(arrays={"values": [10**400] * 9}), "too large"),
+        (changed(source_names=["a"]), "1 names for 2 sources"),
+        (changed(source_names=None), ""),
+        (changed(source_names=[{}, []]), "non-empty strings"),
+        (changed(source_names="gone"), "source_names"),
+        (changed(zero_bound="yes"), "zero_bound"),
+        (changed(zero_bound="gone"), "zero_bound"),
+        ("", "JSON cannot be read"),
+        ("[]", "not an object"),
+        ("[" * 100_000, "JSON cannot be read"),
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": 1e999}', "too large"),
+        ('{"a": ' + "9" * 5000 + "}", "JSON cannot be read"),
+        ("\ud800", "JSON cannot be read"),
+    ],
+)
+def test_wrong_documents(text, message, tmp_path):
+    path = tmp_path / "g.json"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    if not message:
+        assert BiCapacity.load(path).source_names == ("1", "2")
+        return
+    with pytest.raises(ModelFileError, match=message):
+        BiCapacity.load(path)
+
+
+def archive(**members):
+    buffer = stdio.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name.replace("_", "."), content)
+    return buffer.getvalue()
+
+
+def npy(array):
+    buffer = stdio.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+HEADER = changed(arrays="gone")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (archive(values_npy=npy(SMALL.values)), "damaged archive"),
+        (archive(header_json=HEADER), "not a valid bicapacity file: it lacks 'values'"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.values.astype(">f4"))), "type >f4"),
+        (archive(header_json=HEADER, values_npy=npy(np.array([print], object))), "damaged archive .*allow_pickle"),
+        (archive(header_json=HEADER, values_npy=npy(SMALL.to_matrix())), "shape"),
+        (archive(header_json=HEADER, values_npy=b"x"), "damaged archive"),
+        (archive(header_json=HEADER, values_npy=b"0" * (io.SIZE_LIMIT + 1)), "unpacks to more than"),
+        (b"PK", "damaged archive"),
+    ],
+)
+def test_wrong_archives(content, message, tmp_path):
+    path = tmp_path / "g.npz"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=message):
+        BiCapacity.load(path)
+
+
+def test_files_that_are_too_large(tmp_path):
+    path = tmp_path / "g.json"
+    path.write_bytes(b" " * (io.DOCUMENT_LIMIT + 1))
+    with pytest.raises(ModelFileError, match="more than 1,048,576 bytes"):
+        BiCapacity.load(path)
+    with path.open("wb") as file:
+        file.write(b"PK")
+        file.truncate(io.SIZE_LIMIT + 1)
+    with pytest.raises(ModelFileError, match="more than 268,435,456 bytes"):
+        BiCapacity.load(path)
+
+
+def test_an_archive_cannot_lie_about_its_size(tmp_path, monkeypatch):
+    """A member that claims 100 bytes and holds far more is not unpacked beyond the limit."""
+    monkeypatch.setattr(io, "SIZE_LIMIT", 2**20)
+    content = bytearray(archive(header_json=HEADER, values_npy=b"0" * 2**26))
+    at = content.rindex(b"PK\1\2")
+    content[at + 24 : at + 28] = (100).to_bytes(4, "little")
+    path = tmp_path / "g.npz"
+    path.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            BiCapacity.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_other_compressions_are_refused(tmp_path):
+    path = tmp_path / "g.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as file:
+        file.writestr("header.json", HEADER)
+    with pytest.raises(ModelFileError, match="compressed in a way"):
+        BiCapacity.load(path)
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", 123.5])
+def test_paths_that_are_none(path):
+    with pytest.raises(BimichiError, match="Cannot write"):
+        SMALL.save(path)
+    with pytest.raises(ModelFileError, match="Cannot read"):
+        BiCapacity.load(path)
+
+
+@pytest.mark.parametrize("measure", [SMALL, LARGE], ids=["json", "archive"])
+def test_no_mutated_file_gives_anything_but_a_measure_or_our_error(measure, tmp_path):
+    path = tmp_path / "fuzzed"
+    original = written(measure, path)
+    outcomes = Counter()
+
+    @settings(
+        max_examples=1500, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(st.integers(0, 2**64 - 1))
+    def load_mutated(seed):
+        path.write_bytes(mutate(original, random.Random(seed)))
+        try:
+            assert BiCapacity.load(path).is_monotone(1e-9)
+            outcomes["loaded"] += 1
+        except ModelFileError:
+            outcomes["refused"] += 1
+
+    load_mutated()
+    assert outcomes.total() >= 1000
+    assert outcomes["refused"] > outcomes.total() / 2

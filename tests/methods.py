@@ -1,0 +1,50 @@
+"""One of each method, quick to fit, for the tests that run over all of them."""
+
+from sklearn.base import clone
+
+from bimichi import (
+    MICI,
+    BiCapacityQP,
+    BiMIChI,
+    BinaryMICI,
+    ChoquetQP,
+    ConstantFusion,
+    EvolutionarySolver,
+    KNNFusion,
+    MaxFusion,
+    MeanFusion,
+    MICIRegressor,
+    MinFusion,
+    SingleSource,
+    SVMFusion,
+    WeightedMeanFusion,
+)
+
+QUICK = EvolutionarySolver(max_iter=100, population_size=6)
+BIPOLAR = {"bipolar_input": True}
+METHODS = {
+    "bipolar": BiMIChI(random_state=0),
+    "magnitude": BiMIChI("magnitude", random_state=0),
+    "mean": BiMIChI("mean", random_state=0),
+    "noisy-or": MICI(solver=QUICK, random_state=0, **BIPOLAR),
+    "min-max": MICI("min-max", random_state=0, **BIPOLAR),
+    "generalized-mean": MICI("generalized-mean", solver=QUICK, random_state=0, **BIPOLAR),
+    "normalised mean": MICI("mean", **BIPOLAR),
+    "binary": BinaryMICI(**BIPOLAR),
+    "regression": MICIRegressor(solver=QUICK, random_state=0, **BIPOLAR),
+    "CI-QP": ChoquetQP(**BIPOLAR),
+    "bi-capacity QP": BiCapacityQP(),
+    "min": MinFusion(**BIPOLAR),
+    "max": MaxFusion(**BIPOLAR),
+    "average": MeanFusion(**BIPOLAR),
+    "weighted mean": WeightedMeanFusion(**BIPOLAR),
+    "single": SingleSource(1, **BIPOLAR),
+    "constant": ConstantFusion(0.25, **BIPOLAR),
+    "KNN": KNNFusion(n_neighbors=20),
+    "SVM": SVMFusion(),
+}
+
+
+def fitted(method, data):
+    X, y, bags, target = data
+    return clone(method).fit(X, {"bags": y, "instances": target}.get(method.needs), bags=bags)

@@ -1,0 +1,36 @@
+"""Small bags, rows and scenes to learn from."""
+
+import numpy as np
+
+from bimichi import Bags, Scene
+
+
+def rows(seed=0, n_bags=40, size=25, m=3):
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(n_bags), size)
+    y = (ids % 4 == 0).astype(int)
+    X = np.clip(rng.normal(-0.3, 0.35, (len(ids), m)) + 0.8 * (y * (rng.random(len(ids)) < 0.3))[:, None], -1, 1)
+    X[:, 1] *= -1
+    return X, y, ids
+
+
+def scene(seed, name, positive=True):
+    rng = np.random.default_rng(seed)
+    truth = np.zeros((20, 24), dtype=bool)
+    truth[5:9, 6:12] = positive
+    sources = np.clip(rng.normal(-0.3, 0.3, (20, 24, 2)) + 0.9 * truth[..., None], -1, 1)
+    row, column = np.mgrid[:20, :24]
+    segments = row // 5 * 6 + column // 4
+    labels = {int(s): bool(truth[segments == s].any()) for s in np.unique(segments) if s != 3}
+    return Scene(sources, name, segments=segments, labels=labels, truth=truth)
+
+
+def make_bags(m, n_bags=24, size=8, seed=0):
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(n_bags), size)
+    y = (ids % 3 == 0).astype(int)
+    X = rng.normal(-0.2, 0.4, (len(ids), m))
+    hits = (y == 1) & (rng.random(len(ids)) < 0.4)
+    X[hits] += rng.normal(0.4, 0.4, m)
+    X[rng.random(X.shape) < 0.1] = 0
+    return Bags.from_instances(np.clip(X, -1, 1), y, ids)
