@@ -14,7 +14,7 @@ from bimichi.cli.app import app
 from bimichi.cli.scenes import input_files
 from bimichi.datasets import street, um
 from bimichi.estimators.base import Fusion
-from bimichi.evaluation import split
+from bimichi.evaluation import split, study
 from bimichi.evaluation.candidates import Candidate, GradientBoosting, SignedSource, candidates
 from bimichi.evaluation.files import file_name, write_json
 from bimichi.evaluation.metrics import scores
@@ -27,7 +27,6 @@ from bimichi.experiments import (
     scene_folder,
     split_scenes,
     street_scenes,
-    study,
     summary,
 )
 from bimichi.experiments.measures import bicapacity_markdown, capacity_table
