@@ -1,7 +1,7 @@
 """Checks of single arguments that many functions share; each returns the value in the type that is used inside."""
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -12,12 +12,12 @@ __all__ = ["check_choice", "check_integer", "check_number", "is_integer", "is_nu
 Choice = TypeVar("Choice")
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether `value` is a whole number of Python or numpy; a bool is not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether `value` is a real number of Python or numpy; a bool is not."""
     return is_integer(value) or isinstance(value, float | np.floating)
 

@@ -185,7 +185,7 @@ def test_tables_and_the_additive_one():
         (lambda: TwoAdditive.additive([0.5, 0.6]), "add up to 1.1"),
         (lambda: TwoAdditive.additive([1.5, -0.5]), "monotone"),
         (lambda: TwoAdditive.random(65), "at most 64"),
-        (lambda: TwoAdditive.random(0), "positive whole number"),
+        (lambda: TwoAdditive.random(0), "whole number of at least 1, got 0"),
         (lambda: TwoAdditive.random(3)[(0,), (0,)], "disjoint"),
         (lambda: TwoAdditive.random(3)["ir", ()], "one of '1', '2', '3'"),
         (lambda: TwoAdditive.random(15).to_bicapacity(), "14 sources"),

@@ -299,7 +299,7 @@ class TestRefused:
         out = tmp_path / "out.tif"
         for options, message in (
             ({"block": 100}, "block must be a positive multiple of 16, got 100"),
-            ({"compress": "jpeg"}, "compress must be 'deflate', 'lzw', 'zstd' or None, got 'jpeg'"),
+            ({"compress": "jpeg"}, "compress must be one of deflate, lzw, zstd, None, got 'jpeg'"),
             ({"n_jobs": 0}, "n_jobs must be"),
         ):
             with pytest.raises(InvalidInputError, match=message):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from bimichi._checks import check_number
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.checks import check_mask, check_shape
 from bimichi.imaging.extra import image_package
@@ -143,8 +144,7 @@ def label_bags(
     {0: True, 1: True, 2: False}
     """
     ids = _check_segments(segments)
-    if not 0 <= min_overlap <= 1:
-        raise InvalidInputError(f"min_overlap must lie in [0, 1], got {min_overlap!r}.")
+    check_number(min_overlap, "min_overlap", 0, 1)
     region = _region(boxes, polygons, mask, ids.shape)
     inside = ids >= 0
     names, where = np.unique(ids[inside], return_inverse=True)

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps
 from bimichi.integral.planes import Planes, check_n_jobs, is_xarray, run_chunks
@@ -75,8 +76,7 @@ def choquet(
     """
     if not isinstance(g, BiCapacity | Capacity | TwoAdditive):
         raise InvalidInputError(f"g must be a BiCapacity, a Capacity or a TwoAdditive, got {type(g).__name__}.")
-    if nan not in ("propagate", "raise"):
-        raise InvalidInputError(f"nan must be 'propagate' or 'raise', got {nan!r}.")
+    check_choice(nan, "nan", ("propagate", "raise"))
     jobs = check_n_jobs(n_jobs)
     if is_xarray(X):
         from bimichi.integral.labelled import fuse_array

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi.errors import InvalidInputError
+from bimichi._checks import check_choice
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 
@@ -190,8 +190,7 @@ def digit_steps(lattice: Lattice) -> NDArray[np.int32]:
 
 def _for_rows(X: Any, measure: str, check_range: bool) -> tuple[Lattice, Planes]:
     lattices = {"bicapacity": pair_lattice, "capacity": subset_lattice}
-    if measure not in lattices:
-        raise InvalidInputError(f"measure must be one of {', '.join(lattices)}, got {measure!r}.")
+    check_choice(measure, "measure", lattices)
     planes = Planes(X)
     if check_range:
         planes.check_range(-1.0 if measure == "bicapacity" else 0.0)

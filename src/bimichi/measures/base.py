@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_choice, is_integer
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.measures import files as io
 from bimichi.measures.compact import COMPLETIONS, pack_values
@@ -178,7 +179,7 @@ class Measure(ABC):
             raise InvalidInputError(
                 f"Unknown source {member!r}; the sources are {', '.join(map(repr, self._source_names))}."
             )
-        if isinstance(member, bool) or not isinstance(member, int | np.integer):
+        if not is_integer(member):
             raise InvalidInputError(f"A source is given by its index or its name, got {member!r}.")
         if not 0 <= member < self.n_sources:
             raise InvalidInputError(
@@ -203,8 +204,7 @@ def complete(
     names : sequence of str
         Source names, for the error when known values contradict each other.
     """
-    if completion not in COMPLETIONS:
-        raise InvalidInputError(f"completion must be one of {', '.join(COMPLETIONS)}, got {completion!r}.")
+    check_choice(completion, "completion", COMPLETIONS)
     known = lattice.with_boundary(values)
     lower, upper = lattice.bounds(values)
     wrong = np.flatnonzero(~np.isnan(known) & (lower > upper + TOLERANCE))
@@ -256,7 +256,7 @@ def count_and_names(
         if not members or not all(isinstance(member, int | np.integer) for member in members):
             raise InvalidInputError("source_names must be given unless elements are told by source indices.")
         return int(max(members)) + 1, None
-    if isinstance(source_names, int | np.integer) and not isinstance(source_names, bool):
+    if is_integer(source_names):
         return int(source_names), None
     if not isinstance(source_names, Sequence | np.ndarray):
         raise InvalidInputError(f"source_names must be a list of names or a number of sources, got {source_names!r}.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice, is_integer
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.scale.gdal import open_dataset, open_source, raster_package, reason_of
 from bimichi.scale.stacks import Stack
@@ -50,10 +51,9 @@ class GeoTiff:
         overviews: bool,
         n_jobs: int,
     ) -> None:
-        if isinstance(block, bool) or not isinstance(block, int) or block < 16 or block % 16:
+        if not is_integer(block) or block < 16 or block % 16:
             raise InvalidInputError(f"block must be a positive multiple of 16, got {block!r}.")
-        if compress not in COMPRESSIONS:
-            raise InvalidInputError(f"compress must be 'deflate', 'lzw', 'zstd' or None, got {compress!r}.")
+        check_choice(compress, "compress", COMPRESSIONS)
         self.path = _check_output(path, stack)
         self.block, self.dtype = block, stack.dtype
         self._stack, self._compress, self._overviews, self._n_jobs = stack, compress, overviews, n_jobs
