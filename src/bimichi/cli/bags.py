@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bimichi._files import atomic_write
 from bimichi._tables import Cell, Table
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet, rich_table
 from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
-from bimichi.measures.files import atomic_write
 
 if TYPE_CHECKING:
     from bimichi import Scene

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._files import atomic_write
 from bimichi.imaging import write_image
 from bimichi.imaging.extra import image_package
-from bimichi.measures.files import atomic_write
 
 __all__ = ["write_strips"]
 

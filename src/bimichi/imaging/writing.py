@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.extra import image_package
-from bimichi.measures.files import atomic_write
 
 __all__ = ["write_image"]
 

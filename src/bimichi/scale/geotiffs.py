@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, is_integer
+from bimichi._files import replacing
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.scale.gdal import open_dataset, open_source, raster_package, reason_of
 from bimichi.scale.stacks import Stack
-from bimichi.scale.unfinished import unfinished
 
 __all__ = ["GeoTiff"]
 
@@ -64,7 +64,7 @@ class GeoTiff:
     @contextmanager
     def writing(self) -> Iterator[Callable[[NDArray[Any], Any], None]]:
         """Lend ``write(fused, window)``; the file appears if the context ends without error."""
-        with unfinished(self.path) as temporary:
+        with replacing(self.path, alone=True) as temporary:
             try:
                 with open_dataset(temporary, "w", **self._profile()) as dataset:
                     self._describe(dataset)
