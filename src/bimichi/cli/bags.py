@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bimichi._extras import import_optional
 from bimichi._files import atomic_write
 from bimichi._tables import Cell, Table
 from bimichi.cli import options
@@ -84,8 +85,6 @@ def _draw(scene: "Scene", path: Path) -> None:
 
 def _figure(ratio: float) -> Any:
     """Return a figure for an image of this width over height; it belongs to no window."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("bimichi bags draws with matplotlib: pip install 'bimichi[cli]'") from error
-    return Figure(figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained")
+    return import_optional("matplotlib.figure").Figure(
+        figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained"
+    )

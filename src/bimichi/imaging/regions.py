@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from bimichi._checks import check_number
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.checks import check_mask, check_shape
-from bimichi.imaging.extra import image_package
 
 __all__ = ["box_mask", "boxes_of", "label_bags", "polygon_mask"]
 
@@ -74,7 +74,7 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArr
     mask : ndarray of bool, shape (height, width)
     """
     height, width = check_shape(shape)
-    draw = image_package("skimage.draw")
+    draw = import_optional("skimage.draw")
     mask = np.zeros((height, width), np.bool_)
     for k, polygon in enumerate(polygons):
         corners = _numbers(polygon, f"Polygon {k}")

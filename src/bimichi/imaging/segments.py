@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_integer, check_number
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.checks import check_image, check_mask, check_shape
-from bimichi.imaging.extra import image_package
 
 __all__ = ["grid_segments", "superpixels"]
 
@@ -64,7 +64,7 @@ def superpixels(
     check_number(compactness, "compactness", minimum=0, exclusive=True)
     check_number(sigma, "sigma", minimum=0)
     wanted, filled = _wanted(given, mask)
-    slic = image_package("skimage.segmentation").slic
+    slic = import_optional("skimage.segmentation").slic
     found = slic(
         filled,
         n_segments=n_segments,
@@ -76,7 +76,7 @@ def superpixels(
         channel_axis=None if given.ndim == 2 else -1,
     )
     # an island of the mask that is too small for a superpixel was given to one elsewhere; numbered anew, it is its own
-    regions = image_package("skimage.measure").label(np.where(wanted, found, 0), background=0, connectivity=1)
+    regions = import_optional("skimage.measure").label(np.where(wanted, found, 0), background=0, connectivity=1)
     return np.asarray(regions, dtype=np.int64) - 1
 
 

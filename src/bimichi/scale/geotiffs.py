@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, is_integer
+from bimichi._extras import import_optional
 from bimichi._files import replacing
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.scale.gdal import open_dataset, open_source, raster_package, reason_of
+from bimichi.scale.gdal import open_dataset, open_source, reason_of
 from bimichi.scale.stacks import Stack
 
 __all__ = ["GeoTiff"]
@@ -72,7 +73,7 @@ class GeoTiff:
                 if self._overviews:
                     self._add_overviews(temporary)
                 _check_whole(temporary)
-            except raster_package("rasterio.errors").RasterioError as error:
+            except import_optional("rasterio.errors").RasterioError as error:
                 full = shutil.disk_usage(self.path.parent).free < FULL
                 reason = f"No space left on device ({reason_of(error)})." if full else f"{reason_of(error)}."
                 raise BimichiError(f"Cannot write {self.path}: {reason}") from error
@@ -116,7 +117,7 @@ class GeoTiff:
         return fused
 
     def _add_overviews(self, path: Path) -> None:
-        rasterio = raster_package("rasterio")
+        rasterio = import_optional("rasterio")
         largest = max(self._stack.grid.width, self._stack.grid.height)
         factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
         with open_dataset(path, "r+") as dataset:
@@ -154,4 +155,4 @@ def _check_tiles(dataset: Any, shown: Any, level: int | None, size: int) -> None
                 for what in ("OFFSET", "SIZE")
             )
             if not 0 < length <= size - start:
-                raise raster_package("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")
+                raise import_optional("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")
