@@ -8,11 +8,11 @@ import typer
 from bimichi._extras import import_optional
 from bimichi._files import atomic_write
 from bimichi._tables import Cell, Table
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, rich_table
-from bimichi.cli.inputs import find_sets
+from bimichi.cli.console import Output, rich_table
+from bimichi.cli.options import LabelOptions, SourceOptions, Sources, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
+from bimichi.imaging.collecting import collect_scenes
 
 if TYPE_CHECKING:
     from bimichi import Scene
@@ -24,29 +24,19 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def bags(
     ctx: typer.Context,
-    sources: options.Sources,
+    *,
+    sources: Sources,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Where to write the picture: .png, .svg or .pdf; a folder if sources are folders or patterns.",
-            show_default=False,
+        output_option(
+            "The picture: .png, .svg or .pdf; a folder if sources are folders or patterns.", show_default=False
         ),
     ],
-    boxes: options.Boxes = None,
-    labels: options.Labels = None,
-    bags: options.Bags = None,
-    superpixels: options.Superpixels = 300,
-    min_overlap: options.MinOverlap = 0.0,
-    ignore: options.Ignore = None,
-    target: options.Target = None,
-    names: options.Names = None,
-    recipe: options.Recipe = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    labelled: LabelOptions,
+    made: SourceOptions,
+    say: Output,
 ) -> None:
-    """See the bags and their labels before training: positive green, negative red, left out grey.
+    """Draw the bags and their labels before training: positive green, negative red, left out grey.
 
     Takes the options of `bimichi train` that make bags:
 
@@ -54,14 +44,14 @@ def bags(
     bimichi bags thermal.png grey.png --boxes boxes.csv -o bags.png
     ```
     """
-    from bimichi.cli.labels import SceneReader
+    from bimichi.imaging.labelling import SceneReader
 
-    say, labelling, image_sets = Output(quiet, json), options.labelling(ctx.params), find_sets(sources)
-    inputs = [*image_sets.files, *labelling.files(image_sets)]
-    files = output_files(output, image_sets.scenes, image_sets.many, PICTURES)
+    labelling, scenes = labelled.labelling(), collect_scenes(sources)
+    inputs = [*scenes.files, *labelling.files(scenes)]
+    files = output_files(output, scenes.names, scenes.many, PICTURES)
     keep_inputs(files, inputs)
     with Run("bags", ctx.params, inputs) as run:
-        reader = SceneReader(image_sets, labelling, options.listed(names), options.listed(recipe), scaled=True)
+        reader = SceneReader(scenes, labelling, *made.lists(), scaled=True)
         for scene, file in zip(reader.scenes, files, strict=True):
             _draw(scene, file)
         record = run.write(run_path(output), files)
@@ -84,7 +74,7 @@ def _draw(scene: "Scene", path: Path) -> None:
 
 
 def _figure(ratio: float) -> Any:
-    """Return a figure for an image of this width over height; it belongs to no window."""
+    """Return a figure, without a window, for an image of this width over height."""
     return import_optional("matplotlib.figure").Figure(
         figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained"
     )

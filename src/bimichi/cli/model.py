@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.cli.recipes import RECIPES
 from bimichi.errors import InvalidInputError, ModelFileError
+from bimichi.imaging.recipes import RECIPES
 from bimichi.integral.integrals import choquet
 from bimichi.learning.learned import Learned, chosen_objective, unpack_measure
 from bimichi.learning.objectives import Objective

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 
 from bimichi._checks import check_number
 from bimichi._extras import import_optional
@@ -102,6 +101,8 @@ def boxes_of(mask: ArrayLike) -> NDArray[np.float64]:
     array([[0., 0., 2., 2.],
            [3., 1., 1., 1.]])
     """
+    from scipy import ndimage  # not at the top: names of the package are known without SciPy
+
     regions, _ = ndimage.label(check_mask(mask, "mask"), structure=np.ones((3, 3)))
     found = ndimage.find_objects(regions)
     boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
-from bimichi.scale.fusers import Fuser, fuser_of
+from bimichi.integral.matching import Fuser, fuser_of, match_sources
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,7 +78,8 @@ def fuse_array(
         if isinstance(X, xarray.DataArray)
         else ("The dataset", "Choose its variables with X[[...]], or rename them.")
     )
-    planes = [planes[k] for k in fuser.order(names, len(planes), where, remedy)]
+    positions = match_sources(fuser.names, fuser.n_sources, names, len(planes), where, remedy)
+    planes = [planes[k] for k in positions]
     _check_alike(planes)
     narrow = all(plane.dtype in (np.float16, np.float32) for plane in planes)
     fused: xr.DataArray = xarray.apply_ufunc(
