@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from program import ENVIRONMENT, PROGRAM, SHAPE, images, program, run, target_mask
 
-from bimichi import BiCapacity, BiMIChI, InvalidInputError
+from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError
 from bimichi.cli import fusing
 from bimichi.cli.inputs import find_sets
-from bimichi.cli.model import FusionModel
 from bimichi.cli.recipes import AS_IS, RECIPES
 from bimichi.imaging import SOURCE_RECIPES, gamma_correction, read_image, to_bipolar, write_image
 
@@ -38,7 +37,7 @@ def test_train_keeps_all_that_fuse_needs(trained):
 def test_recipes_are_kept_and_applied_again(here):
     options = ["--recipe", "gamma_correction,equalize", "--labels", "mask.png", "--superpixels", 40]
     run("train", "thermal.png", "grey.png", *options, "--names", "heat,light", "-o", "model.json")
-    assert FusionModel.load(Path("model.json")).recipes == ["gamma_correction", "equalize"]
+    assert FusionRule.load(Path("model.json")).recipes == ["gamma_correction", "equalize"]
     run("fuse", "model.json", "other/grey.png", "other/thermal.png", "--names", "light,heat", "-o", "fused.tif")
     planes = [gamma_correction(images(1)["thermal"]), SOURCE_RECIPES["equalize"](images(1)["grey"])]
     np.testing.assert_array_equal(read_image("fused.tif"), BiMIChI.load("model.json").fuse(planes))
@@ -71,7 +70,7 @@ def test_models_fuse_as_the_estimator_does(objective, scale, tmp_path, rng):
     y = np.repeat(X[::10, 0] - X[::10, 1] > 0, 10)
     model = BiMIChI(objective, polarity="learn", scale=scale, random_state=0).fit(X, y, np.repeat(np.arange(20), 10))
     model.save(tmp_path / "model.json")
-    found = FusionModel.load(tmp_path / "model.json")
+    found = FusionRule.load(tmp_path / "model.json")
     assert found.recipes is None
     for kind in (np.float32, np.float64):
         planes = list(np.moveaxis(X.reshape(10, 20, 3).astype(kind), -1, 0))
@@ -79,7 +78,7 @@ def test_models_fuse_as_the_estimator_does(objective, scale, tmp_path, rng):
 
 
 def test_strips_give_what_the_whole_gives(trained, monkeypatch):
-    model = FusionModel.load(Path("model.json"))
+    model = FusionRule.load(Path("model.json"))
     planes = [images(1)["thermal"], images(1)["grey"]]
     whole = np.concatenate(list(fusing.fused_strips(model, planes)))
     monkeypatch.setattr(fusing, "STRIP", 7 * SHAPE[1])
@@ -96,7 +95,7 @@ def test_nan_stays_nan_and_is_told_of_a_png(here):
     for name, plane in planes.items():
         write_image(f"{name}.tif", plane)
     run("train", "thermal.tif", "grey.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json")
-    assert FusionModel.load(Path("model.json")).recipes == [AS_IS, AS_IS]
+    assert FusionRule.load(Path("model.json")).recipes == [AS_IS, AS_IS]
     done = run("fuse", "model.json", "thermal.tif", "grey.tif", "-o", "fused.tif", "--png")
     assert "NaN in 2 pixels" in done.stderr
     assert np.isnan(read_image("fused.tif")).sum() == 2

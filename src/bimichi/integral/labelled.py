@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.scale.fusers import Fuser, fuser_of
+from bimichi.integral.matching import Fuser, fuser_of
 from bimichi.scale.gdal import raster_package
 
 if TYPE_CHECKING:

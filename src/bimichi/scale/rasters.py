@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
+from bimichi.integral.matching import Fuser, fuser_of
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.base import check_names
-from bimichi.scale.fusers import Fuser, fuser_of
 from bimichi.scale.gdal import gdal_settings, raster_package
 from bimichi.scale.geotiffs import GeoTiff
 from bimichi.scale.stacks import Reader, Sources, Stack
