@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from program import ENVIRONMENT, PROGRAM, SHAPE, images, program, run, target_mask
 
-from bimichi import BiCapacity, BiMIChI, InvalidInputError
-from bimichi.cli.model import FusionModel
+from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError
 from bimichi.imaging import SOURCE_RECIPES, fusing, gamma_correction, read_image, to_bipolar, write_image
 from bimichi.imaging.collecting import collect_scenes
 from bimichi.imaging.recipes import AS_IS
@@ -37,7 +36,7 @@ def test_train_keeps_all_that_fuse_needs(trained):
 def test_recipes_are_kept_and_applied_again(here):
     options = ["--recipe", "gamma_correction,equalize", "--labels", "mask.png", "--superpixels", 40]
     run("train", "thermal.png", "grey.png", *options, "--names", "heat,light", "-o", "model.json")
-    assert FusionModel.load(Path("model.json")).recipes == ["gamma_correction", "equalize"]
+    assert FusionRule.load(Path("model.json")).recipes == ("gamma_correction", "equalize")
     run("fuse", "model.json", "other/grey.png", "other/thermal.png", "--names", "light,heat", "-o", "fused.tif")
     planes = [gamma_correction(images(1)["thermal"]), SOURCE_RECIPES["equalize"](images(1)["grey"])]
     np.testing.assert_array_equal(read_image("fused.tif"), BiMIChI.load("model.json").fuse(planes))
@@ -70,7 +69,7 @@ def test_models_fuse_as_the_estimator_does(objective, scale, tmp_path, rng):
     y = np.repeat(X[::10, 0] - X[::10, 1] > 0, 10)
     model = BiMIChI(objective, polarity="learn", scale=scale, random_state=0).fit(X, y, np.repeat(np.arange(20), 10))
     model.save(tmp_path / "model.json")
-    found = FusionModel.load(tmp_path / "model.json")
+    found = FusionRule.load(tmp_path / "model.json")
     assert found.recipes is None
     for kind in (np.float32, np.float64):
         planes = list(np.moveaxis(X.reshape(10, 20, 3).astype(kind), -1, 0))
@@ -78,7 +77,7 @@ def test_models_fuse_as_the_estimator_does(objective, scale, tmp_path, rng):
 
 
 def test_strips_give_what_the_whole_gives(trained, monkeypatch):
-    model = FusionModel.load(Path("model.json"))
+    model = FusionRule.load(Path("model.json"))
     planes = [images(1)["thermal"], images(1)["grey"]]
     whole = np.concatenate(list(fusing.fused_strips(model, planes, model.recipes)))
     monkeypatch.setattr(fusing, "STRIP", 7 * SHAPE[1])
@@ -95,7 +94,7 @@ def test_nan_stays_nan_and_is_told_of_a_png(here):
     for name, plane in planes.items():
         write_image(f"{name}.tif", plane)
     run("train", "thermal.tif", "grey.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json")
-    assert FusionModel.load(Path("model.json")).recipes == [AS_IS, AS_IS]
+    assert FusionRule.load(Path("model.json")).recipes == (AS_IS, AS_IS)
     done = run("fuse", "model.json", "thermal.tif", "grey.tif", "-o", "fused.tif", "--png")
     assert "NaN in 2 pixels" in done.stderr
     assert np.isnan(read_image("fused.tif")).sum() == 2
@@ -366,7 +365,8 @@ def test_a_missing_extra_is_told_without_a_traceback(trained, monkeypatch):
 def test_hostile_recipes_in_a_model(trained, recipes):
     header = json.loads(Path("model.json").read_text()) | {"recipes": recipes}
     Path("model.json").write_text(json.dumps(header))
-    assert "recipes must be 2 of" in run("show", "model.json", code=1).stderr
+    failed = run("fuse", "model.json", "thermal.png", "grey.png", "-o", "fused.tif", code=1)
+    assert re.search("recipes must be 2 names|no recipe 'soup'.*A newer bimichi may know it", failed.stderr)
 
 
 @pytest.mark.parametrize(("key", "value"), [("solver", "x"), ("status", 3), ("n_iter", "3"), ("lower_bound", "low")])

@@ -347,7 +347,9 @@ def test_bad_options():
     for n_jobs in (0, -2, 1.5, "2", True):
         with pytest.raises(InvalidInputError, match="n_jobs"):
             choquet(np.zeros((1, 2)), g, n_jobs=n_jobs)
-    with pytest.raises(InvalidInputError, match="g must be a BiCapacity, a Capacity or a TwoAdditive, got list"):
+    with pytest.raises(
+        InvalidInputError, match="g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got list"
+    ):
         choquet(np.zeros((1, 2)), [0, 1])
     with pytest.raises(InvalidInputError, match="measure must be one of bicapacity, capacity"):
         linear_form(np.zeros((1, 2)), "tricapacity")

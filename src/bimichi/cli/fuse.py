@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, collect_scenes
 from bimichi.imaging.reading import has_geotags
+
+if TYPE_CHECKING:
+    from bimichi.rule import FusionRule
 
 __all__ = ["fuse"]
 
@@ -63,10 +66,10 @@ def fuse(
     bimichi fuse model.json bands.tif -o fused.tif --overviews
     ```
     """
-    from bimichi.cli.model import FusionModel
     from bimichi.imaging.fusing import FusedScene, fuse_scene
+    from bimichi.rule import FusionRule
 
-    rule, scenes, called = FusionModel.load(model), collect_scenes(sources, MAX_ADDITIVE_SOURCES), listed(names)
+    rule, scenes, called = FusionRule.load(model), collect_scenes(sources, MAX_ADDITIVE_SOURCES), listed(names)
     inputs = [model, *scenes.files]
     outputs = {
         scene: [path, path.with_suffix(".png")] if png else [path]
@@ -137,7 +140,7 @@ def _are_georeferenced(files: Sequence[Path]) -> bool:
     return any(is_georeferenced(file) for file in tagged)
 
 
-def _fuse_raster(rule: Any, files: Sequence[Path], output: Path, **options: Any) -> int:
+def _fuse_raster(rule: "FusionRule", files: Sequence[Path], output: Path, **options: Any) -> int:
     """Fuse a GeoTIFF; return the number of pixels."""
     from bimichi.scale.gdal import open_source
     from bimichi.scale.rasters import fuse_raster, with_default_recipes

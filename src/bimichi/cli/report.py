@@ -14,7 +14,8 @@ from bimichi.cli.runs import Run, run_path
 from bimichi.imaging.collecting import SceneCollection, SceneFiles, collect_scenes
 
 if TYPE_CHECKING:
-    from bimichi import BiMIChI, Comparison, Scene
+    from bimichi import Comparison, Scene
+    from bimichi.rule import FusionRule
 
 __all__ = ["report"]
 
@@ -59,9 +60,9 @@ def report(
     bimichi report mean.json ir.png vi.png --truth mask.png --compare bipolar.json -o report.html
     ```
     """
-    from bimichi import BiMIChI
     from bimichi.imaging.labelling import boxes_by_scene
     from bimichi.report import write_report
+    from bimichi.rule import FusionRule
 
     scenes, called = collect_scenes(sources), listed(names)
     files = list(dict.fromkeys([model, *(compare or [])]))
@@ -71,19 +72,21 @@ def report(
     inputs = [*files, *scenes.files, *masks.values(), *([boxes] if boxes else [])]
     outputs = output_files(output, scenes.names, scenes.many, PAGES)
     keep_inputs(outputs, inputs)
-    models = {file: BiMIChI.load(file) for file in files}
+    rules = {file: FusionRule.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
         drawn = boxes_by_scene(boxes, target, scenes.scenes) if boxes else {}
         for one, path in zip(scenes.scenes, outputs, strict=True):
             with run.timed("read"):
-                read = {file: _read(file, one, scenes, called, masks.get(one.name), target) for file in files}
+                read = {
+                    file: _read(rule, one, scenes, called, masks.get(one.name), target) for file, rule in rules.items()
+                }
             with run.timed("explain and write"):
                 write_report(
                     path,
-                    models[model],
+                    rules[model],
                     read[model],
                     boxes=drawn.get(one.name),
-                    comparison=_compared(models, read) if len(files) > 1 else None,
+                    comparison=_compared(rules, read) if len(files) > 1 else None,
                     title=title or (one.name if scenes.many else "Fusion report"),
                     notes={"Model file": _short(model), "Image files": ", ".join(map(_short, one.files))},
                     n_jobs=jobs,
@@ -99,31 +102,29 @@ def _short(path: Path) -> str:
 
 
 def _read(
-    model: Path,
+    rule: "FusionRule",
     scene: SceneFiles,
     scenes: SceneCollection,
     names: Sequence[str] | None,
     mask: Path | None,
     target: str | None,
 ) -> "Scene":
-    """Read the sources of one scene as this model takes them, and its truth."""
+    """Read the sources of one scene as this rule takes them, and its truth."""
     import numpy as np
 
     from bimichi import Scene
-    from bimichi.cli.model import FusionModel
     from bimichi.imaging.fusing import read_for_rule
     from bimichi.imaging.labelling import with_truth
     from bimichi.imaging.recipes import make_source
 
-    rule = FusionModel.load(model)
     images, recipes = read_for_rule(rule, scene, scenes, names)
     planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
     made = Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
     return made if mask is None else with_truth(made, mask, target)
 
 
-def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Comparison":
-    """Score models, each on the scene with its own recipes."""
+def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "Comparison":
+    """Score rules, each on the scene as it takes it."""
     import numpy as np
 
     from bimichi import Comparison
@@ -131,11 +132,11 @@ def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Co
     from bimichi.evaluation.metrics import scores
 
     results = []
-    for file, model in models.items():
+    for file, rule in rules.items():
         start = time.perf_counter()
-        fused = model.fuse(scenes[file].sources)
+        fused = rule.fuse(scenes[file].sources)
         taken = time.perf_counter() - start
         truth = np.asarray(scenes[file].truth)  # which --compare asks for
-        found = scores(truth, fused, model.output_range, np.isnan(fused))
-        results.append(Result(_short(file), model, [found], fuse_seconds=taken))
+        found = scores(truth, fused, rule.output_range, np.isnan(fused))
+        results.append(Result(_short(file), rule, [found], fuse_seconds=taken))
     return Comparison(results)

@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
 from bimichi.explain.inputs import Explained, lowest, ready
 from bimichi.integral.linear import digit_steps, linear_form
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
+from bimichi.rule import as_rule
 
 __all__ = ["Chain", "Contributing", "Step", "chain", "contributions"]
 
@@ -115,10 +115,7 @@ def chain(measure_or_model: Explained, x: ArrayLike) -> Chain:
         )
         if weight > 0
     ]
-    turned = ()
-    if isinstance(measure_or_model, BiMIChI):
-        turned = tuple(np.array(measure.source_names)[measure_or_model.polarity_ < 0].tolist())
-    return Chain(tuple(steps), turned)
+    return Chain(tuple(steps), as_rule(measure_or_model).inverted)
 
 
 def contributions(
@@ -169,7 +166,7 @@ def contributions(
 class Contributing:
     """The kernel of `contributions` with the tables it needs for one measure and some sources."""
 
-    def __init__(self, measure: Measure, planes: Planes) -> None:
+    def __init__(self, measure: LatticeMeasure, planes: Planes) -> None:
         self._planes = planes
         self._steps = digit_steps(measure.lattice)
         self._low = lowest(measure)

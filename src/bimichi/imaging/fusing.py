@@ -18,6 +18,7 @@ from bimichi.imaging.recipes import AS_IS, RECIPES, choose_recipes, make_source
 from bimichi.imaging.writing import write_image
 from bimichi.integral.matching import match_sources
 from bimichi.integral.planes import Planes, check_n_jobs
+from bimichi.rule import FusionRule
 
 __all__ = ["FusedScene", "fuse_scene", "fused_strips", "read_for_rule", "write_strips"]
 
@@ -36,7 +37,7 @@ class FusedScene(NamedTuple):
 
 
 def fuse_scene(
-    rule: Any,
+    rule: FusionRule,
     scene: SceneFiles,
     collection: SceneCollection,
     output: Path,
@@ -52,7 +53,7 @@ def fuse_scene(
 
 
 def read_for_rule(
-    rule: Any, scene: SceneFiles, collection: SceneCollection, names: Sequence[str] | None = None
+    rule: FusionRule, scene: SceneFiles, collection: SceneCollection, names: Sequence[str] | None = None
 ) -> tuple[list[NDArray[Any]], list[str]]:
     """Read the images of a scene in the order of a rule's sources, and choose their recipes.
 
@@ -89,7 +90,7 @@ def read_for_rule(
 
 
 def fused_strips(
-    rule: Any, images: Sequence[NDArray[Any]], recipes: Sequence[str], n_jobs: int | None = None
+    rule: FusionRule, images: Sequence[NDArray[Any]], recipes: Sequence[str], n_jobs: int | None = None
 ) -> Iterator[Strip]:
     """Yield the fused map in strips of rows, from the top; only a few of them are in memory at a time.
 

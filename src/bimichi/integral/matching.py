@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import choquet
-from bimichi.measures.additive import TwoAdditive
-from bimichi.measures.base import check_names
-from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
+from bimichi.measures.base import Measure, check_names
 
 __all__ = ["Fuser", "fuser_of", "match_sources"]
 
@@ -32,7 +29,7 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
     Parameters
     ----------
     model : Measure, FusionRule, or fitted method
-        A method is anything with `fuse` and, once it is fitted, `n_features_in_`.
+        A method has a rule, `rule_`, or at least `fuse` and `n_features_in_`.
     n_jobs : int, optional
         Number of threads; by default the model's own.
     method : str, default="fuse"
@@ -49,10 +46,11 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
     InvalidInputError
         If it is none of these, or not fitted.
     """
-    if isinstance(model, BiCapacity | Capacity | TwoAdditive):
+    if isinstance(model, Measure):
         return Fuser(partial(choquet, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
-    if hasattr(model, "fuse") and hasattr(model, "n_sources"):
-        return Fuser(partial(getattr(model, method), n_jobs=n_jobs), model.n_sources, _own_names(model))
+    rule = getattr(model, "rule_", model)
+    if isinstance(getattr(rule, "measure", None), Measure):
+        return Fuser(partial(getattr(rule, method), n_jobs=n_jobs), rule.n_sources, _own_names(rule))
     if not hasattr(model, "fuse") or getattr(model, "needs", None) == "image":
         raise InvalidInputError(
             f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}."

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
 
 __all__ = ["check_labels", "check_measure"]
 
-Kind = TypeVar("Kind", bound=Measure)
+Kind = TypeVar("Kind", bound=LatticeMeasure)
 
 
 def check_labels(labels: NDArray[Any], what: str) -> NDArray[np.bool_]:

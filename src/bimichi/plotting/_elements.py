@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
 from bimichi.measures.lattice import set_label
 from bimichi.plotting._style import literal
 
@@ -17,7 +17,7 @@ KEY_WIDTH = 64
 
 
 def element_mask(
-    measure: Measure, given: Iterable[Any] | NDArray[np.bool_] | None, what: str, default: bool
+    measure: LatticeMeasure, given: Iterable[Any] | NDArray[np.bool_] | None, what: str, default: bool
 ) -> NDArray[np.bool_]:
     """Turn a boolean array, or elements told by their sources, into one flag per code; None is `default` for all."""
     if given is None:

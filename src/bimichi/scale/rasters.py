@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,7 @@ from bimichi.imaging.recipes import default_recipe, find_recipe
 from bimichi.integral.matching import Fuser, fuser_of, match_sources
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.base import check_names
+from bimichi.rule import FusionRule
 from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.geotiffs import GeoTiff
 from bimichi.scale.stacks import Reader, Sources, Stack
@@ -121,7 +123,7 @@ def fuse_raster(
     return target.path
 
 
-def with_default_recipes(rule: Any, sources: Sequence[str | PathLike[str]]) -> Any:
+def with_default_recipes(rule: FusionRule, sources: Sequence[str | PathLike[str]]) -> FusionRule:
     """Return a rule that has no recipes with those that the types of the bands suggest; see `default_recipe`."""
     if rule.recipes is not None:
         return rule
@@ -131,7 +133,7 @@ def with_default_recipes(rule: Any, sources: Sequence[str | PathLike[str]]) -> A
             "Some bands are integers, some are floats, and the model does not say how to use them. Convert them to one "
             "type, or train a model with recipes (--recipe)."
         )
-    return rule.with_recipes([found.pop()] * rule.n_sources)
+    return replace(rule, recipes=(found.pop(),) * rule.n_sources)
 
 
 def _match(stack: Stack, fuser: Fuser, names: Sequence[str] | None) -> list[int]:
