@@ -57,10 +57,12 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
         return self
 
     def _restored(self, rule: FusionRule) -> Self:
-        """JSON names classes by text; those of this model are known by now."""
+        """Take parameters as they were: JSON knows no tuples, and names classes by text."""
         given = super()._restored(rule).class_weight
         if isinstance(given, Mapping):
             self.class_weight = {label: given.get(str(label), 1.0) for label in self.classes_.tolist()}
+        if "targets" in self.get_params():
+            self.set_params(targets=tuple(self.get_params()["targets"]))
         return self
 
 

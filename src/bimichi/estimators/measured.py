@@ -126,7 +126,7 @@ class MeasureFusion(Fusion):
         record = rule.training
         assert record is not None  # load has looked
         parameters = dict(record.parameters)
-        if "solver" in self.get_params(deep=False):
+        if "solver" in self.get_params(deep=False) and "solver" not in parameters:
             parameters["solver"] = solver_from_record(record.solver, record.solver_options)
         self.set_params(**parameters)
         self.rule_, self.n_features_in_ = rule, rule.n_sources
@@ -174,9 +174,10 @@ class MeasureFusion(Fusion):
         self.solution_, self.rule_ = solution, FusionRule(measure, training=record, **entering)
 
     def _recorded_parameters(self) -> dict[str, Any]:
-        """Return the parameters that a model file keeps: without the solver, which has a place of its own there."""
-        given = self.get_params(deep=False)
-        kept = {name: given[name] for name in given if name not in ("solver", "n_jobs", "random_state", "verbose")}
+        """Return the parameters that a model file keeps; a solver object has a place of its own there."""
+        kept = self.get_params(deep=False)
+        for name in ("n_jobs", "random_state", "verbose", *([] if isinstance(kept.get("solver"), str) else ["solver"])):
+            kept.pop(name, None)
         return {name: _as_json(value) for name, value in kept.items()}
 
 
