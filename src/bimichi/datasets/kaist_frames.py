@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi.datasets.folders import Folders, Frame, list_frames, read_pair, subfolder
 from bimichi.datasets.pedestrians import pedestrian_scene
-from bimichi.errors import InvalidInputError
 from bimichi.imaging import box_mask
+from bimichi.imaging.formats.bbgt import SOURCE, read_bbgt
 from bimichi.learning.scene import Scene, Scenes
 
 __all__ = ["NIGHT_SETS", "kaist"]
@@ -19,7 +18,6 @@ __all__ = ["NIGHT_SETS", "kaist"]
 NIGHT_SETS = frozenset({"set03", "set04", "set05", "set09", "set10", "set11"})
 """The sets that its authors list as night; the others, 00 to 02 and 06 to 08, are day."""
 
-SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/rgbt-ped-detection)"
 CITATION = (
     "S. Hwang, J. Park, N. Kim, Y. Choi and I. S. Kweon, "
     '"Multispectral Pedestrian Detection: Benchmark Dataset and Baseline", CVPR 2015.'
@@ -78,7 +76,9 @@ def kaist(
 
 def _read(name: str, frame: Frame, people: frozenset[str], n_sources: Literal[3, 6], n_segments: int) -> Scene:
     rgb, thermal = read_pair(frame)
-    boxes, others = _annotations(frame.known, people, thermal.shape)
+    found = read_bbgt(frame.known, thermal.shape)[None]
+    wanted = np.array([label in people for label in found.labels], dtype=np.bool_) & ~found.is_ignored
+    boxes, others = found.boxes[wanted], found.boxes[~wanted]
     return pedestrian_scene(
         rgb,
         thermal,
@@ -90,37 +90,3 @@ def _read(name: str, frame: Frame, people: frozenset[str], n_sources: Literal[3,
         licence="CC BY-NC-SA 4.0",
         citation=CITATION,
     )
-
-
-def _annotations(
-    path: Path, people: frozenset[str], shape: tuple[int, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Boxes of people, and of all that is not counted, from a file of the format ``bbGt version=3``.
-
-    Its lines are: label, x, y, width, height, occlusion, the same four of the part that is seen, ignore, angle.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read {path}: {error.strerror}. Get it from {SOURCE}.") from error
-    boxes: dict[bool, list[list[float]]] = {True: [], False: []}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("%"):
-            continue
-        label, *fields = line.split()
-        try:
-            values = [float(field) for field in fields]
-            x, y, width, height = values[:4]
-        except ValueError:
-            raise _damaged(path, number, line, "'label x y width height ...' is expected") from None
-        if not np.isfinite(values).all() or width <= 0 or height <= 0:
-            raise _damaged(path, number, line, "width and height must be above 0, and all numbers finite")
-        if x >= shape[1] or y >= shape[0] or x + width <= 0 or y + height <= 0:
-            raise _damaged(path, number, line, f"the box lies outside the image of {shape[1]} x {shape[0]} pixels")
-        ignored = any(values[9:10])
-        boxes[label in people and not ignored].append([x, y, width, height])
-    return np.reshape(boxes[True], (-1, 4)), np.reshape(boxes[False], (-1, 4))
-
-
-def _damaged(path: Path, number: int, line: str, why: str) -> InvalidInputError:
-    return InvalidInputError(f"{path}, line {number}: {line!r} is damaged: {why}. Mend it, or get it from {SOURCE}.")

@@ -41,7 +41,7 @@ class Result:
     ----------
     name : str
         What the method is called.
-    model : Fusion
+    model : Fusion or FusionRule
         The method, fitted if it ran.
     scores : list of Scores
         One for each test scene.
@@ -54,7 +54,7 @@ class Result:
     """
 
     name: str
-    model: Fusion
+    model: Any
     scores: list[Scores] = field(default_factory=list)
     fit_seconds: float = float("nan")
     fuse_seconds: float = float("nan")
@@ -141,7 +141,7 @@ class Comparison:
                 best, second = marks[score]
                 value = result.mean(score)
                 row.append(Cell("" if np.isnan(value) else f"{value:.3f}", value == best, value == second))
-                if not result.model.fuzzy:
+                if not getattr(result.model, "fuzzy", True):
                     row[-1] = Cell(row[-1].text)
             times = (result.fit_seconds, result.fuse_seconds)
             row += [Cell("" if np.isnan(t) else f"{t:.2f}") for t in times] + [Cell(result.problem)]
@@ -150,7 +150,9 @@ class Comparison:
 
     def _ranked(self, score: str, sign: int) -> tuple[float, float]:
         """The best and the second best value among methods built on a measure."""
-        found = {result.mean(score) for result in self.results if result.model.fuzzy and result.scores}
+        found = {
+            result.mean(score) for result in self.results if getattr(result.model, "fuzzy", True) and result.scores
+        }
         ranked = [*sorted(found, key=lambda value: -sign * value), np.inf, np.inf]
         return ranked[0], ranked[1]
 

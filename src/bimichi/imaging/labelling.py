@@ -160,7 +160,7 @@ class SceneReader:
         if "labels" in files:
             found = _fitting(read_annotations(files["labels"]), files["labels"], scene)
             boxes, mask = found.boxes_of(how.target), found.mask_of(how.target)
-            unknown |= box_mask(found.ignored_boxes, (unknown.shape[0], unknown.shape[1]))
+            unknown |= box_mask(found.boxes[found.is_ignored], (unknown.shape[0], unknown.shape[1]))
         labels = label_bags(segments, boxes, None, mask, how.min_overlap, unknown, require_both=False)
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))

@@ -37,15 +37,11 @@ class ImageAnnotations:
     def boxes_of(self, label: str | None) -> NDArray[np.float64]:
         """Return the boxes of this class, or all boxes for None; those to be ignored are left out."""
         wanted = np.array([label in (None, own) for own in self.labels], dtype=np.bool_)
-        return self.boxes[wanted & ~self._ignored]
+        return self.boxes[wanted & ~self.is_ignored]
 
     @property
-    def ignored_boxes(self) -> NDArray[np.float64]:
-        """The boxes to be ignored."""
-        return self.boxes[self._ignored]
-
-    @property
-    def _ignored(self) -> NDArray[np.bool_]:
+    def is_ignored(self) -> NDArray[np.bool_]:
+        """Whether each box is to be ignored."""
         return np.array(self.ignored or np.zeros(len(self.boxes)), dtype=np.bool_)
 
     def mask_of(self, label: str | None) -> NDArray[np.bool_] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 
-__all__ = ["BBGT", "read_bbgt"]
+__all__ = ["BBGT", "SOURCE", "read_bbgt"]
 
 SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/rgbt-ped-detection)"
 
