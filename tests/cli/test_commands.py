@@ -8,16 +8,21 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
-from program import ENVIRONMENT, PROGRAM, SHAPE, images, program, run, target_mask
+import typer
+from program import BOX, ENVIRONMENT, PROGRAM, SHAPE, images, program, run, target_mask
+from typer.testing import CliRunner
 
 from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError
+from bimichi.cli.options import expand_groups
 from bimichi.imaging import SOURCE_RECIPES, fusing, gamma_correction, read_image, to_bipolar, write_image
 from bimichi.imaging.collecting import collect_scenes
-from bimichi.imaging.recipes import AS_IS
+from bimichi.imaging.recipes import AS_IS, RECIPES
 
 
 def test_train_keeps_all_that_fuse_needs(trained):
@@ -149,6 +154,23 @@ def test_masks_bags_and_what_to_ignore(here):
     picture = read_image("bags.png")
     assert picture.ndim == 3
     assert picture.std() > 20
+
+
+def test_every_annotation_format_can_label_a_scene(here):
+    x, y, w, h = BOX
+    text = f"% bbGt version=3\nperson {x} {y} {w} {h} 0 0 0 0 0 0 0\nperson? 40 25 10 8 0 0 0 0 0 1 0\n"
+    Path("boxes.txt").write_text(text)
+    common = ["bags", "thermal.png", "grey.png", "--bags", "segments.png", "-o", "bags.png", "--json"]
+    counts = {
+        labels: json.loads(run(*common, *labels.split()).stdout)["scenes"][0]
+        for labels in ("--labels mask.png", "--labels boxes.csv", "--boxes boxes.csv", "--labels boxes.txt")
+    }
+    ignored = counts.pop("--labels boxes.txt")
+    assert len({(found["positive"], found["negative"], found["left_out"]) for found in counts.values()}) == 1
+    assert ignored["positive"] == 6
+    assert ignored["left_out"] == 2
+    Path("boxes.csv").write_text(f"image,x,y,w,h\nthermal,{x},{y},{w},{h}\n")
+    assert "pass it as boxes" in run(*common, "--labels", "boxes.csv", code=1).stderr
 
 
 def test_bags_of_many_scenes(many):
@@ -420,6 +442,26 @@ def test_sources_and_scenes_are_named_by_files_folders_and_patterns(tmp_path, mo
     Path("ir/1.tif").touch()
     with pytest.raises(InvalidInputError, match=r"both belong to scene '1'"):
         collect_scenes(["ir"])
+
+
+def test_groups_of_options_are_options_of_the_command():
+    @dataclass(frozen=True)
+    class Group:
+        size: Annotated[int, typer.Option(help="How large.")] = 3
+
+    def command(*, name: str, group: Group, loud: bool = False) -> None:
+        print(name, group.size, loud)
+
+    alone = typer.Typer()
+    alone.command()(expand_groups(command))
+    assert CliRunner().invoke(alone, ["x", "--size", "5", "--loud"]).stdout == "x 5 True\n"
+    assert CliRunner().invoke(alone, ["x"]).stdout == "x 3 False\n"
+    assert "How large." in CliRunner().invoke(alone, ["--help"]).stdout
+
+
+def test_help_lists_recipes():
+    shown = " ".join(run("train", "--help").stdout.replace("│", " ").split())
+    assert ", ".join(RECIPES) in shown
 
 
 def test_help_has_examples():

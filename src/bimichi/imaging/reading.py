@@ -15,7 +15,7 @@ from bimichi.measures.base import check_names
 __all__ = ["distinct_names", "has_geotags", "is_image", "read_image", "read_images", "read_sources", "size_of"]
 
 ORIENTATION = 274
-"""The tag of EXIF and TIFF that says how the camera was held."""
+"""The tag of EXIF and TIFF for the orientation of the camera."""
 
 UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
     1: lambda image: image,
@@ -29,7 +29,7 @@ UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
 }
 
 WITH_ALPHA = {"P": "RGBA", "PA": "RGBA", "1": "LA", "L": "LA", "RGB": "RGBA"}
-"""What shows the colours of a palette, or the transparency that one grey level or colour stands for."""
+"""Modes that show the colours of a palette, or the transparency of one grey level or colour."""
 
 PNG, TIFF, JPEG, NUMPY = b"\x89PNG\r\n\x1a\n", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), b"\xff\xd8\xff", b"\x93NUMPY"
 """First bytes of files."""
@@ -51,7 +51,7 @@ def read_image(path: str | PathLike[str]) -> NDArray[Any]:
     Parameters
     ----------
     path : str or path
-        The file; its content says what it is, not its name.
+        The file; its content decides its format, not its name.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def read_image(path: str | PathLike[str]) -> NDArray[Any]:
 
     Notes
     -----
-    Images are turned upright as their EXIF or TIFF orientation says, and colours of a palette are looked up (RGB). An
+    Images are turned upright according to their EXIF or TIFF orientation, and palette colours are converted to RGB. An
     alpha channel is dropped if it is opaque everywhere. What would need a guess is an error that names the remedy:
     transparent pixels, several pages, colours other than grey and RGB, 16-bit colour in PNG, which the decoder rounds
     to 8 bits. A .npy file is never unpickled.
@@ -77,8 +77,8 @@ def read_image(path: str | PathLike[str]) -> NDArray[Any]:
     except OSError as error:
         reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error})."  # Pillow raises OSError, too
         raise InvalidInputError(f"Cannot read {path!s}: {reason}") from error
-    except Exception as error:  # decoders raise whatever they stumble over
-        raise InvalidInputError(f"Cannot read {path!s}: it is damaged, or no path to a file ({error}).") from error
+    except Exception as error:  # decoders raise all kinds of errors
+        raise InvalidInputError(f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}).") from error
 
 
 def read_sources(
@@ -89,9 +89,9 @@ def read_sources(
     Parameters
     ----------
     paths : path, or sequence of paths
-        What `read_image` reads; all of one size.
+        Files that `read_image` reads, all of one size.
     names : sequence of str, optional
-        Names of the sources; by default the names of the files without folder and ending, made distinct by a number.
+        Names of the sources; by default those of the files without folder and suffix, made distinct by numbers.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def _reader(start: bytes) -> Callable[[IO[bytes]], NDArray[Any]]:
-    """Choose by the first bytes of a file."""
+    """Choose a reader by the first bytes of a file."""
     if start.startswith(NUMPY):
         return lambda file: np.asarray(np.load(file, allow_pickle=False))
     if start.startswith(TIFF):
@@ -208,7 +208,7 @@ def _read_pillow(file: IO[bytes]) -> NDArray[Any]:
     pillow = import_optional("PIL.Image")
     with pillow.open(file, formats=("PNG", "JPEG", "TIFF")) as image:
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
-            raise InvalidInputError(f"it has {image.n_frames} frames; save the one that is meant as a file of its own.")
+            raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
         image.load()
         orientation = image.getexif().get(ORIENTATION, 1)
         shown = image
@@ -228,7 +228,7 @@ def _read_tiff(file: IO[bytes]) -> NDArray[Any]:
     with import_optional("tifffile").TiffFile(file) as tiff:
         pages = [page for page in tiff.pages if not page.is_reduced]
         if len(pages) != 1:
-            raise InvalidInputError(f"it has {len(pages)} pages; save the one that is meant as a file of its own.")
+            raise InvalidInputError(f"it has {len(pages)} pages; save the one you need as a separate file.")
         page = pages[0]
         try:
             if page.photometric not in PLAIN_COLOURS or page.axes not in ("YX", "YXS", "SYX"):
@@ -256,7 +256,7 @@ def _without_alpha(image: NDArray[Any]) -> NDArray[Any]:
     through = int((image[..., -1] != opaque).sum())
     if through:
         raise InvalidInputError(
-            f"it has an alpha channel with {through:,} transparent pixels, whose values mean nothing. Put it on a "
+            f"it has an alpha channel with {through:,} transparent pixels, whose values are undefined. Put it on a "
             "background, or remove the alpha channel, and save it again."
         )
     return image[..., :-1]
@@ -264,14 +264,12 @@ def _without_alpha(image: NDArray[Any]) -> NDArray[Any]:
 
 def _upright(image: NDArray[Any], orientation: Any) -> NDArray[Any]:
     if orientation not in UPRIGHT:
-        raise InvalidInputError(
-            f"its orientation is {orientation!r}, which is none; turn it upright and save it again."
-        )
+        raise InvalidInputError(f"its orientation {orientation!r} is unknown; turn it upright and save it again.")
     return UPRIGHT[orientation](image)
 
 
 def _checked(image: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous array in the byte order of this machine; one band has no third axis."""
+    """Return a contiguous array in native byte order; one band has no third axis."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]
     if image.ndim not in (2, 3) or image.size == 0:
