@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from bimichi._extras import import_optional
@@ -19,19 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["bags"]
 
-PICTURES = (".png", ".svg", ".pdf")
-
 
 def bags(
     ctx: typer.Context,
     *,
     sources: Sources,
-    output: Annotated[
-        Path,
-        output_option(
-            "The picture: .png, .svg or .pdf; a folder if sources are folders or patterns.", show_default=False
-        ),
-    ],
+    output: Annotated[Path, output_option("The picture: .png, .svg or .pdf; a folder for many scenes.")],
     labelled: LabelOptions,
     made: SourceOptions,
     say: Output,
@@ -48,7 +42,7 @@ def bags(
 
     labelling, scenes = labelled.labelling(), collect_scenes(sources)
     inputs = [*scenes.files, *labelling.files(scenes)]
-    files = output_files(output, scenes.names, scenes.many, PICTURES)
+    files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
     keep_inputs(files, inputs)
     with Run("bags", ctx.params, inputs) as run:
         reader = SceneReader(scenes, labelling, *made.lists(), scaled=True)
@@ -67,9 +61,9 @@ def bags(
 def _draw(scene: "Scene", path: Path) -> None:
     from bimichi.plotting import plot_bags
 
-    segments, labels = scene._parts()
-    figure = _figure(segments.shape[1] / segments.shape[0])
-    plot_bags(segments, labels, scene.sources.mean(axis=-1), figure.subplots())
+    height, width = scene.shape
+    figure = _figure(width / height)
+    plot_bags(np.asarray(scene.segments), scene.labels or {}, scene.sources.mean(axis=-1), figure.subplots())
     atomic_write(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
 
 

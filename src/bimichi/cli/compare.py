@@ -28,9 +28,9 @@ def compare(
     sources: Sources,
     truth: Annotated[
         str,
-        typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK", show_default=False),
+        typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK"),
     ],
-    output: Annotated[Path | None, output_option("The table: .md, .csv or .tex.", show_default=False)] = None,
+    output: Annotated[Path | None, output_option("The table: .md, .csv or .tex.")] = None,
     methods: Annotated[
         str | None,
         typer.Option(help="Only these, by their names in the table, separated by commas.", metavar="A,B,C"),

@@ -34,15 +34,7 @@ WIDE = 200
 
 @dataclass(frozen=True)
 class Output:
-    """What one command prints; as a parameter of a command, the options --quiet and --json.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether notes and tables are left out.
-    json : bool
-        Whether the result is printed as JSON instead of as text.
-    """
+    """What a command prints; as one of its parameters, the options --quiet and --json."""
 
     quiet: Quiet = False
     json: Json = False

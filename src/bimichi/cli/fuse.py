@@ -29,12 +29,7 @@ def fuse(
     model: Model,
     sources: Sources,
     output: Annotated[
-        Path,
-        output_option(
-            "The fused map: .tif (float32) or .png (8 bits: -1 is 0, +1 is 255); a folder if sources are folders or "
-            "patterns.",
-            show_default=False,
-        ),
+        Path, output_option("The map: .tif (float32) or .png (8 bits: -1 is 0, +1 is 255); a folder for many scenes.")
     ],
     png: Annotated[bool, typer.Option("--png", help="Also write a PNG beside each TIFF; not for GeoTIFFs.")] = False,
     names: Names = None,

@@ -38,7 +38,7 @@ def _label(text: str, metavar: str, **limits: Any) -> Any:
 
 def output_option(text: str, **options: Any) -> Any:
     """Return the option --output, -o of a command."""
-    return typer.Option("--output", "-o", help=text, **options)
+    return typer.Option("--output", "-o", help=text, show_default=False, **options)
 
 
 def listed(text: str | None) -> list[str] | None:

@@ -19,17 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
-PAGES = (".html", ".htm")
-
 
 def report(
     ctx: typer.Context,
     *,
     model: Model,
     sources: Sources,
-    output: Annotated[
-        Path, output_option("The page: .html; a folder if sources are folders or patterns.", show_default=False)
-    ],
+    output: Annotated[Path, output_option("The page: .html; a folder for many scenes.")],
     truth: Annotated[
         str | None, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")
     ] = None,
@@ -70,7 +66,7 @@ def report(
         raise typer.BadParameter("needs --truth, to score against", param_hint="'--compare'")
     masks = scenes.companions(truth, "truth") if truth else {}
     inputs = [*files, *scenes.files, *masks.values(), *([boxes] if boxes else [])]
-    outputs = output_files(output, scenes.names, scenes.many, PAGES)
+    outputs = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
     keep_inputs(outputs, inputs)
     rules = {file: FusionRule.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:

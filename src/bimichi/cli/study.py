@@ -56,7 +56,7 @@ def study(
             help="Your own scenes: a folder or a quoted pattern a source, as in train, with --truth to score against.",
         ),
     ] = None,
-    output: Annotated[Path, output_option("Folder for all results.", show_default=False)],
+    output: Annotated[Path, output_option("Folder for all results.")],
     kaist: Kaist = None,
     msrs: Msrs = None,
     street: Street = False,

@@ -26,7 +26,7 @@ def train(
     ctx: typer.Context,
     *,
     sources: Sources,
-    output: Annotated[Path, output_option("The model file.", metavar="MODEL", show_default=False)],
+    output: Annotated[Path, output_option("The model file.", metavar="MODEL")],
     labelled: LabelOptions,
     objective: Annotated[
         Literal["bipolar", "magnitude", "mean"],
