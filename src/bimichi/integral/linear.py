@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_choice
+from bimichi._jit import jit
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 
 __all__ = ["Usage", "count_usage", "digit_steps", "linear_form", "usage_counts"]
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 def linear_form(
@@ -197,7 +195,7 @@ def _for_rows(X: Any, measure: str, check_range: bool) -> tuple[Lattice, Planes]
     return lattices[measure](planes.n_sources), planes
 
 
-@_jit
+@jit
 def _sort_instance(sources, i, steps, key, step):  # type: ignore[no-untyped-def]
     """Stable insertion sort of one instance; False if it has a NaN."""
     signed = steps[0, 0] != steps[1, 0]
@@ -215,7 +213,7 @@ def _sort_instance(sources, i, steps, key, step):  # type: ignore[no-untyped-def
     return True
 
 
-@_jit
+@jit
 def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
@@ -228,7 +226,7 @@ def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
             weights[i, k] = key[k] - key[k - 1] if k > 0 else key[0]
 
 
-@_jit
+@jit
 def _count(sources, steps, weighted, counts):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
@@ -241,7 +239,7 @@ def _count(sources, steps, weighted, counts):  # type: ignore[no-untyped-def]
                     counts[code] += 1
 
 
-@_jit
+@jit
 def _count_all(sources, steps, tables):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
