@@ -342,7 +342,7 @@ def test_one_source_explains_how_to_reshape():
 
 def test_bad_options():
     g = BiCapacity.random(2)
-    with pytest.raises(InvalidInputError, match="nan must be 'propagate' or 'raise', got 'skip'"):
+    with pytest.raises(InvalidInputError, match="nan must be one of propagate, raise, got 'skip'"):
         choquet(np.zeros((1, 2)), g, nan="skip")
     for n_jobs in (0, -2, 1.5, "2", True):
         with pytest.raises(InvalidInputError, match="n_jobs"):

@@ -188,7 +188,7 @@ def test_tables_and_the_additive_one():
         (lambda: AdditiveBiCapacity.additive([0.5, 0.6]), "add up to 1.1"),
         (lambda: AdditiveBiCapacity.additive([1.5, -0.5]), "monotone"),
         (lambda: AdditiveBiCapacity.random(65), "at most 64"),
-        (lambda: AdditiveBiCapacity.random(0), "positive whole number"),
+        (lambda: AdditiveBiCapacity.random(0), "whole number of at least 1, got 0"),
         (lambda: AdditiveBiCapacity.random(3)[(0,), (0,)], "disjoint"),
         (lambda: AdditiveBiCapacity.random(3)["ir", ()], "Unknown source 'ir'; the sources are '1'"),
         (lambda: AdditiveBiCapacity.random(15).to_bicapacity(), "14 sources"),

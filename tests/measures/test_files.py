@@ -53,7 +53,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     def fail(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(io.os, "fsync", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(BimichiError, match=r"Cannot write .*g\.json: No space left"):
         LARGE.save(path)
     assert path.read_bytes() == before
@@ -64,7 +64,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(io.os, "fsync", interrupt)
+    monkeypatch.setattr("os.fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         SMALL.save(tmp_path / "g.json")
     assert list(tmp_path.iterdir()) == []

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
 from bimichi.cli.recipes import AS_IS, POINTWISE
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import SOURCE_RECIPES
-from bimichi.imaging.extra import image_package
 from bimichi.rule import FusionRule
 
 __all__ = ["are_rasters", "fuse_georeferenced"]
@@ -47,7 +47,7 @@ def _may_be_placed(file: Path) -> bool:
     """Whether there is anything for rasterio to look at; to import that takes longer than to fuse an image."""
     if any(file.with_suffix(ending).exists() for ending in BESIDE) or file.with_name(f"{file.name}.aux.xml").exists():
         return True
-    tifffile = image_package("tifffile")
+    tifffile = import_optional("tifffile")
     try:
         with tifffile.TiffFile(file) as opened:
             return any(tag.code in GEO_TAGS for tag in opened.pages[0].tags)

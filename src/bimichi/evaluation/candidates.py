@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from bimichi.errors import InvalidInputError
+from bimichi._checks import check_choice
 from bimichi.estimators.averages import ConstantFusion
 from bimichi.estimators.base import Fusion, FusionClassifier, Needs
 from bimichi.estimators.bimichi import BiMIChI
@@ -114,8 +114,7 @@ def candidates(
     random_state, n_jobs
         As in `BiMIChI`.
     """
-    if which not in ("all", "bi-michi"):
-        raise InvalidInputError(f"which must be 'all' or 'bi-michi', got {which!r}.")
+    check_choice(which, "which", ("all", "bi-michi"))
     names = list(source_names)
     plain: dict[str, Any] = {"bipolar_input": True, "source_names": names, "n_jobs": n_jobs}
     bipolar: dict[str, Any] = {"source_names": names, "n_jobs": n_jobs, "random_state": random_state}

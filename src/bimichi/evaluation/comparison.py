@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import BimichiError, InvalidInputError, NotRunError
@@ -91,10 +92,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Return a pandas data frame, one row a method."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'bimichi[frame]'") from error
+        pd = import_optional("pandas")
         rows = [
             {title: result.mean(score) for title, (score, _) in COLUMNS.items()}
             | {

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bimichi._checks import check_integer, check_number
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
@@ -183,10 +184,8 @@ def _check(model: BiMIChI, n_resamples: int, level: float) -> None:
         raise InvalidInputError(
             f"The model has {model.n_features_in_} sources; the bootstrap is offered up to {MAX_SOURCES}."
         )
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise InvalidInputError(f"n_resamples must be a positive whole number, got {n_resamples!r}.")
-    if not isinstance(level, float | int | np.floating) or not 0 < level < 1:
-        raise InvalidInputError(f"level must lie between 0 and 1, e.g. 0.9, got {level!r}.")
+    check_integer(n_resamples, "n_resamples")
+    check_number(level, "level", 0, 1, exclusive=True)
 
 
 def _as_entered(model: BiMIChI, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:

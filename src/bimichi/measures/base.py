@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_choice, is_integer
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.measures import files
@@ -191,7 +192,7 @@ class Measure(ABC):
             raise InvalidInputError(
                 f"Unknown source {member!r}; the sources are {', '.join(map(repr, self._source_names))}."
             )
-        if isinstance(member, bool) or not isinstance(member, int | np.integer):
+        if not is_integer(member):
             raise InvalidInputError(f"A source is given by its index or its name, got {member!r}.")
         if not 0 <= member < self.n_sources:
             raise InvalidInputError(
@@ -312,8 +313,7 @@ def complete(
     names : sequence of str
         Source names, for the error when known values contradict each other.
     """
-    if completion not in COMPLETIONS:
-        raise InvalidInputError(f"completion must be one of {', '.join(COMPLETIONS)}, got {completion!r}.")
+    check_choice(completion, "completion", COMPLETIONS)
     known = lattice.with_boundary(values)
     lower, upper = lattice.bounds(values)
     wrong = np.flatnonzero(~np.isnan(known) & (lower > upper + TOLERANCE))
@@ -365,7 +365,7 @@ def count_and_names(
         if not members or not all(isinstance(member, int | np.integer) for member in members):
             raise InvalidInputError("source_names must be given unless elements are told by source indices.")
         return int(max(members)) + 1, None
-    if isinstance(source_names, int | np.integer) and not isinstance(source_names, bool):
+    if is_integer(source_names):
         return int(source_names), None
     if not isinstance(source_names, Sequence | np.ndarray):
         raise InvalidInputError(f"source_names must be a list of names or a number of sources, got {source_names!r}.")

@@ -6,10 +6,8 @@ file a ZIP (``.npz``) of ``header.json`` and one ``.npy`` member an array. See d
 
 import json
 import math
-import os
-import secrets
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike
@@ -21,9 +19,10 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 import bimichi
-from bimichi.errors import BimichiError, InvalidInputError, ModelFileError
+from bimichi._files import atomic_write
+from bimichi.errors import InvalidInputError, ModelFileError
 
-__all__ = ["VERSION", "Arrays", "atomic_write", "read_model", "reading", "write_model"]
+__all__ = ["VERSION", "Arrays", "read_model", "reading", "write_model"]
 
 FORMAT = "bimichi-model"
 VERSION = 3
@@ -177,26 +176,3 @@ def _parse(content: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ModelFileError("its JSON is not an object.")
     return header
-
-
-def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file so that `path` holds either all of it or what it held before."""
-    try:
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    except (TypeError, ValueError) as error:
-        raise BimichiError(f"Cannot write {path!r}: {error}.") from error
-    try:
-        with temporary.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except (OSError, ValueError) as error:
-        if isinstance(error, ValueError):  # a NUL in the path
-            raise BimichiError(f"Cannot write {path!r}: {error}.") from error
-        temporary.unlink(missing_ok=True)
-        raise BimichiError(f"Cannot write {target}: {error.strerror or error}.") from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -8,9 +8,9 @@ from os import PathLike
 from string import Template
 from typing import Any
 
+from bimichi._files import atomic_write
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import data_indices, identifiability, summary
-from bimichi.measures.files import atomic_write
 from bimichi.report import overview
 from bimichi.report.accuracy import accuracy_section, score_maps
 from bimichi.report.contents import contents
