@@ -1,6 +1,8 @@
 """The contract of all methods, and what is particular to those without a measure."""
 
 import pickle
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -238,3 +240,9 @@ class TestRegistry:
             register_method("KNN", Halved)
         with pytest.raises(InvalidInputError, match="estimator must be a subclass of Fusion, got <class 'dict'>"):
             register_method("dict", dict)
+
+
+def test_the_docs_table_follows_the_registry():
+    folder = Path(__file__).parents[2] / "docs"
+    page = (folder / "methods.md").read_text(encoding="utf-8")
+    assert runpy.run_path(str(folder / "tables.py"))["with_table"](page) == page, "run python docs/tables.py"

@@ -28,6 +28,8 @@ __all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "score_cel
 
 log = logging.getLogger(__name__)
 
+NO_TRUTH = "no instance labels given"
+
 
 class Scored:
     """A row with the scores of some scenes."""
@@ -96,47 +98,27 @@ COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
 def score_cells(
     rows: Sequence[Scored], titles: Sequence[str], ranked: Sequence[bool], second: bool = False
 ) -> list[list[Cell]]:
-    """Return the cells of some columns, one list for each row.
-
-    Parameters
-    ----------
-    rows : sequence of Scored
-        The rows.
-    titles : sequence of str
-        Keys of `COLUMNS`.
-    ranked : sequence of bool
-        Which rows compete: the best of them is bold in each column.
-    second : bool, default=False
-        Whether the second best is underlined.
-    """
-    columns = []
+    """Return the cells of these columns, row by row: of the `ranked` rows, the best is bold, the second underlined."""
+    lines: list[list[Cell]] = [[] for _ in rows]
     for title in titles:
         of, sign = COLUMNS[title]
-        values = [of(row) for row in rows]
-        competing = {sign * value for value, competes in zip(values, ranked, strict=True) if competes}
-        places = sorted((value for value in competing if not np.isnan(value)), reverse=True)
-        columns.append(
-            [
-                Cell(
-                    "" if np.isnan(value) else f"{value:.3f}",
-                    bold=competes and sign * value in places[:1],
-                    underlined=second and competes and sign * value in places[1:2],
-                )
-                for value, competes in zip(values, ranked, strict=True)
-            ]
-        )
-    return [list(cells) for cells in zip(*columns, strict=True)]
+        ranking = sorted({sign * of(row) for row, competes in zip(rows, ranked, strict=True) if competes}, reverse=True)
+        for row, competes, line in zip(rows, ranked, lines, strict=True):
+            value = of(row)
+            place = ranking.index(sign * value) if competes else -1
+            line.append(Cell("" if np.isnan(value) else f"{value:.3f}", place == 0, second and place == 1))
+    return lines
 
 
 class TrainingData:
-    """Training scenes as the arguments of `fit`, gathered when first needed and discarded after their last use.
+    """Training scenes as arguments of `fit`, gathered when first needed and discarded after their last use.
 
     Parameters
     ----------
     scenes : sequence of Scene
         The training scenes; `Scenes` are read one at a time.
     users : sequence of Candidate
-        The methods that will be fitted.
+        The methods that will be fitted, each once.
     pixels : {"all", "bags"}
         Methods that need the label of every pixel learn from all pixels that count, or from those in labelled bags.
     in_parts : bool
@@ -147,49 +129,32 @@ class TrainingData:
         self, scenes: Sequence[Scene], users: Sequence[Candidate], pixels: Literal["all", "bags"], in_parts: bool
     ) -> None:
         self._scenes, self._pixels, self._in_parts = scenes, pixels, in_parts
-        self._uses = Counter(self._which(user) for user in users)
-        self._gathered: dict[str, Any] = {}
+        self._uses = Counter(self._gatherer(user) for user in users)
+        self._gathered: dict[Callable[[], Any], tuple[Any, ...]] = {}
         self._lock = Lock()
 
     @contextmanager
     def arguments(self, candidate: Candidate) -> Iterator[tuple[Any, ...]]:
-        """Lend the arguments of `fit`; each candidate asks once.
-
-        Raises
-        ------
-        NotRunError
-            If the scenes do not have the labels that the candidate needs.
-        """
-        which = self._which(candidate)
+        """Lend the arguments of `fit`; raises `NotRunError` if the scenes lack the labels that the candidate needs."""
+        gather = self._gatherer(candidate)
         try:
             with self._lock:  # of two that need the same, one gathers it and the other waits
-                if which not in self._gathered:
-                    self._gathered[which] = getattr(self, f"_{which}")()
-            yield self._chosen(candidate, self._gathered[which])
+                if gather not in self._gathered:
+                    self._gathered[gather] = gather()
+                gathered = self._gathered[gather]
+            yield gathered if gather != self._pixels_of_bags else _columns(candidate, *gathered)
         finally:
             with self._lock:
-                self._uses[which] -= 1
-                if not self._uses[which]:
-                    self._gathered.pop(which, None)
+                self._uses[gather] -= 1
+                if not self._uses[gather]:
+                    self._gathered.pop(gather, None)
 
-    def _which(self, candidate: Candidate) -> str:
-        """Name the method that gathers the data."""
+    def _gatherer(self, candidate: Candidate) -> Callable[[], tuple[Any, ...]]:
         if candidate.labels == "none":
-            return "first_scene"
+            return self._first_scene
         if self._in_parts and isinstance(candidate.method, BiMIChI):
-            return "parts"
-        return "all_pixels" if candidate.labels == "pixels" and self._pixels == "all" else "pixels_of_bags"
-
-    def _chosen(self, candidate: Candidate, gathered: Any) -> tuple[Any, ...]:
-        """Return what `fit` takes of the gathered data."""
-        if self._which(candidate) != "pixels_of_bags":
-            return tuple(gathered)
-        X, of_bags, bags, truth = gathered
-        if candidate.method.needs == "bags":
-            return X, of_bags, bags
-        if candidate.labels == "pixels" and truth is None:
-            raise NotRunError("no instance labels given")
-        return X, truth if candidate.labels == "pixels" else of_bags
+            return self._parts
+        return self._all_pixels if (candidate.labels, self._pixels) == ("pixels", "all") else self._pixels_of_bags
 
     def _first_scene(self) -> tuple[Any, ...]:
         first = self._scenes[0]
@@ -202,7 +167,7 @@ class TrainingData:
         X, y = [], []
         for scene in self._scenes:
             if scene.truth is None:
-                raise NotRunError("no instance labels given")
+                raise NotRunError(NO_TRUTH)
             counted = np.ones(scene.shape, dtype=bool) if scene.ignore is None else ~scene.ignore
             X.append(scene.sources[counted])
             y.append(scene.truth[counted])
@@ -226,6 +191,14 @@ class TrainingData:
         return bags.X, np.repeat(bags.labels, sizes).astype(int), np.repeat(np.arange(len(bags)), sizes), truth
 
 
+def _columns(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) -> tuple[Any, ...]:
+    if candidate.method.needs == "bags":
+        return X, of_bags, bags
+    if candidate.labels == "pixels" and truth is None:
+        raise NotRunError(NO_TRUTH)
+    return X, truth if candidate.labels == "pixels" else of_bags
+
+
 def evaluate(
     candidates: Sequence[Candidate],
     data: TrainingData,
@@ -235,27 +208,10 @@ def evaluate(
     keep_maps: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Result]:
-    """Fit, fuse and score methods, and yield the result of each when it is done.
+    """Fit, fuse and score methods, so many at a time, and yield the result of each when it is done.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        The methods, which are cloned.
-    data : TrainingData
-        What they learn from.
-    test : sequence of Scene
-        Scenes with truth; each method fuses and scores one at a time.
-    jobs : int, default=1
-        How many methods run at a time.
-    keep_maps : bool, default=False
-        Whether to keep the fused maps.
-    progress : callable, optional
-        Receives one line for each method that has learned, and for each scene that it is scored on.
-
-    Yields
-    ------
-    Result
-        A failure is noted in the result of its method, and does not stop the others.
+    Each method fuses and scores the test scenes one at a time; `progress` receives one line after learning and one for
+    each scene. A failure is noted in the result of its method, and does not stop the others.
     """
 
     def run(candidate: Candidate) -> Result:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from bimichi import estimators
@@ -31,19 +32,9 @@ SOURCE = "{source}"
 
 
 class Candidate(NamedTuple):
-    """A row of a table, before it is run.
+    """A row of a table before it is run: a method, not fitted, and the labels to learn from.
 
-    Attributes
-    ----------
-    name : str
-        Name of the row.
-    kind : str
-        The group that it belongs to, such as "source" or "bi-michi".
-    labels : {"none", "bags", "pixels"}
-        Labels to learn from. A method that needs a label for every pixel gives each the label of its bag if it learns
-        from bags.
-    method : Fusion
-        Not fitted yet.
+    A method that needs a label for every pixel gives each the label of its bag if `labels` is "bags".
     """
 
     name: str
@@ -54,7 +45,27 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """An entry of the registry; see `register_method` for its fields."""
+    """An entry of the registry.
+
+    Parameters
+    ----------
+    name : str
+        Name of its row. ``"{source}"`` in it makes one row for each source, whose index is the parameter `source`.
+    estimator : subclass of Fusion
+        The class.
+    parameters : mapping of str to value
+        Parameters of the class that differ from its defaults, beyond those that `make` passes on by itself.
+    kind : str, default="other"
+        The group that it belongs to; the study compares the best of each group.
+    tables : tuple of {"comparison", "study"}, default=("comparison",)
+        Where it is a row: in `paper_methods`, in the study, or nowhere.
+    labels : {"none", "bags", "pixels"}
+        Labels to learn from; `register_method` takes those that the class needs.
+    paper : bool, default=False
+        Whether it is a row of the paper's own table.
+    citation : str, optional
+        Where the method was published.
+    """
 
     name: str
     estimator: type[Fusion]
@@ -66,63 +77,25 @@ class Method:
     citation: str = ""
 
     def make(
-        self,
-        source_names: Sequence[str] | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        **parameters: Any,
+        self, source_names: Sequence[str] | None = None, random_state: Any = 0, n_jobs: int | None = None, **more: Any
     ) -> Fusion:
         """Return the method, not fitted, for sources in [-1, 1].
 
-        Parameters
-        ----------
-        source_names, random_state, n_jobs
-            Passed on if the class has such parameters.
-        **parameters
-            Parameters of the class that replace those of the entry.
+        Classes that have such parameters are given the names, the seed, the number of threads, and
+        ``bipolar_input=True``; `more` are other parameters.
         """
         names = None if source_names is None else list(source_names)
-        common = {"source_names": names, "random_state": random_state, "n_jobs": n_jobs, "bipolar_input": True}
         known = signature(self.estimator).parameters
-        shared = {name: value for name, value in common.items() if name in known}
-        return self.estimator(**(shared | dict(self.parameters) | parameters))
+        common = {"source_names": names, "random_state": random_state, "n_jobs": n_jobs, "bipolar_input": True}
+        given = {name: value for name, value in common.items() if name in known}
+        return self.estimator(**(given | dict(self.parameters) | more))
 
 
 _REGISTRY: list[Method] = []
 
 
-def register_method(
-    name: str,
-    estimator: type[Fusion],
-    parameters: Mapping[str, Any] | None = None,
-    *,
-    kind: str = "other",
-    tables: Sequence[Table] = ("comparison",),
-    labels: Labels | None = None,
-    paper: bool = False,
-    citation: str = "",
-) -> Method:
-    """Add a method to the registry.
-
-    Parameters
-    ----------
-    name : str
-        Name of its row. ``"{source}"`` in it makes one row for each source, whose index is the parameter `source`.
-    estimator : subclass of Fusion
-        The class.
-    parameters : mapping of str to value, optional
-        Parameters of the class, as far as they are not its defaults. `source_names`, `random_state`, `n_jobs` and
-        ``bipolar_input=True`` are passed by themselves to classes that have them.
-    kind : str, default="other"
-        The group that it belongs to; the study compares the best of each group.
-    tables : sequence of {"comparison", "study"}, default=("comparison",)
-        Where it is a row: in `paper_methods`, in the study, or nowhere.
-    labels : {"none", "bags", "pixels"}, optional
-        Labels to learn from; by default those that the class needs.
-    paper : bool, default=False
-        Whether it is a row of the paper's own table.
-    citation : str, optional
-        Where the method was published.
+def register_method(name: str, estimator: type[Fusion], parameters: Any = MappingProxyType({}), **more: Any) -> Method:
+    """Add a method to the registry: `Method` documents the parameters.
 
     Raises
     ------
@@ -131,11 +104,10 @@ def register_method(
     """
     if not (isinstance(estimator, type) and issubclass(estimator, Fusion)):
         raise InvalidInputError(f"estimator must be a subclass of Fusion, got {estimator!r}.")
+    entry = Method(name, estimator, parameters, **{"labels": labels_needed(estimator)} | more)
     for other in _REGISTRY:
-        if other.name == name and (set(other.tables) & set(tables) or not (other.tables or tables)):
+        if other.name == name and set(other.tables) & set(entry.tables):
             raise InvalidInputError(f"name is {name!r}, which {other.estimator.__name__} has; choose another name.")
-    labels = labels or labels_needed(estimator)
-    entry = Method(name, estimator, parameters or {}, kind, tuple(tables), labels, paper, citation)
     _REGISTRY.append(entry)
     return entry
 
@@ -212,22 +184,9 @@ DETECTOR = "Mask R-CNN"
 TITLES = {"bipolar": "objective 1", "magnitude": "objective 2"}
 """What the paper calls its objectives."""
 
-BI_MICHI = (
-    'H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty", FUZZ-IEEE 2024'
-)
-MICI = (
-    'X. Du and A. Zare, "Multiple Instance Choquet Integral Classifier Fusion and Regression for Remote Sensing '
-    'Applications", IEEE TGRS 57(5), 2019'
-)
-BINARY = (
-    'X. Du, A. Zare and D. T. Anderson, "Multiple Instance Choquet Integral with Binary Fuzzy Measures for Remote '
-    'Sensing Classifier Fusion with Imprecise Labels", IEEE SSCI 2019'
-)
-CI_QP = (
-    'M. Grabisch and J.-M. Nicolas, "Classification by fuzzy integral: performance and tests", Fuzzy Sets and Systems '
-    "65, 1994"
-)
-MASK_RCNN = 'K. He, G. Gkioxari, P. Dollár and R. Girshick, "Mask R-CNN", ICCV 2017'
+BI_MICHI = "Vakharia and Du, FUZZ-IEEE 2024"
+QP = "Grabisch and Nicolas, Fuzzy Sets and Systems 65, 1994"
+MICI = "Du and Zare, IEEE TGRS 57(5), 2019"
 
 
 def _register_all() -> None:
@@ -245,16 +204,16 @@ def _register_all() -> None:
     add("SVM", estimators.SVMFusion, kind="classifier", paper=True)
     add("gradient boosting, pixel labels", estimators.GradientBoosting, kind="boosting", tables=STUDY)
     add("gradient boosting, bag labels", estimators.GradientBoosting, kind="boosting", tables=STUDY, labels="bags")
-    add(DETECTOR, estimators.DetectorMask, kind="detector", paper=True, citation=MASK_RCNN)
+    add(DETECTOR, estimators.DetectorMask, kind="detector", paper=True, citation="He et al., ICCV 2017")
     for suffix, tables in (("", ("comparison",)), (", pixel labels", STUDY)):
-        add(f"CI-QP{suffix}", estimators.ChoquetQP, kind="pixels", tables=tables, paper=not suffix, citation=CI_QP)
+        add(f"CI-QP{suffix}", estimators.ChoquetQP, kind="pixels", tables=tables, paper=not suffix, citation=QP)
         add(f"bi-capacity QP{suffix}", estimators.BiCapacityQP, kind="pixels", tables=tables)
     add("MICI noisy-or", estimators.MICI, {"objective": "noisy-or"}, kind="mici", paper=True, citation=MICI)
     add("MICI min-max", estimators.MICI, {"objective": "min-max"}, kind="mici", citation=MICI)
     add("MICI generalised mean", estimators.MICI, {"objective": "generalized-mean"}, kind="mici", citation=MICI)
     add("MICI mean", estimators.MICI, {"objective": "mean"}, kind="mici", tables=(), citation=MICI)
     add("MICI regression", estimators.MICIRegressor, kind="mici", tables=(), citation=MICI)
-    add("MICI-BFM", estimators.BinaryMICI, kind="mici", paper=True, citation=BINARY)
+    add("MICI-BFM", estimators.BinaryMICI, kind="mici", paper=True, citation="Du et al., IEEE SSCI 2019")
     given: dict[str, Any] = {"kind": "bi-michi", "citation": BI_MICHI}
     for objective in OBJECTIVES:
         name, paper = f"Bi-MIChI ({TITLES.get(objective, objective)})", objective in TITLES
