@@ -19,7 +19,15 @@ from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.solvers.quadratic import POLISH, Program
 from bimichi.measures.additive import AdditiveBiCapacity
 
-__all__ = ["ConstantFusion", "MaxFusion", "MeanFusion", "MinFusion", "SingleSource", "WeightedMeanFusion"]
+__all__ = [
+    "ConstantFusion",
+    "MaxFusion",
+    "MeanFusion",
+    "MinFusion",
+    "SignedSource",
+    "SingleSource",
+    "WeightedMeanFusion",
+]
 
 Plane = NDArray[Any]
 
@@ -130,6 +138,45 @@ class SingleSource(_Pointwise):
         out[:] = sources[self.source]
         for source in sources:
             out[np.isnan(source)] = np.nan
+
+
+class SignedSource(FusionClassifier):
+    """One source in [-1, 1] as it is, or inverted.
+
+    Parameters
+    ----------
+    source : int, default=0
+        Its index.
+    sign : {1, -1}, default=1
+        -1 inverts it.
+    """
+
+    def __init__(self, source: int = 0, sign: int = 1) -> None:
+        self.source = source
+        self.sign = sign
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Range of `fuse`."""
+        return (-1.0, 1.0)
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
+        """Check that there is such a source; nothing is learned."""
+        validate_data(self, X, dtype=FLOATS)
+        if self.source not in range(self.n_features_in_):
+            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+        if self.sign not in (1, -1):
+            raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
+        self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
+        return self
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        """Return the source times its sign; rows, an image or planes. NaN in any source gives NaN."""
+        planes = self._split(X)
+        fused: NDArray[Any] = np.multiply(planes[self.source], self.sign)
+        for plane in planes:
+            fused[np.isnan(plane)] = np.nan
+        return fused
 
 
 class ConstantFusion(_Pointwise):

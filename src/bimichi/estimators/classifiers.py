@@ -1,4 +1,4 @@
-"""scikit-learn's nearest neighbours and support vector machine, as far as needed to give a confidence map."""
+"""Classifiers of scikit-learn, their probability of the target as the confidence."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +15,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs
 from bimichi.measures.sampling import random_generator
 
-__all__ = ["KNNFusion", "SVMFusion"]
+__all__ = ["GradientBoosting", "KNNFusion", "SVMFusion"]
 
 CHUNK = 1 << 16
 
@@ -164,3 +165,29 @@ class SVMFusion(_Classifier):
             raise InvalidInputError("SVMFusion needs at least two instances of each class.")
         machine = SVC(C=self.C, gamma=self.gamma, class_weight=self.class_weight)
         return CalibratedClassifierCV(machine, method="sigmoid", cv=folds, ensemble=False).fit(X, positive)
+
+
+class GradientBoosting(_Classifier):
+    """Gradient-boosted trees on all training instances (scikit-learn's `HistGradientBoostingClassifier`).
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed of the instances that are held back to find out when to stop.
+
+    Attributes
+    ----------
+    classifier_ : HistGradientBoostingClassifier
+        What was learned.
+    """
+
+    def __init__(self, random_state: Any = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
+        """Learn from instances and their labels; two classes. `bags` are ignored."""
+        self.classifier_ = self._train(*self._take(X, y))
+        return self
+
+    def _train(self, X: NDArray[Any], positive: NDArray[np.bool_]) -> Any:
+        return HistGradientBoostingClassifier(random_state=self.random_state).fit(X, positive)

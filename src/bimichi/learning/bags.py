@@ -12,7 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.learning.reduction import merge_equal, undominated
 
-__all__ = ["Bags", "Keeps", "check_weights", "group"]
+__all__ = ["Bags", "Keeps", "check_segment_labels", "check_weights", "group"]
 
 Keeps = Literal["all", "maximal", "extreme"]
 
@@ -175,18 +175,7 @@ class Bags:
             )
         flat = numbers.ravel()
         found, where = np.unique(flat, return_inverse=True)
-        if isinstance(labels, Mapping):
-            unknown = sorted(set(labels) - set(found.tolist()), key=str)
-            if unknown:
-                raise InvalidInputError(f"labels names segment {unknown[0]!r}, which no pixel belongs to.")
-            named = [labels.get(int(segment)) for segment in found]
-        else:
-            given = np.asarray(labels)
-            if given.ndim != 1 or found[0] < 0 or found[-1] >= len(given):
-                raise InvalidInputError(
-                    f"labels must be 1-D and reach segment {found[-1]} (from 0), got shape {given.shape}."
-                )
-            named = given[found].tolist()
+        named = check_segment_labels(found, labels)
         kept = np.array([label is not None for label in named])[where]
         values = np.array([0 if label is None else label for label in named])
         X_rows = np.stack([plane.ravel() for plane in planes.contiguous(slice(0, None))], axis=1)
@@ -341,6 +330,40 @@ def _check_real(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
         raise InvalidInputError("Labels for regression must be finite real numbers.")
     return labels.astype(np.float64)
+
+
+def check_segment_labels(
+    segments: NDArray[np.integer[Any]], labels: Mapping[int, Any] | ArrayLike, where: str = "labels"
+) -> list[Any]:
+    """Return the label of each segment, None for those that a mapping does not name.
+
+    Parameters
+    ----------
+    segments : ndarray of int, shape (n_segments,)
+        The segments that there are, in ascending order.
+    labels : mapping of segment to label, or array-like indexed by segment
+        Their labels.
+    where : str, default="labels"
+        Whose labels they are, for the error.
+
+    Raises
+    ------
+    InvalidInputError
+        If a mapping names a segment that no pixel belongs to, or an array does not reach all segments.
+    """
+    if isinstance(labels, Mapping):
+        unknown = sorted(set(labels) - set(segments.tolist()), key=str)
+        if unknown:
+            raise InvalidInputError(
+                f"{where} name segment {unknown[0]!r}, which no pixel belongs to; leave it out of the labels."
+            )
+        return [labels.get(segment) for segment in segments.tolist()]
+    given = np.asarray(labels)
+    if given.ndim != 1 or segments[0] < 0 or segments[-1] >= len(given):
+        raise InvalidInputError(
+            f"{where} must be 1-D and reach segment {segments[-1]} (from 0), got shape {given.shape}."
+        )
+    return list(given[segments].tolist())
 
 
 def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
