@@ -13,7 +13,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags, check_weights
-from bimichi.learning.solvers.quadratic import POLISH, Program
+from bimichi.learning.spaces.quadratic import POLISH, Program
 
 __all__ = ["ConstantFusion", "MaxFusion", "MeanFusion", "MinFusion", "SingleSource", "WeightedMeanFusion"]
 

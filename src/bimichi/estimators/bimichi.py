@@ -1,8 +1,6 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
 from collections.abc import Sequence
-from dataclasses import fields
-from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,18 +12,17 @@ from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.estimators.base import FusionClassifier, Needs, takes_xarray
 from bimichi.integral.integrals import choquet
 from bimichi.integral.planes import out_of_range
-from bimichi.learning.learned import chosen_objective, learned_measure, pack_measure, unpack_measure, version_for
+from bimichi.learning.fit import check_training, fit_measure
+from bimichi.learning.learned import pack_measure, unpack_measure, version_for
 from bimichi.learning.objectives import Objective, get_objective
-from bimichi.learning.polarity import guess_polarity, learn_polarity
 from bimichi.learning.problem import Solution
 from bimichi.learning.scaling import Scale, learn_scale
-from bimichi.learning.solvers import SOLVERS, ConvexSolver, get_solver
-from bimichi.learning.training import InHand, Training, is_lazy
+from bimichi.learning.solvers import get_solver, solver_from_record, solver_record
+from bimichi.learning.training import BagsInMemory, Training, is_lazy
 from bimichi.measures import files as io
 from bimichi.measures.additive import TwoAdditive
 from bimichi.measures.base import check_names
 from bimichi.measures.compact import pack_counts, unpack_counts
-from bimichi.measures.sampling import random_generator
 
 __all__ = ["BiMIChI"]
 
@@ -152,26 +149,20 @@ class BiMIChI(FusionClassifier):
         sample_weight : array-like of shape (n_instances,), optional
             Weights of the bags, repeated for each of their instances.
         """
-        objective, solver = chosen_objective(self.objective, self.additivity), get_solver(self.solver)
-        if self.additivity is not None and not isinstance(solver, ConvexSolver):
-            raise InvalidInputError(
-                f"additivity={self.additivity} needs solver='convex', got {self.solver!r}: the evolutionary search "
-                "changes single elements, and those of a 2-additive bi-capacity are not free of each other."
-            )
-        if self.polarity not in ("given", "learn"):
-            raise InvalidInputError(f"polarity must be 'given' or 'learn', got {self.polarity!r}.")
-        if self.polarity == "learn" and getattr(solver, "checkpoint", None) is not None:
-            raise InvalidInputError(
-                "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
-            )
+        objective, solver = get_objective(self.objective, additivity=self.additivity), get_solver(self.solver)
+        check_training(objective, solver, self.polarity)
         self._objective = objective
         training: Training
         if is_lazy(X):
-            from bimichi.learning.streaming import training_from
+            from bimichi.learning.streaming import lazy_training
 
-            training = training_from(self, X, y, bags, sample_weight)
+            options = {"polarity": self.polarity, "nan": self.nan, "n_jobs": self.n_jobs, "verbose": self.verbose}
+            self.classes_, training = lazy_training(
+                X, y, bags, sample_weight, objective, solver, scaled=self.scale is not None, **options
+            )
+            self.n_features_in_ = training.n_sources
         else:
-            training = InHand(self._take_bags(X, y, bags, sample_weight))
+            training = BagsInMemory(self._take_bags(X, y, bags, sample_weight))
         return self._learn(training, objective, solver)
 
     def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
@@ -183,30 +174,21 @@ class BiMIChI(FusionClassifier):
                 worst = float(max(low[k], high[k], key=abs))
                 raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
         training = training.scaled(self._scale)
-        seed = random_generator(self.random_state).integers(2**63)
-
-        def solve(signs: NDArray[np.float64], solver: Any = solver) -> Solution:
-            problem = training.problem(objective, signs, self.n_jobs)
-            found: Solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
-            return found
-
-        if self.polarity == "learn":
-            quick = solver.quick() if isinstance(solver, ConvexSolver) else solver
-            compare = None if quick == solver else partial(solve, solver=quick)
-            signs, solution = learn_polarity(guess_polarity(training.bag_ranges()), solve, compare)
-        else:
-            signs = np.ones(training.n_sources)
-            solution = solve(signs)
-        self.polarity_ = signs
-        self.solution_ = solution
-        self.bicapacity_ = learned_measure(objective, solution.values, names)
-        self.objective_value_ = solution.objective_value
-        self.history_ = solution.history
-        self.n_iter_ = solution.n_iter
-        self.usage_ = {
-            "touched": training.usage(objective, signs, False, self.n_jobs),
-            "weighted": training.usage(objective, signs, True, self.n_jobs),
-        }
+        result = fit_measure(
+            training,
+            objective,
+            solver,
+            polarity=self.polarity,
+            names=names,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self.polarity_, self.bicapacity_, self.usage_ = result.polarity, result.measure, result.usage
+        self.solution_ = result.solution
+        self.objective_value_ = result.solution.objective_value
+        self.history_ = result.solution.history
+        self.n_iter_ = result.solution.n_iter
         return self
 
     @takes_xarray
@@ -250,11 +232,10 @@ class BiMIChI(FusionClassifier):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file without pickle; see docs/model-format.md."""
         check_is_fitted(self)
-        solver = get_solver(self.solver)
-        options = {f.name: getattr(solver, f.name) for f in fields(solver) if f.name not in ("callback", "checkpoint")}
+        name, options = solver_record(get_solver(self.solver))
         header = {
             "objective": self._objective.name,
-            "solver": {"name": next(n for n, kind in SOLVERS.items() if isinstance(solver, kind)), "options": options},
+            "solver": {"name": name, "options": options},
             "polarity": self.polarity,
             "scale": self.scale,
             "nan": self.nan,
@@ -290,8 +271,9 @@ class BiMIChI(FusionClassifier):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[np.float64]]) -> Self:
         additivity = header.get("additivity")
-        objective = chosen_objective(header["objective"], additivity)
-        solver = SOLVERS[header["solver"]["name"]](**header["solver"]["options"])
+        objective = get_objective(header["objective"], additivity=additivity)
+        name = header["solver"]["name"]
+        solver = solver_from_record(name, header["solver"]["options"])
         g = unpack_measure(objective, header, arrays)
         m = g.n_sources
         signs, scale = arrays["polarity"], Scale(arrays["centre"], arrays["factor"])
@@ -306,7 +288,7 @@ class BiMIChI(FusionClassifier):
         usage = {name: unpack_counts(name, arrays, len(values)) for name in ("touched", "weighted")}
         self.set_params(
             objective=objective.name,
-            solver=header["solver"]["name"] if solver == type(solver)() else solver,
+            solver=name if solver == solver_from_record(name, {}) else solver,
             polarity=header["polarity"],
             scale=header["scale"],
             nan=header["nan"],

@@ -15,8 +15,8 @@ from bimichi.integral.planes import Planes
 from bimichi.learning.bags import check_weights
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.problem import Summed
 from bimichi.learning.solvers.least_squares import solve_least_squares
-from bimichi.learning.squares import Squares
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 
@@ -42,7 +42,7 @@ class _LeastSquares(FusionClassifier):
             if self.class_weight != "balanced":
                 share = np.array([self.class_weight.get(label, 1.0) for label in self.classes_.tolist()])
             weights = weights * np.where(positive, share[1], share[0])
-        problem = Squares(X, positive, weights, objective, self.n_jobs)
+        problem = Summed.of_instances(X, positive, weights, objective, self.n_jobs)
         self.solution_ = solve_least_squares(problem, completion="highest")
         self.objective_value_ = self.solution_.objective_value
 

@@ -1,45 +1,23 @@
-"""What is learned, by `additivity`: any bi-capacity, or one that is told by terms; and how model files hold it."""
+"""How model files hold a learned measure."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bimichi.errors import InvalidInputError
-from bimichi.learning.objectives import ADDITIVE_OBJECTIVES, OBJECTIVES, Objective, get_objective
+from bimichi.learning.objectives import Objective, get_objective
 from bimichi.measures.additive import TwoAdditive
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.compact import pack_values, unpack_values
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import pair_lattice
 
-__all__ = ["Learned", "chosen_objective", "learned_measure", "pack_measure", "unpack_measure", "version_for"]
+__all__ = ["Learned", "chosen_objective", "pack_measure", "unpack_measure", "version_for"]
 
 Learned = BiCapacity | TwoAdditive
 
 
 def chosen_objective(name: str, additivity: Any) -> Objective:
     """Return the objective of this name, for the measure that `additivity` asks for."""
-    if additivity is None:
-        return get_objective(name)
-    if isinstance(additivity, bool) or not isinstance(additivity, int | np.integer) or additivity not in (1, 2):
-        raise InvalidInputError(f"additivity must be None, 1 or 2, got {additivity!r}.")
-    if isinstance(name, str) and name in OBJECTIVES and name not in ADDITIVE_OBJECTIVES:
-        raise InvalidInputError(
-            f"objective={name!r} has no zero bound, but every {additivity}-additive bi-capacity has it. With "
-            f"additivity={additivity}, choose one of {', '.join(ADDITIVE_OBJECTIVES)}."
-        )
-    return replace(get_objective(name, ADDITIVE_OBJECTIVES), additivity=1 if additivity == 1 else 2)
-
-
-def learned_measure(objective: Objective, values: NDArray[np.float64], names: Sequence[str] | None) -> Learned:
-    """Return the measure that a solver's values stand for."""
-    if objective.additivity:
-        return TwoAdditive(values, names)
-    return BiCapacity(values, names, objective.zero_bound)
+    return get_objective(name, additivity=additivity)
 
 
 def pack_measure(g: Learned) -> tuple[dict[str, Any], Arrays]:

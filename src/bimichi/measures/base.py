@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.measures import files as io
-from bimichi.measures.compact import COMPLETIONS, pack_values
+from bimichi.measures.compact import COMPLETIONS, filled, pack_values
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["COMPLETIONS", "TOLERANCE", "Measure", "Violation", "check_names"]
@@ -218,7 +218,7 @@ def complete(
             code = int(over[np.argmin(known[over])])
         clash = Violation(lattice.label(worst, names), lattice.label(code, names), known[worst], known[code])
         raise InvalidInputError(f"The given elements are not monotone: {clash}.")
-    return np.where(np.isnan(known), COMPLETIONS[completion](lower, upper), known)
+    return filled(lattice, values, completion)
 
 
 def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str, ...]:
