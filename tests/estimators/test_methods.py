@@ -1,6 +1,8 @@
 """The contract of all methods, and what is particular to those without a measure."""
 
 import pickle
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-import bimichi
 from bimichi import (
     MICI,
     ConstantFusion,
@@ -22,15 +23,21 @@ from bimichi import (
     SingleSource,
     SVMFusion,
     WeightedMeanFusion,
+    estimators,
     paper_methods,
 )
+from bimichi.estimators import SignedSource
 from bimichi.estimators.base import Fusion
+from bimichi.evaluation import register_method, registered_methods
+from bimichi.evaluation.methods import _REGISTRY
+from bimichi.experiments.published import PEDESTRIAN
 
 
 def test_every_method_is_under_contract():
-    every = {getattr(bimichi, name) for name in bimichi.__all__ if isinstance(getattr(bimichi, name), type)}
-    methods = {kind for kind in every if issubclass(kind, Fusion)}
-    assert methods == {type(method) for method in METHODS.values()} | {DetectorMask}  # which has tests of its own
+    exported = {getattr(estimators, name) for name in estimators.__all__}
+    registered = {entry.estimator for entry in registered_methods()}
+    assert exported == registered
+    assert {type(method) for method in METHODS.values()} == registered - {DetectorMask}  # which has tests of its own
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
@@ -98,11 +105,13 @@ class TestAverages:
         for name, expected in (
             ("min", unit.min(1)),
             ("max", unit.max(1)),
-            ("average", unit.mean(1)),
-            ("single", unit[:, 1]),
+            ("mean", unit.mean(1)),
+            ("source {source}", unit[:, 0]),
+            ("empty map", np.zeros(len(X))),
         ):
             np.testing.assert_allclose(fitted(METHODS[name], data).fuse(X), expected, atol=1e-15)
-        assert (fitted(METHODS["constant"], data).fuse(X) == 0.25).all()
+        assert (ConstantFusion(0.25, bipolar_input=True).fit(X).fuse(X) == 0.25).all()
+        np.testing.assert_array_equal(fitted(METHODS["source {source}, inverted"], data).fuse(X), -X[:, 0])
 
     def test_weights_are_the_least_squares_of_the_simplex(self, data):
         X, _, _, target = data
@@ -126,6 +135,10 @@ class TestAverages:
         X = data[0]
         with pytest.raises(InvalidInputError, match=r"source must be an index in 0\.\.2, got 3"):
             SingleSource(3).fit(X)
+        with pytest.raises(InvalidInputError, match=r"source must be an index in 0\.\.2, got 3"):
+            SignedSource(3).fit(X)
+        with pytest.raises(InvalidInputError, match="sign must be 1 or -1, got 2"):
+            SignedSource(sign=2).fit(X)
         with pytest.raises(InvalidInputError, match=r"value must lie in \[0, 1\], got 2"):
             ConstantFusion(2).fit(X)
         with pytest.raises(InvalidInputError, match="pass bipolar_input=True"):
@@ -140,7 +153,7 @@ class TestClassifiers:
 
     def test_neighbours_are_those_of_scikit_learn(self, data):
         X, _, _, target = data
-        expected = KNeighborsClassifier(20).fit(X, target).predict_proba(X)[:, 1]
+        expected = KNeighborsClassifier(100).fit(X, target).predict_proba(X)[:, 1]
         np.testing.assert_array_equal(fitted(METHODS["KNN"], data).fuse(X), expected)
 
     def test_subsampling(self):
@@ -184,3 +197,52 @@ def test_methods_of_the_paper():
         methods
     )
     assert sum(method.fuzzy for method in methods.values()) == 9
+
+
+def test_the_paper_s_rows_are_marked():
+    names = {f"source {k + 1}": "source {source}" for k in range(3)}
+    assert {names.get(name, name) for name in PEDESTRIAN} == {e.name for e in registered_methods() if e.paper}
+
+
+class Halved(Fusion):
+    """Half of the first source."""
+
+    def __init__(self, source_names=None):
+        self.source_names = source_names
+
+    def fit(self, X, y=None, bags=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def fuse(self, X):
+        return self._split(X)[0] / 2
+
+
+class TestRegistry:
+    def test_a_line_adds_a_row(self, monkeypatch):
+        monkeypatch.setattr("bimichi.evaluation.methods._REGISTRY", list(_REGISTRY))
+        before = list(paper_methods(["a", "b"]))
+        register_method("halved", Halved)
+        methods = paper_methods(["a", "b"])
+        assert list(methods) == [*before, "halved"]
+        assert methods["halved"].source_names == ["a", "b"]
+
+    def test_parameters_are_given_where_they_exist(self):
+        entries = {entry.name: entry for entry in registered_methods("comparison")}
+        method = entries["MICI min-max"].make(["a", "b"], random_state=3, n_jobs=2, nan="drop")
+        given = {"objective": "min-max", "bipolar_input": True, "random_state": 3, "n_jobs": 2, "nan": "drop"}
+        assert given.items() <= method.get_params().items()
+        assert entries["SVM"].labels == "pixels"
+        assert entries["KNN"].make(["a"]).get_params().keys() == KNNFusion().get_params().keys()
+
+    def test_refuses(self):
+        with pytest.raises(InvalidInputError, match="name is 'KNN', which KNNFusion has"):
+            register_method("KNN", Halved)
+        with pytest.raises(InvalidInputError, match="estimator must be a subclass of Fusion, got <class 'dict'>"):
+            register_method("dict", dict)
+
+
+def test_the_docs_table_follows_the_registry():
+    folder = Path(__file__).parents[2] / "docs"
+    page = (folder / "methods.md").read_text(encoding="utf-8")
+    assert runpy.run_path(str(folder / "tables.py"))["with_table"](page) == page, "run python docs/tables.py"

@@ -96,7 +96,7 @@ class TestWindows:
         assert len(windows) == 5 * 4
         assert under_way == 3
 
-    @pytest.mark.parametrize("name", ["bipolar", "min-max", "CI-QP", "average", "KNN"])
+    @pytest.mark.parametrize("name", ["Bi-MIChI (objective 1)", "MICI min-max", "CI-QP", "mean", "KNN"])
     def test_models(self, planes, scene, tmp_path, data, name):
         model = fitted(METHODS[name], data)
         few = write(tmp_path / "few.tif", planes[:, :40, :30])

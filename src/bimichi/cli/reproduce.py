@@ -97,7 +97,7 @@ def pedestrian(
     """
     from bimichi import DetectorMask
     from bimichi.evaluation.files import write_json, write_text
-    from bimichi.experiments import run_pedestrian, scene_folder, summary
+    from bimichi.experiments import mean_table, run_pedestrian, scene_folder
 
     drawn = street or (kaist is None and msrs is None)
     scenes = find_scenes(kaist, msrs, _numbers(scene, seed) if drawn else (), names=scene)
@@ -112,7 +112,7 @@ def pedestrian(
             with run.timed(one.name):
                 results.append(run_pedestrian(one, network, seed, jobs, say.verbose))
                 written += results[-1].write(output_folder(scene_folder(folder, one)))
-        table = summary(results)
+        table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
         written += [
             write_text(folder / "results.md", f"# Means over {len(results)} scenes\n\n{table.to_markdown()}"),

@@ -80,9 +80,9 @@ def train(
     ```
     """
     from bimichi.imaging.labelling import SceneReader
-    from bimichi.learning.learned import chosen_objective
+    from bimichi.learning.objectives import get_objective
 
-    chosen_objective(objective, additivity)  # before anything is read
+    get_objective(objective, additivity=additivity)  # before anything is read
     labelling = labelled.labelling()
     scenes = collect_scenes(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]

@@ -1,7 +1,8 @@
 """The simplest fusions: one source, a constant, the smallest, the largest, and (weighted) means."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +15,22 @@ from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedF
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.fit import FitResult
+from bimichi.learning.objectives.mean import NORMALISED_MEAN
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import ConvexSolver
-from bimichi.learning.solvers.quadratic import POLISH, Program
+from bimichi.learning.spaces.quadratic import POLISH, Program
 from bimichi.measures.additive import AdditiveBiCapacity
 
-__all__ = ["ConstantFusion", "MaxFusion", "MeanFusion", "MinFusion", "SingleSource", "WeightedMeanFusion"]
+__all__ = [
+    "ConstantFusion",
+    "MaxFusion",
+    "MeanFusion",
+    "MinFusion",
+    "SignedSource",
+    "SingleSource",
+    "WeightedMeanFusion",
+]
 
 Plane = NDArray[Any]
 
@@ -36,13 +47,6 @@ class _Pointwise(FusionClassifier, NormalisedFusion):
     n_jobs : int, optional
         Number of threads; all cores by default.
     """
-
-    def __init__(
-        self, bipolar_input: bool = False, source_names: Sequence[str] | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Take note of the number of sources; nothing is learned, and labels are ignored."""
@@ -98,6 +102,7 @@ class MeanFusion(_Pointwise):
         out /= len(sources)
 
 
+@dataclass(eq=False, repr=False)
 class SingleSource(_Pointwise):
     """One source as it is: what the others have to beat.
 
@@ -109,15 +114,7 @@ class SingleSource(_Pointwise):
         As in `MeanFusion`.
     """
 
-    def __init__(
-        self,
-        source: int = 0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(bipolar_input, source_names, n_jobs)
-        self.source = source
+    source: int = 0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Check that there is such a source; nothing is learned."""
@@ -132,6 +129,46 @@ class SingleSource(_Pointwise):
             out[np.isnan(source)] = np.nan
 
 
+@dataclass(eq=False, repr=False)
+class SignedSource(FusionClassifier):
+    """One source in [-1, 1] as it is, or inverted.
+
+    Parameters
+    ----------
+    source : int, default=0
+        Its index.
+    sign : {1, -1}, default=1
+        -1 inverts it.
+    """
+
+    source: int = 0
+    sign: int = 1
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Range of `fuse`."""
+        return (-1.0, 1.0)
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
+        """Check that there is such a source; nothing is learned."""
+        validate_data(self, X, dtype=FLOATS)
+        if self.source not in range(self.n_features_in_):
+            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+        if self.sign not in (1, -1):
+            raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
+        self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
+        return self
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        """Return the source times its sign; rows, an image or planes. NaN in any source gives NaN."""
+        planes = self._split(X)
+        fused: NDArray[Any] = np.multiply(planes[self.source], self.sign)
+        for plane in planes:
+            fused[np.isnan(plane)] = np.nan
+        return fused
+
+
+@dataclass(eq=False, repr=False)
 class ConstantFusion(_Pointwise):
     """The same confidence everywhere; 0, the empty map, by default. Where targets are rare, its RMSE is good already.
 
@@ -143,15 +180,7 @@ class ConstantFusion(_Pointwise):
         As in `MeanFusion`.
     """
 
-    def __init__(
-        self,
-        value: float = 0.0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(bipolar_input, source_names, n_jobs)
-        self.value = value
+    value: float = 0.0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Check the value; nothing is learned."""
@@ -165,6 +194,7 @@ class ConstantFusion(_Pointwise):
             out[np.isnan(source)] = np.nan
 
 
+@dataclass(eq=False, repr=False)
 class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
     """A weighted mean, its weights by least squares to instance labels.
 
@@ -188,13 +218,6 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
     needs: ClassVar[Needs] = "instances"
     fuzzy: ClassVar[bool] = False
 
-    def __init__(
-        self, bipolar_input: bool = False, source_names: Sequence[str] | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-
     @property
     def weights_(self) -> NDArray[np.float64]:
         """The weight of each source."""
@@ -216,9 +239,8 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
         value = float(weights @ square @ weights - 2 * pull @ weights + share @ positive)
         terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
         solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
-        measure = AdditiveBiCapacity(terms, self._names(), order=1)
-        self._set_rule(measure, solution, "least squares", ConvexSolver(), {}, **self._unit_scale())
-        return self
+        result = FitResult(AdditiveBiCapacity(terms, self._names(), order=1), np.ones(m), solution, {})
+        return self._set_rule(result, NORMALISED_MEAN, ConvexSolver(), **self._unit_scale())
 
 
 def _minimum(square: NDArray[np.float64], pull: NDArray[np.float64]) -> NDArray[np.float64]:

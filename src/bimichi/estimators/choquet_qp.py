@@ -1,7 +1,7 @@
 """`ChoquetQP` and `BiCapacityQP`: measures fitted to the label of every instance, by one quadratic program."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,15 +11,14 @@ from sklearn.utils.class_weight import compute_class_weight
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
-from bimichi.integral.linear import usage_counts
 from bimichi.integral.planes import Planes
 from bimichi.learning.bags import check_weights
-from bimichi.learning.learned import learned_measure
+from bimichi.learning.fit import FitResult
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.problem import Summed
 from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.solvers.least_squares import solve_least_squares
-from bimichi.learning.squares import Squares
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.rule import FusionRule
@@ -46,15 +45,17 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
             if self.class_weight != "balanced":
                 share = np.array([self.class_weight.get(label, 1.0) for label in self.classes_.tolist()])
             weights = weights * np.where(positive, share[1], share[0])
-        problem = Squares(X, positive, weights, objective, self.n_jobs)
+        problem = Summed.of_instances(X, positive, weights, objective, self.n_jobs)
         solution = solve_least_squares(problem, completion="highest")
-        usage = {
-            "touched": usage_counts(X, False, objective.measure, n_jobs=self.n_jobs),
-            "weighted": usage_counts(X, True, objective.measure, n_jobs=self.n_jobs),
-        }
-        measure = learned_measure(objective, solution.values, self._names())
-        self._set_rule(measure, solution, "least squares", ConvexSolver(), usage, **entering)
-        return self
+        space = problem.space
+        usage = space.count_usage(X, self.n_jobs)
+        result = FitResult(
+            space.measure(solution.values, self._names()),
+            np.ones(X.shape[1]),
+            solution,
+            {kind: usage.counts(kind == "weighted") for kind in ("touched", "weighted")},
+        )
+        return self._set_rule(result, objective, ConvexSolver(), **entering)
 
     def _restored(self, rule: FusionRule) -> Self:
         """Take parameters as they were: JSON knows no tuples, and names classes by text."""
@@ -66,6 +67,7 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ChoquetQP(_LeastSquares, NormalisedFusion):
     """CI-QP: a normalised measure by least squares to instance labels, sum (C - y)^2 with y in {0, 1} [1]_.
 
@@ -100,17 +102,7 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
        Systems 65, 1994.
     """
 
-    def __init__(
-        self,
-        class_weight: ClassWeight = None,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.class_weight = class_weight
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
+    class_weight: ClassWeight = None
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure.
@@ -137,6 +129,7 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
         return measure
 
 
+@dataclass(eq=False, repr=False)
 class BiCapacityQP(_LeastSquares):
     """A bi-capacity by least squares to instance labels: what `BiMIChI` could reach with the label of every instance.
 
@@ -157,19 +150,9 @@ class BiCapacityQP(_LeastSquares):
         As in `ChoquetQP`.
     """
 
-    def __init__(
-        self,
-        zero_bound: bool = False,
-        targets: tuple[float, float] = (-1.0, 1.0),
-        class_weight: ClassWeight = None,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.zero_bound = zero_bound
-        self.targets = targets
-        self.class_weight = class_weight
-        self.source_names = source_names
-        self.n_jobs = n_jobs
+    zero_bound: bool = False
+    targets: tuple[float, float] = (-1.0, 1.0)
+    class_weight: ClassWeight = None
 
     @property
     def output_range(self) -> tuple[float, float]:

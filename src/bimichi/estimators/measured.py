@@ -1,25 +1,28 @@
 """`MeasureFusion`: what methods share that learn a measure; all that they learned is one `FusionRule`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import ModelFileError
-from bimichi.estimators.base import Fusion, takes_xarray
+from bimichi.estimators.base import Fusion, Needs, takes_xarray
+from bimichi.learning.fit import FitResult
+from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import solver_from_record, solver_record
-from bimichi.measures.base import Measure
 from bimichi.measures.files import reading
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
-__all__ = ["MeasureFusion"]
+__all__ = ["BagFusion", "MeasureFusion"]
 
 
+@dataclass(eq=False, repr=False)
 class MeasureFusion(Fusion):
     """A method that learns a measure. All that it learned is in `rule_`; the other attributes are views of it.
 
@@ -32,9 +35,12 @@ class MeasureFusion(Fusion):
     """
 
     fuzzy: ClassVar[bool] = True
-    rule_: FusionRule
-    solution_: Solution
-    n_jobs: int | None
+
+    _: KW_ONLY
+    source_names: Sequence[str] | None = None
+    n_jobs: int | None = None
+    rule_: FusionRule = field(init=False)
+    solution_: Solution = field(init=False)
 
     @property
     def measure_(self) -> Any:
@@ -127,7 +133,7 @@ class MeasureFusion(Fusion):
         assert record is not None  # load has looked
         parameters = dict(record.parameters)
         if "solver" in self.get_params(deep=False) and "solver" not in parameters:
-            parameters["solver"] = solver_from_record(record.solver, record.solver_options)
+            parameters["solver"] = solver_from_record(record.solver, dict(record.solver_options))
         self.set_params(**parameters)
         self.rule_, self.n_features_in_ = rule, rule.n_sources
         if record.classes:
@@ -144,22 +150,15 @@ class MeasureFusion(Fusion):
         )
         return self
 
-    def _set_rule(
-        self,
-        measure: Measure,
-        solution: Solution,
-        objective: str,
-        solver: Any,
-        usage: Mapping[str, NDArray[np.int64]],
-        **entering: Any,
-    ) -> None:
+    def _set_rule(self, result: FitResult, objective: Objective, solver: Any, **entering: Any) -> Self:
         """Take over what was learned, all at once."""
+        solution = result.solution
         name, options = solver_record(solver)
         names = getattr(self, "feature_names_in_", None)
         record = TrainingRecord(
             method=type(self).__name__,
             parameters=self._recorded_parameters(),
-            objective=objective,
+            objective=objective.name,
             solver=name,
             solver_options=options,
             objective_value=solution.objective_value,
@@ -167,11 +166,14 @@ class MeasureFusion(Fusion):
             status=solution.status,
             n_iter=solution.n_iter,
             history=solution.history,
-            usage=usage,
+            usage=result.usage,
             classes=np.asarray(getattr(self, "classes_", [])).tolist(),
             feature_names=None if names is None else [str(name) for name in names],
         )
-        self.solution_, self.rule_ = solution, FusionRule(measure, training=record, **entering)
+        entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
+        rule = FusionRule(result.measure, training=record, **entering)
+        self.solution_, self.rule_ = solution, rule
+        return self
 
     def _recorded_parameters(self) -> dict[str, Any]:
         """Return the parameters that a model file keeps; a solver object has a place of its own there."""
@@ -179,6 +181,18 @@ class MeasureFusion(Fusion):
         for name in ("n_jobs", "random_state", "verbose", *([] if isinstance(kept.get("solver"), str) else ["solver"])):
             kept.pop(name, None)
         return {name: _as_json(value) for name, value in kept.items()}
+
+
+@dataclass(eq=False, repr=False)
+class BagFusion(MeasureFusion):
+    """A method that learns a measure from labels of bags."""
+
+    needs: ClassVar[Needs] = "bags"
+
+    _: KW_ONLY
+    random_state: Any = None
+    verbose: int = 0
+    nan: Literal["raise", "drop"] = "raise"
 
 
 def _as_json(value: Any) -> Any:

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._jit import jit
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.explain.inputs import Explained, lowest, ready
@@ -28,8 +28,6 @@ from bimichi.measures.base import LatticeMeasure
 from bimichi.rule import as_rule
 
 __all__ = ["Chain", "Contributing", "Step", "chain", "contributions"]
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 class Step(NamedTuple):
@@ -183,7 +181,7 @@ class Contributing:
             self._planes.check_range(self._low, remedy="Rescale it.")
 
 
-@_jit
+@jit
 def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
     """Fill in order of codes: an element without one of its sources has a smaller code."""
     for code in range(1, values.size):
@@ -198,7 +196,7 @@ def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
         potential[code] = total / size
 
 
-@_jit
+@jit
 def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
     """Sort sources of one instance by |x|; return the largest, NaN if there is any."""
     for k in range(key.size):
@@ -213,7 +211,7 @@ def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
     return key[-1]
 
 
-@_jit
+@jit
 def _contribute(sources, steps, potential, out):  # type: ignore[no-untyped-def]
     """Return the largest |x|; infinity if a source of a capacity is below zero."""
     m, n = sources.shape

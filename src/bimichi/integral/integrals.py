@@ -8,11 +8,11 @@ Over a capacity, sort by x and take ``g(A_k)``. Either way it is linear in the v
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_choice
+from bimichi._jit import jit
 from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps
 from bimichi.integral.planes import Planes, check_n_jobs, is_xarray, run_chunks
@@ -24,7 +24,7 @@ __all__ = ["choquet"]
 Task = Callable[[slice], float]
 
 # "contract" lets a multiplication and an addition be one instruction. No flag here changes what NaN does.
-_jit = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+_fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 LANES = 256
 """Instances that the general kernel sorts side by side, one vector register after another."""
@@ -150,7 +150,7 @@ def _sorting_network(n: int) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-@_jit
+@_fast
 def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-def]
     """Integrate sources of shape (m, n) into out; the largest |x| is returned, infinity if out of range below."""
     m, n = sources.shape
@@ -182,7 +182,7 @@ def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-d
     return peak.max()
 
 
-@_jit
+@_fast
 def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-untyped-def]
     """Fill one source's lanes; for a capacity (not signed), what is below zero counts as beyond the peak."""
     zero, beyond = x.dtype.type(0), x.dtype.type(np.inf)
@@ -195,7 +195,7 @@ def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-un
         peak[lane] = reach if reach > peak[lane] else peak[lane]
 
 
-@_jit
+@_fast
 def _order(key_i, key_j, step_i, step_j):  # type: ignore[no-untyped-def]
     """Swap, lane by lane, what is out of order; selections instead of branches, so that it is vectorised."""
     for lane in range(LANES):
@@ -224,7 +224,7 @@ def _sign_terms(g: Measure) -> NDArray[np.float64]:
 # The small kernels. Digit k of a term's code: 0 = source k plays no part, 1 = it does, 2 = with its sign.
 
 
-@_jit
+@_fast
 def _fold(plain, signed, s):  # type: ignore[no-untyped-def]
     """Nine terms with one more source of sign s in them."""
     return (
@@ -240,37 +240,37 @@ def _fold(plain, signed, s):  # type: ignore[no-untyped-def]
     )
 
 
-@_jit
+@_fast
 def _sum2(c, s, t, x, y, xy):  # type: ignore[no-untyped-def]
     """Terms of two sources with signs s, t; x, y, xy are the minima of |.| that their subsets stand for."""
     both = c[4] + c[5] * s + t * (c[7] + c[8] * s)
     return (c[1] + c[2] * s) * x + (c[3] + c[6] * t) * y + both * xy
 
 
-@_jit
+@_fast
 def _sum3(c, s, t, u, x, y, z, xy, xz, yz, xyz):  # type: ignore[no-untyped-def]
     with_third = _fold(c[9:18], c[18:27], u)
     return _sum2(c[:9], s, t, x, y, xy) + with_third[0] * z + _sum2(with_third, s, t, xz, yz, xyz)
 
 
-@_jit
+@_fast
 def _lesser(x, y):  # type: ignore[no-untyped-def]
     return x if x < y else y
 
 
-@_jit
+@_fast
 def _greater(x, y):  # type: ignore[no-untyped-def]
     return x if x > y else y
 
 
-@_jit
+@_fast
 def _within(total, top):  # type: ignore[no-untyped-def]
     """Rounding must not carry the integral beyond the largest |x|. NaN stays."""
     total = top if total > top else total
     return -top if total < -top else total
 
 
-@_jit
+@_fast
 def _two(a, b, terms, out):  # type: ignore[no-untyped-def]
     """Integrate two planes into out; the largest |x| is returned, as by the other small kernels."""
     zero, one = out.dtype.type(0), out.dtype.type(1)
@@ -285,7 +285,7 @@ def _two(a, b, terms, out):  # type: ignore[no-untyped-def]
     return peak.max()
 
 
-@_jit
+@_fast
 def _three(a, b, c, terms, out):  # type: ignore[no-untyped-def]
     zero, one = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
@@ -303,7 +303,7 @@ def _three(a, b, c, terms, out):  # type: ignore[no-untyped-def]
     return peak.max()
 
 
-@_jit
+@_fast
 def _four(a, b, c, d, terms, out):  # type: ignore[no-untyped-def]
     zero, one = out.dtype.type(0), out.dtype.type(1)
     plain, signed = terms[27:54], terms[54:81]

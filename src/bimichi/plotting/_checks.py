@@ -1,4 +1,4 @@
-"""Checks that several pictures share."""
+"""Checks shared by several pictures."""
 
 from typing import Any, TypeVar
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import LatticeMeasure
 
-__all__ = ["check_labels", "check_measure"]
+__all__ = ["check_labels", "check_measure", "measure_of"]
 
 Kind = TypeVar("Kind", bound=LatticeMeasure)
 
 
 def check_labels(labels: NDArray[Any], what: str) -> NDArray[np.bool_]:
-    """Return whether each label is that of a target."""
+    """Return which labels are those of targets."""
     found = set(np.unique(labels).tolist()) if labels.dtype.kind in "biuf" else {object}
     if not (found <= {0, 1} or found <= {-1, 1}):
         shown = ", ".join(map(str, np.unique(labels.astype(str))[:5]))
@@ -22,8 +22,16 @@ def check_labels(labels: NDArray[Any], what: str) -> NDArray[np.bool_]:
     return np.asarray(labels > 0)
 
 
-def check_measure(measure: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
-    """Return `measure` if it is of this `kind` and has at most `limit` sources."""
+def measure_of(given: Any) -> Any:
+    """Return the measure of a fitted model (its rule) or of a rule; a measure is returned as it is."""
+    for attribute in ("rule_", "measure"):
+        given = getattr(given, attribute, given)
+    return given
+
+
+def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
+    """Return the measure of a model, a rule or a measure if it is of this `kind` and has at most `limit` sources."""
+    measure = measure_of(given)
     if not isinstance(measure, kind):
         raise InvalidInputError(
             f"This picture shows a {kind.__name__}, got {type(measure).__name__}; "

@@ -12,6 +12,7 @@ from bimichi.evaluation.comparison import Comparison
 from bimichi.explain.inputs import check_elements
 from bimichi.integral.integrals import choquet
 from bimichi.integral.planes import split_planes
+from bimichi.learning.bags import check_segment_labels
 from bimichi.learning.scene import Scene
 from bimichi.measures.base import Measure, check_names
 from bimichi.measures.bicapacity import BiCapacity
@@ -251,8 +252,5 @@ def _bags(
     found, numbered = np.unique(given, return_inverse=True)
     if len(found) > MAX_SEGMENTS:
         raise InvalidInputError(f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.")
-    unknown = sorted(set(labels) - set(found.tolist()))
-    if unknown:
-        raise InvalidInputError(f"labels name segment {unknown[0]}, which no pixel belongs to.")
-    signs = [bool(labels[segment]) if segment in labels else None for segment in found.tolist()]
+    signs = [None if label is None else bool(label) for label in check_segment_labels(found, labels)]
     return numbered.reshape(shape), signs
