@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = -m pip --disable-pip-version-check -q
 BUILD = hatchling editables
 
-.PHONY: demo test lint bench docs clean clean-cache
+.PHONY: demo test lint bench docs clean
 
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
@@ -25,10 +25,6 @@ docs: .venv/installed
 clean:
 	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
-
-# Compiled kernels; needed after a change to a kernel that others call from another file.
-clean-cache:
-	find src tests bench -name '*.nb[ic]' -delete
 
 # With all extras and the tools of development; the package itself is editable.
 .venv/installed: pyproject.toml constraints.txt

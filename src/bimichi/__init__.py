@@ -8,6 +8,7 @@ References
    FUZZ-IEEE 2024.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +38,16 @@ if TYPE_CHECKING:
     from bimichi.learning.bags import Bags
     from bimichi.learning.scene import Scene, join_bags
     from bimichi.learning.solvers import ConvexSolver, EvolutionarySolver
-    from bimichi.measures.additive import TwoAdditive
+    from bimichi.measures.additive import AdditiveBiCapacity
     from bimichi.measures.bicapacity import BiCapacity
     from bimichi.measures.capacity import Capacity
+    from bimichi.rule import FusionRule, as_rule
 
 __version__ = "0.1.0"
 
 __all__ = [
     "MICI",
+    "AdditiveBiCapacity",
     "Bags",
     "BiCapacity",
     "BiCapacityQP",
@@ -58,6 +61,7 @@ __all__ = [
     "ConvexSolver",
     "DetectorMask",
     "EvolutionarySolver",
+    "FusionRule",
     "InvalidInputError",
     "KNNFusion",
     "MICIRegressor",
@@ -69,8 +73,8 @@ __all__ = [
     "SVMFusion",
     "Scene",
     "SingleSource",
-    "TwoAdditive",
     "WeightedMeanFusion",
+    "as_rule",
     "choquet",
     "compare",
     "join_bags",
@@ -80,6 +84,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "AdditiveBiCapacity": "measures.additive",
+    "as_rule": "rule",
+    "FusionRule": "rule",
     "Bags": "learning.bags",
     "BiCapacity": "measures.bicapacity",
     "BiCapacityQP": "estimators",
@@ -110,13 +117,15 @@ _HOME = {
     "Scene": "learning.scene",
     "SingleSource": "estimators",
     "SVMFusion": "estimators",
-    "TwoAdditive": "measures.additive",
     "usage_counts": "integral.linear",
     "WeightedMeanFusion": "estimators",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "TwoAdditive":
+        warnings.warn("TwoAdditive is now called AdditiveBiCapacity.", DeprecationWarning, stacklevel=2)
+        name = "AdditiveBiCapacity"
     if name not in _HOME:
         raise AttributeError(f"module 'bimichi' has no attribute {name!r}")
     value = getattr(import_module(f"bimichi.{_HOME[name]}"), name)

@@ -12,9 +12,8 @@ import rasterio
 from affine import Affine
 from program import ENVIRONMENT, images, program, run, target_mask
 
-from bimichi import BiMIChI, Scene, join_bags
+from bimichi import BiMIChI, FusionRule, Scene, join_bags
 from bimichi.cli import fusing
-from bimichi.cli.model import FusionModel
 from bimichi.imaging import label_bags, read_image, superpixels, to_bipolar, write_image
 
 PLACE = Affine(30.0, 0.0, 500_000.0, 0.0, -30.0, 4_600_000.0)
@@ -229,7 +228,7 @@ def test_rasters_keep_their_place(trained):
     for name, image in images(1).items():
         write_raster(f"other/{name}.tif", image, nodata=255 if name == "grey" else None)
     run("fuse", "model.json", "other/grey.tif", "other/thermal.tif", "-o", "fused.tif", "--overviews")
-    model = FusionModel.load(Path("model.json"))
+    model = FusionRule.load(Path("model.json"))
     expected = model.fuse([to_bipolar(images(1)[name]) for name in model.source_names])
     expected[images(1)["grey"] == 255] = np.nan
     with rasterio.open("fused.tif") as file:

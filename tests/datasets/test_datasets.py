@@ -92,7 +92,7 @@ def test_um_optimum_refuses_letters_in_negative_bags():
         (lambda: um(noise=1, random_state="a"), "random_state must be"),
         (lambda: street(height=32), "height must be a whole number of at least 64"),
         (lambda: street(n_people=-1), "n_people must be"),
-        (lambda: street(64, 64, n_sources=4), "n_sources must be 3 or 6"),
+        (lambda: street(64, 64, n_sources=4), "n_sources must be one of 3, 6"),
     ],
 )
 def test_bad_arguments(call, message):

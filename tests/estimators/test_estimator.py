@@ -95,8 +95,8 @@ def test_polarity_is_learned_applied_and_shown(data):
     assert learned.polarity_[1] == -1
     assert learned.objective_value_ < given.objective_value_
     np.testing.assert_allclose(learned.integral(X), choquet(X * learned.polarity_, learned.bicapacity_), atol=1e-14)
-    assert "Turned over before the integral: rgb" in learned.to_markdown()
-    assert "No source is turned over." in given.to_markdown()
+    assert "Inverted before the integral: rgb" in learned.to_markdown()
+    assert "No source is inverted." in given.to_markdown()
     assert "**" in given.to_markdown()
 
 
@@ -274,8 +274,6 @@ class TestFiles:
         BiMIChI(random_state=0).fit(X, y, bags).save(path)
         text = path.read_text()
         for old, new in [
-            ('"bipolar"', '"best"'),
-            ('"convex"', '"simplex"'),
             ('"n_starts": 8', '"n_starts": "many"'),
             ('"classes"', '"klasses"'),
             ('"centre"', '"center"'),
@@ -283,10 +281,10 @@ class TestFiles:
         ]:
             assert old in text
             path.write_text(text.replace(old, new))
-            with pytest.raises(ModelFileError, match="not a valid BiMIChI file"):
+            with pytest.raises(ModelFileError, match="is not a valid"):
                 BiMIChI.load(path)
         Capacity.additive([0.5, 0.5]).save(path)
-        with pytest.raises(ModelFileError, match="holds a 'capacity', not a 'BiMIChI'"):
+        with pytest.raises(ModelFileError, match="holds a 'capacity', not a 'FusionRule'"):
             BiMIChI.load(path)
 
 

@@ -420,7 +420,7 @@ def test_candidates_can_be_chosen():
     own = candidates(["a", "b"], "bi-michi")
     assert {row.kind for row in own} == {"bi-michi"}
     assert [row.name for row in own] == [row.name for row in candidates(["a", "b"])[-10:]]
-    with pytest.raises(InvalidInputError, match="which must be 'all' or 'bi-michi'"):
+    with pytest.raises(InvalidInputError, match="which must be one of all, bi-michi"):
         candidates(["a"], "best")
 
 

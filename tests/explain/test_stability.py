@@ -149,9 +149,9 @@ def test_tables_show_intervals_and_leave_out_open_elements(found):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_resamples": 0}, "n_resamples must be a positive whole number, got 0"),
+        ({"n_resamples": 0}, "n_resamples must be a whole number of at least 1, got 0"),
         ({"n_resamples": True}, "n_resamples"),
-        ({"level": 1.0}, "level must lie between 0 and 1"),
+        ({"level": 1.0}, r"level must be a number in \(0, 1\), got 1.0"),
         ({"level": "90 %"}, "level"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"random_state": "x"}, "random_state"),

@@ -11,7 +11,6 @@ from PIL import Image, ImageOps
 
 from bimichi import BimichiError, InvalidInputError
 from bimichi.imaging import read_image, read_sources, write_image
-from bimichi.measures import files as io
 
 
 def sample(rng, kind, *shape):
@@ -347,7 +346,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def fail(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(io.os, "fsync", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(BimichiError, match=r"Cannot write .*a\.tif: No space left"):
         write_image(path, np.ones((2, 3), np.uint8))
     assert (read_image(path) == 0).all()

@@ -143,7 +143,10 @@ SEGMENTS = grid_segments((4, 6), 2)
         (lambda: polygon_mask([[(0, 0), (4, 0), (2, 0)]], (4, 6)), "Polygon 0 overlaps no pixel"),
         (lambda: boxes_of(np.zeros((3, 3), int)), "mask must be an array of bool"),
         (lambda: label_bags(SEGMENTS), "pass boxes, polygons or mask"),
-        (lambda: label_bags(SEGMENTS, [(0, 0, 1, 1)], min_overlap=1.5), r"min_overlap must lie in \[0, 1\], got 1.5"),
+        (
+            lambda: label_bags(SEGMENTS, [(0, 0, 1, 1)], min_overlap=1.5),
+            r"min_overlap must be a number in \[0, 1\], got 1.5",
+        ),
         (lambda: label_bags(SEGMENTS, []), "Of 6 bags, 0 are positive, 6 negative and 0 left out"),
         (lambda: label_bags(SEGMENTS, [(0, 0, 6, 4)]), "Of 6 bags, 6 are positive, 0 negative"),
         (

@@ -342,12 +342,14 @@ def test_one_source_explains_how_to_reshape():
 
 def test_bad_options():
     g = BiCapacity.random(2)
-    with pytest.raises(InvalidInputError, match="nan must be 'propagate' or 'raise', got 'skip'"):
+    with pytest.raises(InvalidInputError, match="nan must be one of propagate, raise, got 'skip'"):
         choquet(np.zeros((1, 2)), g, nan="skip")
     for n_jobs in (0, -2, 1.5, "2", True):
         with pytest.raises(InvalidInputError, match="n_jobs"):
             choquet(np.zeros((1, 2)), g, n_jobs=n_jobs)
-    with pytest.raises(InvalidInputError, match="g must be a BiCapacity, a Capacity or a TwoAdditive, got list"):
+    with pytest.raises(
+        InvalidInputError, match="g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got list"
+    ):
         choquet(np.zeros((1, 2)), [0, 1])
     with pytest.raises(InvalidInputError, match="measure must be one of bicapacity, capacity"):
         linear_form(np.zeros((1, 2)), "tricapacity")

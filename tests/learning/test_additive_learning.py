@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from bimichi import BiCapacity, BiMIChI, ConvexSolver, InvalidInputError, TwoAdditive, choquet
+from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, ConvexSolver, InvalidInputError, choquet
 from bimichi.explain import bootstrap, contributions, identifiability, summary
 from bimichi.integral.terms import term_features
 from bimichi.learning.objectives import ADDITIVE_OBJECTIVES, OBJECTIVES
@@ -138,7 +138,7 @@ def test_the_problem_is_that_of_the_same_measure_with_all_elements(name, rng):
     terms = TermsInMemory(bags, ADDITIVE_OBJECTIVES[name])
     whole = InMemory(bags, OBJECTIVES[name])
     for _ in range(5):
-        g = TwoAdditive.random(3, rng)
+        g = AdditiveBiCapacity.random(3, rng)
         values = g.to_bicapacity().values
         assert terms.value(g.terms) == pytest.approx(whole.value(values), abs=1e-12)
         one, two = terms.extremes(g.terms), whole.extremes(values)
@@ -182,7 +182,7 @@ def test_it_is_never_better_than_all_bicapacities_and_no_worse_than_the_mean():
 def test_usage_counts_terms():
     X = np.array([[0.5, -0.5], [0.0, -0.2], [0.3, 0.3]])
     touched, weighted = (TermUsage.of(X).counts(np.ones(2), flag) for flag in (False, True))
-    g = TwoAdditive.additive([0.5, 0.5])
+    g = AdditiveBiCapacity.additive([0.5, 0.5])
     by_name = {str(g.sets(term)): (touched[term], weighted[term]) for term in range(8)}
     assert by_name == {
         "(['1'], [])": (3, 2),
@@ -226,7 +226,7 @@ def test_learns_eighteen_sources(name, many, tmp_path):
     )
     model.fit(X, y, ids)
     g = model.bicapacity_
-    assert isinstance(g, TwoAdditive)
+    assert isinstance(g, AdditiveBiCapacity)
     assert g.is_monotone()
     assert roc_auc_score(hits, model.fuse(X)) > 0.9
     np.testing.assert_allclose(model.integral(X), choquet(X, g), atol=1e-14)

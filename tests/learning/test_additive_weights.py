@@ -9,7 +9,7 @@ from samples import make_bags
 from scipy.optimize import minimize
 from typer.testing import CliRunner
 
-from bimichi import BiMIChI, ConvexSolver, InvalidInputError, ModelFileError, TwoAdditive
+from bimichi import AdditiveBiCapacity, BiMIChI, ConvexSolver, InvalidInputError, ModelFileError
 from bimichi.cli.app import app
 from bimichi.learning.objectives import ADDITIVE_OBJECTIVES
 from bimichi.learning.term_problem import TermsInMemory
@@ -105,7 +105,7 @@ def test_show_tells_the_weights_alone(bags, tmp_path):
 
 
 def test_elements_are_pairs_of_sets_or_of_lone_sources():
-    g = TwoAdditive.additive([0.7, 0.3], ["a", "b"])
+    g = AdditiveBiCapacity.additive([0.7, 0.3], ["a", "b"])
     assert g["a", ()] == g[["a"], []] == g[0, ()] == 0.7
     for wrong in (0, "a", (0, 1, 0)):
         with pytest.raises(InvalidInputError, match="An element is a pair"):

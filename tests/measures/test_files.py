@@ -53,7 +53,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     def fail(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(io.os, "fsync", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(BimichiError, match=r"Cannot write .*g\.json: No space left"):
         LARGE.save(path)
     assert path.read_bytes() == before
@@ -64,7 +64,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(io.os, "fsync", interrupt)
+    monkeypatch.setattr("os.fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         SMALL.save(tmp_path / "g.json")
     assert list(tmp_path.iterdir()) == []
@@ -96,8 +96,8 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "bimichi-model", "version": 3, "tables": {}}', "format version 3; this bimichi .* reads up to 2"),
-        (changed(version=3), "format version 3; this bimichi .* reads up to 2. Upgrade"),
+        ('{"format": "bimichi-model", "version": 4, "tables": {}}', "format version 4; this bimichi .* reads up to 3"),
+        (changed(version=4), "format version 4; this bimichi .* reads up to 3. Upgrade"),
         (changed(version="1"), "no valid format version, but '1'"),
         (changed(version=True), "no valid format version"),
         (changed(version=0), "no valid format version"),

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bimichi._extras import import_optional
+from bimichi._files import atomic_write
 from bimichi._tables import Cell, Table
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet, rich_table
 from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
-from bimichi.measures.files import atomic_write
 
 if TYPE_CHECKING:
     from bimichi import Scene
@@ -84,8 +85,6 @@ def _draw(scene: "Scene", path: Path) -> None:
 
 def _figure(ratio: float) -> Any:
     """Return a figure for an image of this width over height; it belongs to no window."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("bimichi bags draws with matplotlib: pip install 'bimichi[cli]'") from error
-    return Figure(figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained")
+    return import_optional("matplotlib.figure").Figure(
+        figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained"
+    )

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 import bimichi
+from bimichi._files import atomic_write
 from bimichi.cli import options
 from bimichi.cli.console import Json, Output, Quiet, plain, rich_table
 from bimichi.cli.inputs import find_sets
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
-from bimichi.measures.files import atomic_write
 
 __all__ = ["compare"]
 

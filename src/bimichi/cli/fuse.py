@@ -64,9 +64,9 @@ def fuse(
     ```
     """
     from bimichi.cli.fusing import SceneFuser
-    from bimichi.cli.model import FusionModel
+    from bimichi.rule import FusionRule
 
-    say, found = Output(quiet, json), FusionModel.load(model)
+    say, found = Output(quiet, json), FusionRule.load(model)
     image_sets = find_sets(sources, MAX_ADDITIVE_SOURCES)
     inputs = [model, *image_sets.files]
     outputs = output_files(output, image_sets.scenes, image_sets.many, MAPS)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.cli.inputs import ImageSet, ImageSets
-from bimichi.cli.model import FusionModel
 from bimichi.cli.recipes import AS_IS, POINTWISE
 from bimichi.cli.sources import choose_recipes, make_source, read_images, source_names
 from bimichi.cli.strips import write_strips
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.integral.planes import Planes, check_n_jobs
+from bimichi.rule import FusionRule
 
 __all__ = ["FusedScene", "SceneFuser", "fused_strips", "matched"]
 
@@ -38,7 +38,7 @@ class FusedScene:
 class SceneFuser:
     """Fuses scenes, each to its file; rasters in windows, other images in strips."""
 
-    model: FusionModel
+    model: FusionRule
     image_sets: ImageSets
     names: Sequence[str] | None
     png: bool = False
@@ -85,7 +85,7 @@ class SceneFuser:
 
 
 def matched(
-    model: FusionModel, images: list[NDArray[Any]], image_sets: ImageSets, names: Sequence[str] | None
+    model: FusionRule, images: list[NDArray[Any]], image_sets: ImageSets, names: Sequence[str] | None
 ) -> list[NDArray[Any]]:
     """Return images in the order of the model's sources."""
     called = source_names(image_sets, names, len(images))
@@ -100,13 +100,13 @@ def matched(
 
 
 def fused_strips(
-    model: FusionModel, images: Sequence[NDArray[Any]], n_jobs: int | None = None
+    model: FusionRule, images: Sequence[NDArray[Any]], n_jobs: int | None = None
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the fused map in strips of rows, from above; few of them are in memory at a time.
 
     Parameters
     ----------
-    model : FusionModel
+    model : FusionRule
         The model.
     images : sequence of ndarray of shape (height, width) or (height, width, 3)
         One a source, in the order of the model.

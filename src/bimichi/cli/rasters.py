@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.cli.model import FusionModel
+from bimichi._extras import import_optional
 from bimichi.cli.recipes import AS_IS, POINTWISE
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import SOURCE_RECIPES
-from bimichi.imaging.extra import image_package
+from bimichi.rule import FusionRule
 
 __all__ = ["are_rasters", "fuse_georeferenced"]
 
@@ -47,7 +47,7 @@ def _may_be_placed(file: Path) -> bool:
     """Whether there is anything for rasterio to look at; to import that takes longer than to fuse an image."""
     if any(file.with_suffix(ending).exists() for ending in BESIDE) or file.with_name(f"{file.name}.aux.xml").exists():
         return True
-    tifffile = image_package("tifffile")
+    tifffile = import_optional("tifffile")
     try:
         with tifffile.TiffFile(file) as opened:
             return any(tag.code in GEO_TAGS for tag in opened.pages[0].tags)
@@ -56,13 +56,13 @@ def _may_be_placed(file: Path) -> bool:
 
 
 def fuse_georeferenced(
-    model: FusionModel, files: Sequence[Path], output: Path, names: Sequence[str] | None, **options: Any
+    model: FusionRule, files: Sequence[Path], output: Path, names: Sequence[str] | None, **options: Any
 ) -> int:
     """Fuse rasters by `bimichi.scale.fuse_raster`, whose options these are, by the recipes of the model.
 
     Returns the number of pixels.
     """
-    from bimichi.scale.fusers import Fuser
+    from bimichi.integral.matching import Fuser
     from bimichi.scale.gdal import open_source
     from bimichi.scale.rasters import fuse_raster
 
@@ -73,7 +73,7 @@ def fuse_georeferenced(
 
 
 def _fuse(
-    model: FusionModel, ranges: Sequence[tuple[str, float, float] | None], planes: Sequence[NDArray[Any]]
+    model: FusionRule, ranges: Sequence[tuple[str, float, float] | None], planes: Sequence[NDArray[Any]]
 ) -> NDArray[Any]:
     ready = [
         plane if made is None else SOURCE_RECIPES[made[0]](plane, low=made[1], high=made[2])
@@ -82,7 +82,7 @@ def _fuse(
     return model.fuse(ready, n_jobs=1)
 
 
-def _ranges(model: FusionModel, files: Sequence[Path]) -> list[tuple[str, float, float] | None]:
+def _ranges(model: FusionRule, files: Sequence[Path]) -> list[tuple[str, float, float] | None]:
     """Of each source, its recipe and the range of its type, since windows are read as floats; None for as it is."""
     from bimichi.scale.gdal import open_source
 

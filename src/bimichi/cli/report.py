@@ -119,10 +119,10 @@ def _scene(
     from bimichi import Scene
     from bimichi.cli.fusing import matched
     from bimichi.cli.labels import with_truth
-    from bimichi.cli.model import FusionModel
     from bimichi.cli.sources import choose_recipes, make_source, read_images
+    from bimichi.rule import FusionRule
 
-    found = FusionModel.load(model)
+    found = FusionRule.load(model)
     images = matched(found, read_images(image_sets.sets[0]), image_sets, names)
     recipes = found.recipes or choose_recipes(None, images, found.source_names)
     planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import bimichi
+from bimichi._files import atomic_write
 from bimichi.cli.console import plain
-from bimichi.measures.files import atomic_write
 
 __all__ = ["Run", "run_path"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
+from bimichi._files import atomic_write
 from bimichi.imaging import write_image
-from bimichi.imaging.extra import image_package
-from bimichi.measures.files import atomic_write
 
 __all__ = ["write_strips"]
 
@@ -69,7 +69,7 @@ def _write_tiff(path: Path, strips: Iterator[Strip], shape: tuple[int, int]) -> 
     content: Iterable[bytes] = (np.ascontiguousarray(strip).tobytes() for strip in chain([first], strips))
     atomic_write(
         path,
-        lambda file: image_package("tifffile").imwrite(
+        lambda file: import_optional("tifffile").imwrite(
             file,
             content,
             shape=shape,

@@ -1,6 +1,7 @@
 """`bimichi train`: learn a model from images and labels of regions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -87,7 +88,6 @@ def train(
     ```
     """
     from bimichi.cli.labels import SceneReader
-    from bimichi.cli.model import save_model
     from bimichi.learning.learned import chosen_objective
 
     chosen_objective(objective, additivity)  # before anything is read
@@ -114,7 +114,7 @@ def train(
         )
         with run.timed("train"):
             _learn(model, data, reader, say)
-        save_model(output, model, reader.recipes)
+        replace(model.rule_, recipes=tuple(reader.recipes)).save(output)
         record = run.write(run_path(output), [output])
     counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
     found = {

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_integer, check_number
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, label_bags, superpixels
 from bimichi.learning.scene import Scene
@@ -59,10 +60,8 @@ def um(
            [ 1.,  1., -1.]])
     """
     for what, value in (("height", height), ("width", width)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 20:
-            raise InvalidInputError(f"{what} must be a whole number of at least 20, got {value!r}.")
-    if not 0 <= noise < np.inf:
-        raise InvalidInputError(f"noise must be a finite number of at least 0, got {noise!r}.")
+        check_integer(value, what, minimum=20)
+    check_number(noise, "noise", minimum=0)
     u, m = _letters(height, width)
     truth = u | m
     sources = np.where(u[..., None], U, np.where(m[..., None], M, BACKGROUND))

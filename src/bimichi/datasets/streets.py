@@ -5,12 +5,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.ndimage import find_objects, gaussian_filter
 
+from bimichi._checks import check_integer
 from bimichi.datasets.backdrop import PAVEMENT, ROAD, draw_backdrop
 from bimichi.datasets.cameras import Lamp, Shadow, photograph, thermograph
 from bimichi.datasets.drawing import Array, Canvas, Colour, Part, View
 from bimichi.datasets.figures import car, cone, lamp, person, tree
 from bimichi.datasets.pedestrians import pedestrian_scene
-from bimichi.errors import InvalidInputError
 from bimichi.learning.scene import Scene
 from bimichi.measures.sampling import random_generator
 
@@ -75,8 +75,7 @@ def street(
     ('street-1', (96, 128, 3), 2)
     """
     for what, value, least in (("height", height, 64), ("width", width, 64), ("n_people", n_people, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InvalidInputError(f"{what} must be a whole number of at least {least}, got {value!r}.")
+        check_integer(value, what, minimum=least)
     rng = random_generator(random_state)
     view = View(height, width)
     canvas, lamps = Canvas(view), _lamps(rng)

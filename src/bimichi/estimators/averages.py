@@ -1,4 +1,4 @@
-"""Fusion without a measure: one source, a constant, the smallest, the largest, and (weighted) means."""
+"""The simplest fusions: one source, a constant, the smallest, the largest, and (weighted) means."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -11,9 +11,13 @@ from sklearn.utils.validation import validate_data
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
+from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.problem import Solution
+from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.solvers.quadratic import POLISH, Program
+from bimichi.measures.additive import AdditiveBiCapacity
 
 __all__ = [
     "ConstantFusion",
@@ -208,18 +212,40 @@ class ConstantFusion(_Pointwise):
             out[np.isnan(source)] = np.nan
 
 
-class WeightedMeanFusion(_Pointwise):
+class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
     """A weighted mean, its weights by least squares to instance labels.
 
     Weights are not negative and add up to 1, so that the output is a confidence in [0, 1].
+
+    Parameters
+    ----------
+    bipolar_input, source_names, n_jobs
+        As in `MeanFusion`.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_sources,)
         What was learned.
+    rule_ : FusionRule
+        The same as an additive measure.
+    objective_value_ : float
+        The weighted mean of squared errors.
     """
 
     needs: ClassVar[Needs] = "instances"
+    fuzzy: ClassVar[bool] = False
+
+    def __init__(
+        self, bipolar_input: bool = False, source_names: Sequence[str] | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.bipolar_input = bipolar_input
+        self.source_names = source_names
+        self.n_jobs = n_jobs
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """The weight of each source."""
+        return np.asarray(self.rule_.measure.values[: self.rule_.n_sources])
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the weights from instances and their labels; two classes. `bags` are ignored."""
@@ -232,18 +258,25 @@ class WeightedMeanFusion(_Pointwise):
         for start in range(0, len(rows), 1 << 17):
             part = rows[start : start + (1 << 17)].astype(np.float64)
             square += part.T @ (part * share[start : start + (1 << 17), None])
-        program = Program(m)
-        program.equal(np.ones(1), (np.zeros(m, np.int64), np.arange(m), 1.0))
-        program.below(np.zeros(m), (np.arange(m), np.arange(m), -1.0))
-        P, q = sp.csc_matrix(np.triu(2 * square)), -2 * (share * positive) @ rows.astype(np.float64, copy=False)
-        solved = program.solve(P, q, POLISH) or program.solve(P, q)
-        if solved is None:
-            raise InvalidInputError("The weights could not be found: the sources of X are not valid numbers.")
-        weights = np.maximum(solved[0], 0.0)
-        self.weights_ = weights / weights.sum()
+        pull = (share * positive) @ rows.astype(np.float64, copy=False)
+        weights = _minimum(square, pull)
+        value = float(weights @ square @ weights - 2 * pull @ weights + share @ positive)
+        terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
+        solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
+        measure = AdditiveBiCapacity(terms, self._names(), order=1)
+        self._set_rule(measure, solution, "least squares", ConvexSolver(), {}, **self._unit_scale())
         return self
 
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
-        out[:] = 0
-        for weight, source in zip(self.weights_, sources, strict=True):
-            out += out.dtype.type(weight) * source
+
+def _minimum(square: NDArray[np.float64], pull: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights w, not negative and of sum 1, of least w'Sw - 2 p'w."""
+    m = len(pull)
+    program = Program(m)
+    program.equal(np.ones(1), (np.zeros(m, np.int64), np.arange(m), 1.0))
+    program.below(np.zeros(m), (np.arange(m), np.arange(m), -1.0))
+    P, q = sp.csc_matrix(np.triu(2 * square)), -2 * pull
+    solved = program.solve(P, q, POLISH) or program.solve(P, q)
+    if solved is None:
+        raise InvalidInputError("The weights could not be found: the sources of X are not valid numbers.")
+    weights = np.maximum(solved[0], 0.0)
+    return np.asarray(weights / weights.sum())

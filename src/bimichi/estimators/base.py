@@ -173,6 +173,13 @@ class NormalisedFusion(Fusion):
         Planes(planes, names=self._names()).check_range(low, remedy)
         return [_to_unit(plane) for plane in planes] if self.bipolar_input else planes
 
+    def _unit_scale(self) -> dict[str, Any]:
+        """How sources enter a rule: as they are, or from [-1, 1] to [0, 1]."""
+        m = self.n_features_in_
+        return (
+            {"centre": np.full(m, -1.0), "factor": np.full(m, 0.5), "low": 0.0} if self.bipolar_input else {"low": 0.0}
+        )
+
     def _normalised_rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows of `fit` in [0, 1]; copied only if they are mapped."""
         planes = self._normalised(X)

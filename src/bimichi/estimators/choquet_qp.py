@@ -10,30 +10,34 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
-from bimichi.integral.integrals import choquet
+from bimichi.estimators.measured import MeasureFusion
+from bimichi.integral.linear import usage_counts
 from bimichi.integral.planes import Planes
 from bimichi.learning.bags import check_weights
+from bimichi.learning.learned import learned_measure
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.solvers.least_squares import solve_least_squares
 from bimichi.learning.squares import Squares
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
+from bimichi.rule import FusionRule
 
 __all__ = ["BiCapacityQP", "ChoquetQP"]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
-class _LeastSquares(FusionClassifier):
+class _LeastSquares(FusionClassifier, MeasureFusion):
     """What the two share: instances in, the values of a measure out."""
 
     needs: ClassVar[Needs] = "instances"
-    fuzzy: ClassVar[bool] = True
     class_weight: ClassWeight
-    n_jobs: int | None
 
-    def _learn(self, X: NDArray[Any], positive: NDArray[np.bool_], weight: Any, objective: Objective) -> None:
+    def _learn(
+        self, X: NDArray[Any], positive: NDArray[np.bool_], weight: Any, objective: Objective, **entering: Any
+    ) -> Self:
         weights = check_weights(weight, len(X))
         if not weights.any():
             raise InvalidInputError("sample_weight is 0 for all instances; at least one must count.")
@@ -43,8 +47,23 @@ class _LeastSquares(FusionClassifier):
                 share = np.array([self.class_weight.get(label, 1.0) for label in self.classes_.tolist()])
             weights = weights * np.where(positive, share[1], share[0])
         problem = Squares(X, positive, weights, objective, self.n_jobs)
-        self.solution_ = solve_least_squares(problem, completion="highest")
-        self.objective_value_ = self.solution_.objective_value
+        solution = solve_least_squares(problem, completion="highest")
+        usage = {
+            "touched": usage_counts(X, False, objective.measure, n_jobs=self.n_jobs),
+            "weighted": usage_counts(X, True, objective.measure, n_jobs=self.n_jobs),
+        }
+        measure = learned_measure(objective, solution.values, self._names())
+        self._set_rule(measure, solution, "least squares", ConvexSolver(), usage, **entering)
+        return self
+
+    def _restored(self, rule: FusionRule) -> Self:
+        """Take parameters as they were: JSON knows no tuples, and names classes by text."""
+        given = super()._restored(rule).class_weight
+        if isinstance(given, Mapping):
+            self.class_weight = {label: given.get(str(label), 1.0) for label in self.classes_.tolist()}
+        if "targets" in self.get_params():
+            self.set_params(targets=tuple(self.get_params()["targets"]))
+        return self
 
 
 class ChoquetQP(_LeastSquares, NormalisedFusion):
@@ -108,13 +127,14 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
             How much each instance counts.
         """
         X, positive = self._take(X, y)
-        self._learn(self._normalised_rows(X), positive, sample_weight, NORMALISED_MEAN)
-        self.capacity_ = Capacity(self.solution_.values, self._names())
-        return self
+        entering = self._unit_scale()
+        return self._learn(self._normalised_rows(X), positive, sample_weight, NORMALISED_MEAN, **entering)
 
-    def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the Choquet integral of every instance, in [0, 1]; rows, an image or planes. NaN gives NaN."""
-        return choquet(self._normalised(X), self.capacity_, check_range=False, n_jobs=self.n_jobs)
+    @property
+    def capacity_(self) -> Capacity:
+        """The learned measure."""
+        measure: Capacity = self.measure_
+        return measure
 
 
 class BiCapacityQP(_LeastSquares):
@@ -164,11 +184,10 @@ class BiCapacityQP(_LeastSquares):
         X, positive = self._take(X, y)
         Planes(X, names=self._names()).check_range(-1.0, "Rescale it.")
         objective = replace(MEAN, zero_bound=bool(self.zero_bound), parameters=(float(given[0]), float(given[1])))
-        self._learn(X, positive, sample_weight, objective)
-        self.bicapacity_ = BiCapacity(self.solution_.values, self._names(), bool(self.zero_bound))
-        return self
+        return self._learn(X, positive, sample_weight, objective)
 
-    def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the Choquet integral of every instance, in [-1, 1]; rows, an image or planes. NaN gives NaN."""
-        planes = self._split(X)
-        return choquet(planes, self.bicapacity_, n_jobs=self.n_jobs)
+    @property
+    def bicapacity_(self) -> BiCapacity:
+        """The learned measure."""
+        measure: BiCapacity = self.measure_
+        return measure

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.integral.planes import check_n_jobs
 
@@ -65,10 +66,7 @@ def open_network(path: str | PathLike[str], n_jobs: int | None = None) -> Any:
         raise InvalidInputError(f"model must be the path of an ONNX file, got {path!r}.") from error
     if not found:
         raise ModelFileError(f"model {str(path)!r} is not a file; give the path of an ONNX file.")
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ImportError("Running a network needs ONNX Runtime: pip install 'bimichi[detector]'") from error
+    onnxruntime = import_optional("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = check_n_jobs(n_jobs)
     options.use_deterministic_compute = True
@@ -140,11 +138,7 @@ def paste_mask(
 
 def import_pillow() -> Any:
     """Return Pillow's Image module."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("Reading and resizing images needs Pillow: pip install 'bimichi[detector]'") from error
-    return Image
+    return import_optional("PIL.Image", extra="detector")
 
 
 def _cells(

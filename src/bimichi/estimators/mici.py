@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
-from bimichi.integral.integrals import choquet
+from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.linear import usage_counts
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
@@ -23,12 +23,10 @@ from bimichi.measures.sampling import random_generator
 __all__ = ["MICI", "BinaryMICI", "MICIRegressor"]
 
 
-class _MeasureFromBags(NormalisedFusion):
+class _MeasureFromBags(MeasureFusion, NormalisedFusion):
     """What the three share: bags in, a `Capacity` out."""
 
     needs: ClassVar[Needs] = "bags"
-    fuzzy: ClassVar[bool] = True
-    n_jobs: int | None
     random_state: Any
     verbose: int
 
@@ -36,25 +34,20 @@ class _MeasureFromBags(NormalisedFusion):
         bags.X = self._normalised_rows(bags.X)
         problem = InMemory(bags.singles_merged(), objective, self.n_jobs)
         seed = random_generator(self.random_state).integers(2**63)
-        self.solution_ = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
-        self.capacity_ = Capacity(self.solution_.values, self._names())
-        self.objective_value_ = self.solution_.objective_value
-        self.history_ = self.solution_.history
-        self.n_iter_ = self.solution_.n_iter
-        self.usage_ = {
+        solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
+        usage = {
             "touched": usage_counts(bags.X, False, "capacity", n_jobs=self.n_jobs),
             "weighted": usage_counts(bags.X, True, "capacity", n_jobs=self.n_jobs),
         }
+        measure = Capacity(solution.values, self._names())
+        self._set_rule(measure, solution, objective.name, solver, usage, **self._unit_scale())
         return self
 
-    def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the Choquet integral of every instance, in [0, 1]; rows, an image or planes. NaN gives NaN."""
-        return choquet(self._normalised(X), self.capacity_, check_range=False, n_jobs=self.n_jobs)
-
-    def to_markdown(self) -> str:
-        """Write the learned measure as a list of its elements, used ones bold."""
-        check_is_fitted(self)
-        return self.capacity_.to_markdown(bold=self.usage_["touched"] > 0)
+    @property
+    def capacity_(self) -> Capacity:
+        """The learned measure."""
+        measure: Capacity = self.measure_
+        return measure
 
 
 class MICI(FusionClassifier, _MeasureFromBags):
@@ -212,9 +205,12 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
         solver = BinarySolver(self.n_restarts)
-        self._learn(self._take_bags(X, y, bags, sample_weight), MIN_MAX, solver)
-        self.exact_ = self.solution_.status.startswith("exact")
-        return self
+        return self._learn(self._take_bags(X, y, bags, sample_weight), MIN_MAX, solver)
+
+    @property
+    def exact_(self) -> bool:
+        """Whether no binary measure is better."""
+        return self._record.status.startswith("exact")
 
 
 class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # scikit-learn is untyped

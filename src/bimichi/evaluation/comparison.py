@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
@@ -13,6 +14,7 @@ from bimichi.evaluation.engine import COLUMNS, Result, TrainingData, evaluate, s
 from bimichi.evaluation.methods import Candidate, labels_needed
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.scene import Scene, Scenes
+from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
@@ -43,10 +45,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Return a pandas data frame, one row for each method."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'bimichi[frame]'") from error
+        pd = import_optional("pandas")
         rows = [
             {title: COLUMNS[title][0](result) for title in (*TITLES, "worst AUC")}
             | {
@@ -95,7 +94,7 @@ class Comparison:
             rows.append([Cell(result.name), *cells, *times, Cell(result.problem)])
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)
 
-    def measures(self) -> dict[str, Capacity | BiCapacity]:
+    def measures(self) -> dict[str, Measure]:
         """Return the learned measures, by method."""
         return {result.name: result.measure for result in self.results if result.measure is not None}
 
@@ -122,7 +121,7 @@ def _learned(result: Result) -> str:
     if isinstance(result.measure, Capacity):
         return " ".join(number(value) for _, value in result.measure.listing())
     if result.measure is not None:
-        return f"{result.measure.lattice.size} elements"
+        return f"{len(result.measure.values)} {result.measure.parts}"
     return " ".join(number(weight) for weight in getattr(result.model, "weights_", []))
 
 

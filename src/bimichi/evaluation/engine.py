@@ -21,8 +21,7 @@ from bimichi.estimators.bimichi import BiMIChI
 from bimichi.evaluation.methods import Candidate
 from bimichi.evaluation.metrics import Scores, scores
 from bimichi.learning.scene import Scene, join_bags
-from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
+from bimichi.measures.base import Measure
 
 __all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "score_cells"]
 
@@ -79,10 +78,10 @@ class Result(Scored):
     maps: list[NDArray[Any]] = field(default_factory=list)
 
     @property
-    def measure(self) -> Capacity | BiCapacity | None:
-        """The learned measure, if it is one with a value for each element."""
-        found = getattr(self.model, "capacity_", None) or getattr(self.model, "bicapacity_", None)
-        return found if isinstance(found, Capacity | BiCapacity) else None
+    def measure(self) -> Measure | None:
+        """The learned measure, if the method is built on one and ran."""
+        rule = getattr(self.model, "rule_", None) if self.model.fuzzy else None
+        return None if rule is None else rule.measure
 
 
 COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {

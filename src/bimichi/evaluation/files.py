@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bimichi.measures.files import atomic_write
+from bimichi._files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

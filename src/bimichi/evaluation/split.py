@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from bimichi._checks import check_integer
 from bimichi.datasets import Scenes, street
 from bimichi.errors import InvalidInputError
 from bimichi.learning.scene import Scene
@@ -78,8 +79,7 @@ def split_scenes(
         others are read again when needed.
     """
     for what, number in (("n_train", n_train), ("n_test", n_test)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise InvalidInputError(f"{what} must be a whole number of at least 1, got {number!r}.")
+        check_integer(number, what)
     if n_train + n_test > len(scenes):
         raise InvalidInputError(
             f"n_train = {n_train} and n_test = {n_test} ask for {n_train + n_test} scenes, but there are {len(scenes)}."

@@ -15,21 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._jit import jit
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
 from bimichi.explain.inputs import Explained, lowest, ready
 from bimichi.integral.linear import digit_steps, linear_form
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
+from bimichi.rule import as_rule
 
 __all__ = ["Chain", "Contributing", "Step", "chain", "contributions"]
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 class Step(NamedTuple):
@@ -115,10 +113,7 @@ def chain(measure_or_model: Explained, x: ArrayLike) -> Chain:
         )
         if weight > 0
     ]
-    turned = ()
-    if isinstance(measure_or_model, BiMIChI):
-        turned = tuple(np.array(measure.source_names)[measure_or_model.polarity_ < 0].tolist())
-    return Chain(tuple(steps), turned)
+    return Chain(tuple(steps), as_rule(measure_or_model).inverted)
 
 
 def contributions(
@@ -169,7 +164,7 @@ def contributions(
 class Contributing:
     """The kernel of `contributions` with the tables it needs for one measure and some sources."""
 
-    def __init__(self, measure: Measure, planes: Planes) -> None:
+    def __init__(self, measure: LatticeMeasure, planes: Planes) -> None:
         self._planes = planes
         self._steps = digit_steps(measure.lattice)
         self._low = lowest(measure)
@@ -186,7 +181,7 @@ class Contributing:
             self._planes.check_range(self._low, remedy="Rescale it.")
 
 
-@_jit
+@jit
 def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
     """Fill in order of codes: an element without one of its sources has a smaller code."""
     for code in range(1, values.size):
@@ -201,7 +196,7 @@ def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
         potential[code] = total / size
 
 
-@_jit
+@jit
 def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
     """Sort sources of one instance by |x|; return the largest, NaN if there is any."""
     for k in range(key.size):
@@ -216,7 +211,7 @@ def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
     return key[-1]
 
 
-@_jit
+@jit
 def _contribute(sources, steps, potential, out):  # type: ignore[no-untyped-def]
     """Return the largest |x|; infinity if a source of a capacity is below zero."""
     m, n = sources.shape

@@ -12,7 +12,7 @@ from bimichi.explain.attribution import Contributing
 from bimichi.explain.identifiability import use_of
 from bimichi.explain.inputs import Explained, ready
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
 
 __all__ = ["DataIndices", "data_indices"]
 
@@ -134,7 +134,7 @@ def data_indices(
     )
 
 
-def _sums(measure: Measure, planes: Planes, n_jobs: int | None) -> Floats:
+def _sums(measure: LatticeMeasure, planes: Planes, n_jobs: int | None) -> Floats:
     """Sums over instances of |contribution| and of contribution, each up and down: shape (2, 2, m)."""
     contributing = Contributing(measure, planes)
 
@@ -151,7 +151,7 @@ def _sums(measure: Measure, planes: Planes, n_jobs: int | None) -> Floats:
     return np.asarray(sum(found, np.zeros((2, 2, planes.n_sources))))
 
 
-def _interactions(measure: Measure, weight: Floats) -> tuple[Floats, Floats, Floats]:
+def _interactions(measure: LatticeMeasure, weight: Floats) -> tuple[Floats, Floats, Floats]:
     """Mean interactions, given the mean weight of every element.
 
     The index of a pair in the game of one element is the sum of Moebius(T) / (|T| - 1) over the sub-elements T that

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
 from bimichi.explain.inputs import Explained, check_elements, lowest, measure_of, ready
 from bimichi.integral.linear import linear_form
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.measures.base import TOLERANCE, Measure
+from bimichi.measures.base import TOLERANCE, LatticeMeasure
+from bimichi.rule import as_rule
 
 __all__ = ["Identifiability", "Use", "identifiability", "use_of"]
 
@@ -54,7 +54,7 @@ class Identifiability:
         How much weight they give it in all; None where only the counts of a model's training are known.
     """
 
-    measure: Measure
+    measure: LatticeMeasure
     lower: Floats
     upper: Floats
     used: NDArray[np.bool_]
@@ -146,8 +146,9 @@ def identifiability(
     if X is not None:
         measure, sources = ready(measure_or_model, X)
         touched, counts, weight, _ = use_of(measure, Planes(sources, measure.n_sources, measure.source_names), n_jobs)
-    elif isinstance(measure_or_model, BiMIChI):
-        touched, counts = measure_or_model.usage_["touched"], measure_or_model.usage_["weighted"]
+    elif as_rule(measure_or_model).usage:
+        usage = as_rule(measure_or_model).usage
+        touched, counts = usage["touched"], usage["weighted"]
     else:
         raise InvalidInputError("X must be given with a measure; only a fitted model knows its training data.")
     used = counts > 0
@@ -158,7 +159,7 @@ def identifiability(
     return Identifiability(measure, lower, upper, used, counts, touched, weight)
 
 
-def use_of(measure: Measure, planes: Planes, n_jobs: int | None = None) -> Use:
+def use_of(measure: LatticeMeasure, planes: Planes, n_jobs: int | None = None) -> Use:
     """Count how the instances without NaN use each element; O(n m^2)."""
     size = measure.lattice.size
     planes.check_range(lowest(measure), remedy="Rescale it.")

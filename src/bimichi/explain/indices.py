@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.explain.inputs import Explained, measure_of
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
 from bimichi.measures.capacity import Capacity
 
 __all__ = ["MAX_SOURCES", "Indices", "indices"]
@@ -150,7 +150,7 @@ def indices(measure_or_model: Explained) -> Indices:
     return Indices(up, down, up + down, both_up, both_down, mixed, measure.source_names, measure.kind)
 
 
-def _difference(measure: Measure, up: tuple[int, ...], down: tuple[int, ...]) -> float:
+def _difference(measure: LatticeMeasure, up: tuple[int, ...], down: tuple[int, ...]) -> float:
     """Average the mixed difference of `up` rising from silent to for, and `down` from against to silent.
 
     Over the sets K of the n other sources, those of size k weigh (n - k)! k! / (n + 1)! each. In a capacity, what

@@ -1,61 +1,37 @@
-"""What explanations start from: a measure, or a fitted model with the sources made ready as it makes them."""
+"""What explanations start from: a rule, whatever it is given as, and the sources as they enter its integral."""
 
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
-
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
-from bimichi.integral.planes import split_planes
-from bimichi.measures.additive import TwoAdditive
-from bimichi.measures.base import Measure
-from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
+from bimichi.measures.base import LatticeMeasure
+from bimichi.rule import as_rule
 
 __all__ = ["Explained", "check_elements", "lowest", "measure_of", "ready"]
 
-Explained = BiCapacity | Capacity | TwoAdditive | BiMIChI
-"""What can be explained."""
+Explained = Any
+"""What can be explained: a measure, a rule, or a fitted model that has one."""
 
 
-def measure_of(measure_or_model: Explained) -> BiCapacity | Capacity:
-    """Return the measure itself, or the one that a fitted model has learned; a 2-additive one by its elements."""
-    if isinstance(measure_or_model, BiCapacity | Capacity):
-        return measure_or_model
-    if isinstance(measure_or_model, TwoAdditive):
-        return measure_or_model.to_bicapacity()
-    if isinstance(measure_or_model, BiMIChI):
-        check_is_fitted(measure_or_model)
-        return measure_of(measure_or_model.bicapacity_)
-    raise InvalidInputError(
-        f"measure_or_model must be a BiCapacity, a Capacity or a fitted BiMIChI, got {type(measure_or_model).__name__}."
-    )
+def measure_of(what: Explained) -> LatticeMeasure:
+    """Return the measure itself, or the one that a fitted model has learned; one given by terms by its elements."""
+    measure = as_rule(what).measure
+    return measure if isinstance(measure, LatticeMeasure) else measure.to_bicapacity()
 
 
-def ready(measure_or_model: Explained, X: Any) -> tuple[BiCapacity | Capacity, Any]:
-    """Return the measure, and the sources as its integral takes them: scaled and turned as `BiMIChI.integral` does."""
-    measure = measure_of(measure_or_model)
-    if not isinstance(measure_or_model, BiMIChI):
-        return measure, X
-    model = measure_or_model
-    if hasattr(X, "columns"):  # a data frame: its columns must be those of fit, in their order
-        X = validate_data(model, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
-    _, planes = split_planes(X, model.n_features_in_)
-    entered = model._scale.apply([np.atleast_1d(plane) for plane in planes], model.polarity_)
-    return measure, [plane.reshape(planes[0].shape) for plane in entered]
+def ready(what: Explained, X: Any) -> tuple[LatticeMeasure, Any]:
+    """Return the measure, and the sources as its integral takes them."""
+    return measure_of(what), as_rule(what).enter(X)
 
 
-def check_elements(measure_or_model: Explained, what: str) -> None:
+def check_elements(what: Explained, subject: str) -> None:
     """Raise if a measure is told by terms, so that its elements are not free of each other."""
-    measure = measure_or_model.bicapacity_ if isinstance(measure_or_model, BiMIChI) else measure_or_model
-    if isinstance(measure, TwoAdditive):
+    if not isinstance(as_rule(what).measure, LatticeMeasure):
         raise InvalidInputError(
-            f"{what} is about elements that are free of each other; those of a measure with few terms are not. Look at "
-            "its terms, or at indices(); or fit with additivity=None."
+            f"{subject} is about elements that are free of each other; those of a measure with few terms are not. Look "
+            "at its terms, or at indices(); or fit with additivity=None."
         )
 
 
-def lowest(measure: Measure) -> float:
+def lowest(measure: LatticeMeasure) -> float:
     """Return the least value that a source may take: -1, or 0 for a capacity."""
-    return -1.0 if measure.lattice.base == 3 else 0.0
+    return measure.low

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
 from bimichi.explain.attribution import contributions
 from bimichi.explain.data_weighted import DataIndices, data_indices
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.inputs import check_elements, ready
+from bimichi.measures.base import LatticeMeasure
 from bimichi.measures.bicapacity import BiCapacity
+from bimichi.record import TrainingRecord
+from bimichi.rule import as_rule
 
 __all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
 
@@ -68,7 +68,7 @@ class Summary:
         return "\n".join(self.sentences)
 
 
-def summary(model: BiMIChI, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> Summary:
+def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> Summary:
     """Say in plain words how a model decides, on given data.
 
     Parameters
@@ -87,14 +87,12 @@ def summary(model: BiMIChI, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int |
     given. The poles of a "magnitude" model are both targets, so there sources count towards +1 or -1. The constants
     of this module decide what is worth a sentence. Memory is O(n m).
     """
-    if not isinstance(model, BiMIChI):
-        raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
-    check_is_fitted(model)
-    check_elements(model, "summary")
-    g, entered = model.bicapacity_, ready(model, X)[1]
-    words = _Words(g.source_names, tuple((model.polarity_ < 0).tolist()), model._objective.absolute)
+    rule = as_rule(model)
+    check_elements(rule, "summary")
+    g, entered = ready(rule, X)
+    words = _Words(g.source_names, tuple((rule.polarity < 0).tolist()), rule.output == "magnitude")
     found = data_indices(g, entered, n_jobs=n_jobs)
-    known = identifiability(model)
+    known = identifiability(rule)
     facts = [
         *_shares(found, words),
         *_other_completions(known, entered, found, words, n_jobs),
@@ -102,7 +100,7 @@ def summary(model: BiMIChI, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int |
         *_against(g, entered, words, n_jobs),
         *_interactions(found, words),
         _open(known),
-        _search(model),
+        _search(rule.training),
     ]
     return Summary(tuple(facts))
 
@@ -182,7 +180,7 @@ def _turned(words: _Words) -> Iterator[Fact]:
             yield Fact("turned", (words.names[k],), {"polarity": -1.0}, _sentence(says))
 
 
-def _against(g: BiCapacity, entered: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
+def _against(g: LatticeMeasure, entered: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
     """Sources that count against a target though up, or for it though down, and beside which other one most."""
     parts = contributions(g, entered, n_jobs=n_jobs).reshape(-1, g.n_sources).T
     kept = ~np.isnan(parts[0])
@@ -243,13 +241,14 @@ def _open(known: Identifiability) -> Fact:
     return Fact("open", (), {"open": number, "free": free}, says)
 
 
-def _search(model: BiMIChI) -> Fact:
-    status, value = model.solution_.status, float(model.objective_value_)
-    numbers = {"J": value, "rounds": float(model.n_iter_)}
-    if model.solution_.lower_bound is not None:
-        numbers["lower bound"] = float(model.solution_.lower_bound)
-    ended = "converged" if status == "converged" else f"did not converge ({status})"
-    return Fact("search", (), numbers, f"The search {ended}: the {model._objective.name} objective is {value:.4g}.")
+def _search(record: TrainingRecord | None) -> Fact:
+    assert record is not None  # identifiability has asked for its counts
+    value = record.objective_value
+    numbers = {"J": value, "rounds": float(record.n_iter)}
+    if record.lower_bound is not None:
+        numbers["lower bound"] = float(record.lower_bound)
+    ended = "converged" if record.status == "converged" else f"did not converge ({record.status})"
+    return Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
 
 
 def _percent(share: float) -> str:

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bimichi._checks import check_integer, check_number
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.estimators import BiMIChI
 from bimichi.explain.indices import MAX_SOURCES, Indices, indices
 from bimichi.explain.inputs import check_elements
 from bimichi.integral.linear import usage_counts
-from bimichi.integral.planes import Planes, check_n_jobs, split_planes
+from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.bags import Bags
+from bimichi.learning.objectives import get_objective
 from bimichi.learning.solvers import get_solver
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.sampling import random_generator
@@ -142,11 +144,12 @@ def bootstrap(
     if not isinstance(model, BiMIChI):
         raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
     _check(model, n_resamples, level)
+    objective = get_objective(model.objective)
     jobs = check_n_jobs(n_jobs)
     bags = _as_entered(model, X, y, bags, sample_weight)
     used = usage_counts(bags.X, weighted=True, n_jobs=jobs) > 0
     used[list(model.bicapacity_.lattice.fixed)] = True
-    bags = bags.reduced(model._objective.keeps, model._objective.zero_bound)
+    bags = bags.reduced(objective.keeps, objective.zero_bound)
     streams = random_generator(random_state).spawn(n_resamples)
     drawn = [_draw(bags.labels, stream) for stream in streams]
 
@@ -181,10 +184,8 @@ def _check(model: BiMIChI, n_resamples: int, level: float) -> None:
         raise InvalidInputError(
             f"The model has {model.n_features_in_} sources; the bootstrap is offered up to {MAX_SOURCES}."
         )
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise InvalidInputError(f"n_resamples must be a positive whole number, got {n_resamples!r}.")
-    if not isinstance(level, float | int | np.floating) or not 0 < level < 1:
-        raise InvalidInputError(f"level must lie between 0 and 1, e.g. 0.9, got {level!r}.")
+    check_integer(n_resamples, "n_resamples")
+    check_number(level, "level", 0, 1, exclusive=True)
 
 
 def _as_entered(model: BiMIChI, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:
@@ -202,10 +203,7 @@ def _as_entered(model: BiMIChI, X: Any, y: Any, bags: Any, sample_weight: Any) -
                 f"y has the label {unknown.tolist()[0]!r}; the model knows {model.classes_.tolist()}."
             )
         found = Bags.from_instances(X, np.asarray(y) == model.classes_[1], bags, sample_weight, model.nan)
-    names = model.bicapacity_.source_names
-    _, columns = split_planes(found.X, len(names))
-    entered = np.stack(model._scale.apply(columns, model.polarity_), axis=1)
-    Planes(entered, names=names).check_range(-1.0, remedy="Give the data that the model was fitted to.")
+    entered = np.stack(model.rule_.enter(found.X), axis=1)
     return Bags(entered, found.offsets, found.labels, found.weights, found.counts, found.instance, found.ids)
 
 
@@ -240,7 +238,7 @@ def _unfitted(model: BiMIChI, seed: int) -> BiMIChI:
     if getattr(solver, "checkpoint", None) is not None or getattr(solver, "callback", None) is not None:
         solver = replace(solver, checkpoint=None, callback=None)  # which belong to the one search
     names = model.bicapacity_.source_names
-    return BiMIChI(model._objective.name, solver, source_names=names, n_jobs=1, random_state=seed)
+    return BiMIChI(model.objective, solver, source_names=names, n_jobs=1, random_state=seed)
 
 
 def _percentile(own: Indices, others: Sequence[Indices], share: float) -> Indices:

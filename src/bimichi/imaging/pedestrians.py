@@ -2,6 +2,7 @@
 
 from numpy.typing import ArrayLike
 
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.sources import (
     Plane,
@@ -46,8 +47,7 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
     .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
        FUZZ-IEEE 2024.
     """
-    if n_sources not in (3, 6):
-        raise InvalidInputError(f"n_sources must be 3 or 6, got {n_sources!r}.")
+    check_choice(n_sources, "n_sources", (3, 6))
     light = grey(rgb)
     warm = (to_bipolar(thermal, percentiles=FULL_THERMAL) + 1) / 2
     if light.shape != warm.shape:

@@ -8,8 +8,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.extra import image_package
 from bimichi.measures.base import check_names
 
 __all__ = ["read_image", "read_sources"]
@@ -132,7 +132,7 @@ def _reader(start: bytes) -> Callable[[IO[bytes]], NDArray[Any]]:
 
 
 def _read_pillow(file: IO[bytes]) -> NDArray[Any]:
-    pillow = image_package("PIL.Image")
+    pillow = import_optional("PIL.Image")
     with pillow.open(file, formats=("PNG", "JPEG", "TIFF")) as image:
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
             raise InvalidInputError(f"it has {image.n_frames} frames; save the one that is meant as a file of its own.")
@@ -152,7 +152,7 @@ def _read_pillow(file: IO[bytes]) -> NDArray[Any]:
 
 
 def _read_tiff(file: IO[bytes]) -> NDArray[Any]:
-    with image_package("tifffile").TiffFile(file) as tiff:
+    with import_optional("tifffile").TiffFile(file) as tiff:
         pages = [page for page in tiff.pages if not page.is_reduced]
         if len(pages) != 1:
             raise InvalidInputError(f"it has {len(pages)} pages; save the one that is meant as a file of its own.")

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from bimichi._checks import check_number
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.checks import check_mask, check_shape
-from bimichi.imaging.extra import image_package
 
 __all__ = ["box_mask", "boxes_of", "label_bags", "polygon_mask"]
 
@@ -73,7 +74,7 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArr
     mask : ndarray of bool, shape (height, width)
     """
     height, width = check_shape(shape)
-    draw = image_package("skimage.draw")
+    draw = import_optional("skimage.draw")
     mask = np.zeros((height, width), np.bool_)
     for k, polygon in enumerate(polygons):
         corners = _numbers(polygon, f"Polygon {k}")
@@ -143,8 +144,7 @@ def label_bags(
     {0: True, 1: True, 2: False}
     """
     ids = _check_segments(segments)
-    if not 0 <= min_overlap <= 1:
-        raise InvalidInputError(f"min_overlap must lie in [0, 1], got {min_overlap!r}.")
+    check_number(min_overlap, "min_overlap", 0, 1)
     region = _region(boxes, polygons, mask, ids.shape)
     inside = ids >= 0
     names, where = np.unique(ids[inside], return_inverse=True)

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_integer, check_number
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.checks import check_image, check_mask, check_shape
-from bimichi.imaging.extra import image_package
 
 __all__ = ["grid_segments", "superpixels"]
 
@@ -54,17 +55,16 @@ def superpixels(
        2012.
     """
     given = check_image(image, bands=None)
-    if isinstance(n_segments, bool) or not isinstance(n_segments, int | np.integer) or n_segments < 1:
-        raise InvalidInputError(f"n_segments must be a whole number of at least 1, got {n_segments!r}.")
+    check_integer(n_segments, "n_segments")
     lab = given.dtype == np.uint8 and given.shape[2:] == (3,) if lab is None else lab
     if lab and given.shape[2:] != (3,):
         raise InvalidInputError(f"lab=True needs an RGB image of shape (height, width, 3), got {given.shape}.")
     if compactness is None:
         compactness = 10.0 if lab else 0.2 * (given.size / (given.shape[0] * given.shape[1])) ** 0.5
-    if not (0 < compactness < np.inf and 0 <= sigma < np.inf):
-        raise InvalidInputError(f"compactness must be above 0 and sigma at least 0, got {compactness!r} and {sigma!r}.")
+    check_number(compactness, "compactness", minimum=0, exclusive=True)
+    check_number(sigma, "sigma", minimum=0)
     wanted, filled = _wanted(given, mask)
-    slic = image_package("skimage.segmentation").slic
+    slic = import_optional("skimage.segmentation").slic
     found = slic(
         filled,
         n_segments=n_segments,
@@ -76,7 +76,7 @@ def superpixels(
         channel_axis=None if given.ndim == 2 else -1,
     )
     # an island of the mask that is too small for a superpixel was given to one elsewhere; numbered anew, it is its own
-    regions = image_package("skimage.measure").label(np.where(wanted, found, 0), background=0, connectivity=1)
+    regions = import_optional("skimage.measure").label(np.where(wanted, found, 0), background=0, connectivity=1)
     return np.asarray(regions, dtype=np.int64) - 1
 
 

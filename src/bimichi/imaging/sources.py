@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from bimichi._checks import check_number
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import ROUNDING, brightness, unit_brightness
 
@@ -179,8 +180,7 @@ def gamma_correction(
     >>> gamma_correction(np.array([[0.0, 0.25, 1.0]]), gamma=0.5).tolist()
     [[-1.0, 0.0, 1.0]]
     """
-    if not 0 < gamma < np.inf:
-        raise InvalidInputError(f"gamma must be a number above 0, got {gamma!r}.")
+    check_number(gamma, "gamma", minimum=0, exclusive=True)
     return np.asarray(2 * unit_brightness(image, low, high, percentiles) ** gamma - 1, dtype=np.float32)
 
 
@@ -229,8 +229,8 @@ def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> 
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    if not (0 <= sigma < np.inf and 0 <= spread < np.inf):
-        raise InvalidInputError(f"sigma and spread must be finite and at least 0, got {sigma!r} and {spread!r}.")
+    for what, width in (("sigma", sigma), ("spread", spread)):
+        check_number(width, what, minimum=0)
     values = brightness(image)
     smooth = _smoothed(values, lambda plane: ndimage.gaussian_filter(plane, sigma))
     down, right = (ndimage.correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._extras import import_optional
+from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.extra import image_package
-from bimichi.measures.files import atomic_write
 
 __all__ = ["write_image"]
 
@@ -53,7 +53,7 @@ def _tiff(image: NDArray[Any]) -> bytes:
         image = image.astype(np.float32)
     colour = image.shape[2:] == (3,) and image.dtype != np.float32
     buffer = BytesIO()
-    image_package("tifffile").imwrite(
+    import_optional("tifffile").imwrite(
         buffer, image, photometric="rgb" if colour else "minisblack", planarconfig="contig", metadata=None
     )
     return buffer.getvalue()
@@ -67,7 +67,7 @@ def _png(image: NDArray[Any]) -> bytes:
             f"PNG takes one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
         )
     buffer = BytesIO()
-    image_package("PIL.Image").fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
+    import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
     return buffer.getvalue()
 
 

@@ -8,25 +8,23 @@ Over a capacity, sort by x and take ``g(A_k)``. Either way it is linear in the v
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_choice
+from bimichi._jit import jit
 from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps
 from bimichi.integral.planes import Planes, check_n_jobs, is_xarray, run_chunks
 from bimichi.integral.terms import integrate_terms, sign_table
-from bimichi.measures.additive import TwoAdditive
 from bimichi.measures.base import Measure
-from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
 
 __all__ = ["choquet"]
 
 Task = Callable[[slice], float]
 
 # "contract" lets a multiplication and an addition be one instruction. No flag here changes what NaN does.
-_jit = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+_fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 LANES = 256
 """Instances that the general kernel sorts side by side, one vector register after another."""
@@ -37,7 +35,7 @@ BLOCK = 2048
 
 def choquet(
     X: ArrayLike | Sequence[ArrayLike],
-    g: BiCapacity | Capacity | TwoAdditive,
+    g: Measure,
     *,
     nan: str = "propagate",
     check_range: bool = True,
@@ -51,7 +49,7 @@ def choquet(
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
         The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1], in [0, 1] for a
         `Capacity`. An array or a dataset of xarray gives an array of xarray back; see `bimichi.scale.fuse_array`.
-    g : BiCapacity, Capacity or TwoAdditive
+    g : BiCapacity, Capacity or AdditiveBiCapacity
         The measure.
     nan : {"propagate", "raise"}
         An instance with NaN in any source gives NaN, or is an error.
@@ -71,12 +69,12 @@ def choquet(
     Notes
     -----
     O(n m log^2 m). Two to four sources of a bi-capacity need no sort: the integral is a sum over subsets S of
-    min |x| over S times a polynomial in the signs, which is vectorised over planes. Nor does a `TwoAdditive`: O(n m^2).
+    min |x| over S times a polynomial in the signs, which is vectorised over planes. Nor does an
+    `AdditiveBiCapacity`: O(n m^2).
     """
-    if not isinstance(g, BiCapacity | Capacity | TwoAdditive):
-        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or a TwoAdditive, got {type(g).__name__}.")
-    if nan not in ("propagate", "raise"):
-        raise InvalidInputError(f"nan must be 'propagate' or 'raise', got {nan!r}.")
+    if not isinstance(g, Measure):
+        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.")
+    check_choice(nan, "nan", ("propagate", "raise"))
     jobs = check_n_jobs(n_jobs)
     if is_xarray(X):
         from bimichi.integral.labelled import fuse_array
@@ -85,14 +83,11 @@ def choquet(
             raise InvalidInputError("out cannot be given with an array of xarray; leave it out.")
         return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
     planes = Planes(X, g.n_sources, g.source_names, out)
-    small = isinstance(g, BiCapacity) and g.n_sources in _SMALL
-    if isinstance(g, TwoAdditive):
-        run = _terms_task(planes, g)
-    else:
-        run = _small_task(planes, g) if small else _general_task(planes, g)
-    peaks = run_chunks(run, planes.chunks(stacked=not small), jobs)
+    small = g.kind == "bicapacity" and g.n_sources in _SMALL
+    task = _small_task if small else _TASKS[g.kind]
+    peaks = run_chunks(task(planes, g), planes.chunks(stacked=not small), jobs)
     if check_range and max(peaks, default=0.0) > 1:
-        planes.check_range(0.0 if isinstance(g, Capacity) else -1.0)
+        planes.check_range(g.low)
     if nan == "raise" and np.isnan(planes.out).any():
         planes.check_nan()
     return planes.out if planes.out.ndim else planes.out[()]
@@ -111,7 +106,7 @@ def _small_task(planes: Planes, g: Measure) -> Task:
 
 def _general_task(planes: Planes, g: Measure) -> Task:
     values = g.values.astype(planes.dtype)
-    steps = digit_steps(g.lattice)
+    steps = digit_steps(g.space)
     network = _sorting_network(g.n_sources)
 
     def run(chunk: slice) -> float:
@@ -121,14 +116,22 @@ def _general_task(planes: Planes, g: Measure) -> Task:
     return run
 
 
-def _terms_task(planes: Planes, g: TwoAdditive) -> Task:
-    table = sign_table(g.space, g.terms).astype(planes.dtype)
+def _terms_task(planes: Planes, g: Measure) -> Task:
+    table = sign_table(g.space, g.values).astype(planes.dtype)
 
     def run(chunk: slice) -> float:
         with planes.writing(chunk) as result:
             return float(integrate_terms(planes.stacked(chunk), table, result))
 
     return run
+
+
+_TASKS: dict[str, Callable[[Planes, Measure], Task]] = {
+    "bicapacity": _general_task,
+    "capacity": _general_task,
+    "2-additive": _terms_task,
+}
+"""How to integrate over each kind of measure, for any number of sources."""
 
 
 def _sorting_network(n: int) -> NDArray[np.int64]:
@@ -147,7 +150,7 @@ def _sorting_network(n: int) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-@_jit
+@_fast
 def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-def]
     """Integrate sources of shape (m, n) into out; the largest |x| is returned, infinity if out of range below."""
     m, n = sources.shape
@@ -179,7 +182,7 @@ def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-d
     return peak.max()
 
 
-@_jit
+@_fast
 def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-untyped-def]
     """Fill one source's lanes; for a capacity (not signed), what is below zero counts as beyond the peak."""
     zero, beyond = x.dtype.type(0), x.dtype.type(np.inf)
@@ -192,7 +195,7 @@ def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-un
         peak[lane] = reach if reach > peak[lane] else peak[lane]
 
 
-@_jit
+@_fast
 def _order(key_i, key_j, step_i, step_j):  # type: ignore[no-untyped-def]
     """Swap, lane by lane, what is out of order; selections instead of branches, so that it is vectorised."""
     for lane in range(LANES):
@@ -221,7 +224,7 @@ def _sign_terms(g: Measure) -> NDArray[np.float64]:
 # The small kernels. Digit k of a term's code: 0 = source k plays no part, 1 = it does, 2 = with its sign.
 
 
-@_jit
+@_fast
 def _fold(plain, signed, s):  # type: ignore[no-untyped-def]
     """Nine terms with one more source of sign s in them."""
     return (
@@ -237,37 +240,37 @@ def _fold(plain, signed, s):  # type: ignore[no-untyped-def]
     )
 
 
-@_jit
+@_fast
 def _sum2(c, s, t, x, y, xy):  # type: ignore[no-untyped-def]
     """Terms of two sources with signs s, t; x, y, xy are the minima of |.| that their subsets stand for."""
     both = c[4] + c[5] * s + t * (c[7] + c[8] * s)
     return (c[1] + c[2] * s) * x + (c[3] + c[6] * t) * y + both * xy
 
 
-@_jit
+@_fast
 def _sum3(c, s, t, u, x, y, z, xy, xz, yz, xyz):  # type: ignore[no-untyped-def]
     with_third = _fold(c[9:18], c[18:27], u)
     return _sum2(c[:9], s, t, x, y, xy) + with_third[0] * z + _sum2(with_third, s, t, xz, yz, xyz)
 
 
-@_jit
+@_fast
 def _lesser(x, y):  # type: ignore[no-untyped-def]
     return x if x < y else y
 
 
-@_jit
+@_fast
 def _greater(x, y):  # type: ignore[no-untyped-def]
     return x if x > y else y
 
 
-@_jit
+@_fast
 def _within(total, top):  # type: ignore[no-untyped-def]
     """Rounding must not carry the integral beyond the largest |x|. NaN stays."""
     total = top if total > top else total
     return -top if total < -top else total
 
 
-@_jit
+@_fast
 def _two(a, b, terms, out):  # type: ignore[no-untyped-def]
     """Integrate two planes into out; the largest |x| is returned, as by the other small kernels."""
     zero, one = out.dtype.type(0), out.dtype.type(1)
@@ -282,7 +285,7 @@ def _two(a, b, terms, out):  # type: ignore[no-untyped-def]
     return peak.max()
 
 
-@_jit
+@_fast
 def _three(a, b, c, terms, out):  # type: ignore[no-untyped-def]
     zero, one = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
@@ -300,7 +303,7 @@ def _three(a, b, c, terms, out):  # type: ignore[no-untyped-def]
     return peak.max()
 
 
-@_jit
+@_fast
 def _four(a, b, c, d, terms, out):  # type: ignore[no-untyped-def]
     zero, one = out.dtype.type(0), out.dtype.type(1)
     plain, signed = terms[27:54], terms[54:81]

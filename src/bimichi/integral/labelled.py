@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
-from bimichi.scale.fusers import Fuser, fuser_of
-from bimichi.scale.gdal import raster_package
+from bimichi.integral.matching import Fuser, fuser_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -65,7 +65,7 @@ def fuse_array(
     >>> fuse_array(g, X).values
     array([0.3, 0.5])
     """
-    xarray = raster_package("xarray")
+    xarray = import_optional("xarray")
     if not isinstance(X, xarray.DataArray | xarray.Dataset):
         raise InvalidInputError(f"X must be a DataArray or a Dataset of xarray, got {type(X).__name__}.")
     planes, names = _planes(X, source_dim)
@@ -116,7 +116,7 @@ def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -
 
 def _planes(X: "xr.DataArray | xr.Dataset", source_dim: str) -> tuple[list["xr.DataArray"], list[str] | None]:
     """One array a source, and the names of the sources, if they have any."""
-    if isinstance(X, raster_package("xarray").Dataset):
+    if isinstance(X, import_optional("xarray").Dataset):
         # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
         variables = {str(name): variable for name, variable in X.data_vars.items() if variable.ndim}
         if not variables:
@@ -162,7 +162,7 @@ def _described(
     fused: "xr.DataArray", X: "xr.DataArray | xr.Dataset", planes: Sequence["xr.DataArray"]
 ) -> "xr.DataArray":
     """Give the result the attributes of its sources that hold for it, too."""
-    attributes = {**X.attrs, **fused.attrs} if isinstance(X, raster_package("xarray").Dataset) else fused.attrs
+    attributes = {**X.attrs, **fused.attrs} if isinstance(X, import_optional("xarray").Dataset) else fused.attrs
     fused.attrs = {
         name: value
         for name, value in attributes.items()

@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi.errors import InvalidInputError
+from bimichi._checks import check_choice
+from bimichi._jit import jit
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 
 __all__ = ["Usage", "count_usage", "digit_steps", "linear_form", "usage_counts"]
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 def linear_form(
@@ -190,15 +188,14 @@ def digit_steps(lattice: Lattice) -> NDArray[np.int32]:
 
 def _for_rows(X: Any, measure: str, check_range: bool) -> tuple[Lattice, Planes]:
     lattices = {"bicapacity": pair_lattice, "capacity": subset_lattice}
-    if measure not in lattices:
-        raise InvalidInputError(f"measure must be one of {', '.join(lattices)}, got {measure!r}.")
+    check_choice(measure, "measure", lattices)
     planes = Planes(X)
     if check_range:
         planes.check_range(-1.0 if measure == "bicapacity" else 0.0)
     return lattices[measure](planes.n_sources), planes
 
 
-@_jit
+@jit
 def _sort_instance(sources, i, steps, key, step):  # type: ignore[no-untyped-def]
     """Stable insertion sort of one instance; False if it has a NaN."""
     signed = steps[0, 0] != steps[1, 0]
@@ -216,7 +213,7 @@ def _sort_instance(sources, i, steps, key, step):  # type: ignore[no-untyped-def
     return True
 
 
-@_jit
+@jit
 def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
@@ -229,7 +226,7 @@ def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
             weights[i, k] = key[k] - key[k - 1] if k > 0 else key[0]
 
 
-@_jit
+@jit
 def _count(sources, steps, weighted, counts):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
@@ -242,7 +239,7 @@ def _count(sources, steps, weighted, counts):  # type: ignore[no-untyped-def]
                     counts[code] += 1
 
 
-@_jit
+@jit
 def _count_all(sources, steps, tables):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)

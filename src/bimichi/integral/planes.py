@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import is_integer
 from bimichi.errors import InvalidInputError
 
 __all__ = ["Planes", "check_n_jobs", "is_xarray", "out_of_range", "run_chunks", "source_label", "split_planes"]
@@ -203,9 +204,9 @@ def _numbers(values: Any, what: str) -> NDArray[Any]:
 
 def check_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`; None and -1 mean all cores this process may use."""
-    if n_jobs is None or (n_jobs == -1 and not isinstance(n_jobs, bool)):
+    if n_jobs is None or (is_integer(n_jobs) and n_jobs == -1):
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+    if not is_integer(n_jobs) or n_jobs < 1:
         raise InvalidInputError(f"n_jobs must be None, -1 or a positive whole number, got {n_jobs!r}.")
     return int(n_jobs)
 

@@ -1,15 +1,14 @@
 """Kernels on the terms of 2-additive bi-capacities; see `bimichi.measures.terms` for sides and terms."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.measures.terms import Terms
 
 __all__ = ["add_features", "integrate_terms", "sign_table", "term_features", "term_rows"]
 
-_jit = numba.njit(cache=True, nogil=True)
-_fast = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+_fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 LANES = 512
 """Instances taken side by side: so many that what a pair costs before its loop matters little."""
@@ -82,7 +81,7 @@ def _add_pair(size, sign, other_size, other_sign, parts, total):  # type: ignore
         total[lane] += (x if x < y else y) * (a + b * s + t * (c + d * s))
 
 
-@_jit
+@jit
 def term_features(X, first, second, out):  # type: ignore[no-untyped-def]
     """Write, for rows X, the features of some terms into out; `first` and `second` are their sides, or twice one."""
     n, m = X.shape
@@ -95,7 +94,7 @@ def term_features(X, first, second, out):  # type: ignore[no-untyped-def]
             out[j, c] = min(y[first[c]], y[second[c]])
 
 
-@_jit
+@jit
 def add_features(X, factor, index, total):  # type: ignore[no-untyped-def]
     """Add the features of all rows X, times a factor each, to total, of shape (2 m^2,)."""
     n, m = X.shape
@@ -109,7 +108,7 @@ def add_features(X, factor, index, total):  # type: ignore[no-untyped-def]
                 total[index[k if y >= 0 else k + m, side]] += factor[j] * min(abs(x), abs(y))
 
 
-@_jit
+@jit
 def term_rows(X, index, codes, weights):  # type: ignore[no-untyped-def]
     """Write the terms that rows X use, and their features: one per source, and one per pair of sources."""
     n, m = X.shape

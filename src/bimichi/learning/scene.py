@@ -11,10 +11,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags, check_segment_labels
 from bimichi.measures.base import check_names
-from bimichi.measures.files import atomic_write
 
 __all__ = ["Scene", "Scenes", "join_bags"]
 

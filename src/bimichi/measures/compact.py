@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 
@@ -67,9 +68,7 @@ def unpack_values(lattice_of: Callable[[int], Lattice], header: dict[str, Any], 
     """
     if "completion" not in header:
         return arrays["values"]
-    rule, known = header["completion"], arrays["known"]
-    if not isinstance(rule, str) or rule not in FOLLOWING:
-        raise InvalidInputError(f"its completion must be one of {', '.join(FOLLOWING)}, got {rule!r}.")
+    rule, known = check_choice(header["completion"], "its completion", FOLLOWING), arrays["known"]
     if not isinstance(header["source_names"], list):
         raise InvalidInputError("its source_names must be a list.")
     lattice = lattice_of(len(header["source_names"]))

@@ -6,10 +6,9 @@ file a ZIP (``.npz``) of ``header.json`` and one ``.npy`` member an array. See d
 
 import json
 import math
-import os
-import secrets
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -20,12 +19,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 import bimichi
-from bimichi.errors import BimichiError, ModelFileError
+from bimichi._files import atomic_write
+from bimichi.errors import InvalidInputError, ModelFileError
 
-__all__ = ["VERSION", "Arrays", "atomic_write", "read_model", "write_model"]
+__all__ = ["VERSION", "Arrays", "read_model", "reading", "write_model"]
 
 FORMAT = "bimichi-model"
-VERSION = 2
+VERSION = 3
 INLINE_LIMIT = 3**7
 DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
@@ -54,8 +54,8 @@ def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], ar
     atomic_write(path, write)
 
 
-def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
-    """Read a model of this `kind`: its header and its arrays, both still to be interpreted.
+def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], Arrays]:
+    """Read a model of one of these kinds: its header and its arrays, both still to be interpreted.
 
     Raises
     ------
@@ -74,12 +74,26 @@ def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Ar
     try:
         if len(content) > limit:
             raise ModelFileError(f"it has more than {limit:,} bytes.")
-        return _read_archive(content, kind) if archive else _read_document(content, kind)
+        header, arrays = (_read_archive if archive else _read_document)(content)
+        if header.get("kind") not in kinds:
+            raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kinds[0]!r}.")
+        return header, arrays
     except ModelFileError as error:
         raise ModelFileError(f"{path} is not a valid bimichi model file: {error}") from error
 
 
-def _check_header(header: dict[str, Any], kind: str) -> None:
+@contextmanager
+def reading(path: str | PathLike[str], kind: str) -> Iterator[None]:
+    """Report what is found wrong with the content of a file as an error of that file."""
+    try:
+        yield
+    except KeyError as error:
+        raise ModelFileError(f"{path} is not a valid {kind} file: it lacks {error}.") from error
+    except (InvalidInputError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelFileError(f"{path} is not a valid {kind} file: {error}") from error
+
+
+def _check_header(header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT:
         raise ModelFileError(f"its format is {header.get('format')!r}, not {FORMAT!r}.")
     version = header.get("version")
@@ -90,13 +104,11 @@ def _check_header(header: dict[str, Any], kind: str) -> None:
             f"it is of format version {version}; this bimichi {bimichi.__version__} reads up to {VERSION}. "
             "Upgrade bimichi to read it."
         )
-    if header.get("kind") != kind:
-        raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kind!r}.")
 
 
-def _read_document(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
+def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
     header = _parse(content)
-    _check_header(header, kind)
+    _check_header(header)
     inline = header.pop("arrays", None)
     if not isinstance(inline, dict):
         raise ModelFileError("its arrays are missing.")
@@ -111,12 +123,12 @@ def _read_document(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def _read_archive(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
+def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     # Whatever zipfile and numpy make of damaged or hostile bytes, it is the file's fault: one error for all.
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             header = _parse(_unpacked(archive, archive.getinfo("header.json")))
-            _check_header(header, kind)
+            _check_header(header)
             arrays = {
                 member.filename.removesuffix(".npy"): _read_array(_unpacked(archive, member))
                 for member in archive.infolist()
@@ -164,26 +176,3 @@ def _parse(content: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ModelFileError("its JSON is not an object.")
     return header
-
-
-def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file so that `path` holds either all of it or what it held before."""
-    try:
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    except (TypeError, ValueError) as error:
-        raise BimichiError(f"Cannot write {path!r}: {error}.") from error
-    try:
-        with temporary.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except (OSError, ValueError) as error:
-        if isinstance(error, ValueError):  # a NUL in the path
-            raise BimichiError(f"Cannot write {path!r}: {error}.") from error
-        temporary.unlink(missing_ok=True)
-        raise BimichiError(f"Cannot write {target}: {error.strerror or error}.") from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_integer
 from bimichi.errors import InvalidInputError
 
 __all__ = ["MAX_ELEMENTS", "Lattice", "pair_lattice", "subset_lattice"]
@@ -48,11 +49,7 @@ class Lattice:
     zero_bound: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.n_sources, bool) or not isinstance(self.n_sources, int | np.integer):
-            raise InvalidInputError(f"n_sources must be a whole number, got {self.n_sources!r}.")
-        object.__setattr__(self, "n_sources", int(self.n_sources))
-        if self.n_sources < 1:
-            raise InvalidInputError(f"n_sources must be at least 1, got {self.n_sources}.")
+        object.__setattr__(self, "n_sources", check_integer(self.n_sources, "n_sources"))
         if self.n_sources > 64:
             raise InvalidInputError(
                 f"{self.n_sources} sources are far too many: at most {MAX_ELEMENTS:,} elements are supported, which "

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 
@@ -23,9 +24,7 @@ def sample(lattice: Lattice, rng: np.random.Generator, method: str = "ranks") ->
         order; O(9^m). "ranks" draws all elements of one height at once, heights outward from the middle;
         O(m^2 3^m). Neither favours a source by its number.
     """
-    if method not in SAMPLERS:
-        raise InvalidInputError(f"method must be one of {', '.join(SAMPLERS)}, got {method!r}.")
-    return SAMPLERS[method](lattice, rng)
+    return SAMPLERS[check_choice(method, "method", SAMPLERS)](lattice, rng)
 
 
 def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_integer
 from bimichi.errors import InvalidInputError
 
 __all__ = ["MAX_SOURCES", "Terms"]
@@ -47,9 +48,7 @@ class Terms:
     pairs: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.n_sources, bool) or not isinstance(self.n_sources, int | np.integer) or self.n_sources < 1:
-            raise InvalidInputError(f"n_sources must be a positive whole number, got {self.n_sources!r}.")
-        object.__setattr__(self, "n_sources", int(self.n_sources))
+        object.__setattr__(self, "n_sources", check_integer(self.n_sources, "n_sources"))
         if self.n_sources > MAX_SOURCES:
             raise InvalidInputError(
                 f"{self.n_sources} sources have {2 * self.n_sources**2:,} terms, whose quadratic form takes "

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
 from bimichi.measures.lattice import set_label
 from bimichi.plotting._style import literal
 
@@ -21,7 +21,7 @@ Elements = Iterable[Any] | NDArray[np.bool_] | None
 
 
 def element_marks(
-    measure: Measure, used: Elements, identified: Elements
+    measure: LatticeMeasure, used: Elements, identified: Elements
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]:
     """Return which elements are bold and which are known, by code, and the line that explains the marks, if any."""
     notes = ["bold, framed: used"] * (used is not None) + ["hatched: not identified"] * (identified is not None)
@@ -29,7 +29,7 @@ def element_marks(
     return bold, known, ["     ".join(notes)] if notes else []
 
 
-def _mask(measure: Measure, given: Elements, what: str, default: bool) -> NDArray[np.bool_]:
+def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) -> NDArray[np.bool_]:
     """Return one flag per code; None is `default` for all."""
     if given is None:
         return np.full(measure.lattice.size, default)

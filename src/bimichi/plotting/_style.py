@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -57,13 +58,7 @@ LINE_DASHES = ("-", "--", "-.", ":")
 
 def pyplot() -> Any:
     """Import ``matplotlib.pyplot``, or say how to install it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Pictures are drawn with matplotlib, which is not installed: pip install 'bimichi[plot]'"
-        ) from error
-    return plt
+    return import_optional("matplotlib.pyplot")
 
 
 def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":

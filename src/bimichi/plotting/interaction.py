@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi._tables import number
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names, number_array
@@ -65,8 +66,7 @@ def plot_interaction(
     """
     title = None
     if hasattr(matrix, "interaction_up"):
-        if side not in SIDES:
-            raise InvalidInputError(f"side must be one of {', '.join(SIDES)}, got {side!r}.")
+        check_choice(side, "side", SIDES)
         names = matrix.source_names if names is None else names
         matrix, title = getattr(matrix, f"interaction_{side}"), f"{side}\n{SIDES[side]}"
     values = _check_square(matrix)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_integer
 from bimichi.errors import InvalidInputError
 from bimichi.plotting._style import axes_for, color_bar, color_scale, fitted, pyplot
 
@@ -95,9 +96,7 @@ def plot_maps(
     n = len(checked)
     if ncols is None:
         ncols = -(-n // -(-n // 5))
-    if isinstance(ncols, bool) or not isinstance(ncols, int) or ncols < 1:
-        raise InvalidInputError(f"ncols must be a whole number of at least 1, got {ncols!r}.")
-    ncols = min(ncols, n)
+    ncols = min(check_integer(ncols, "ncols"), n)
     nrows = -(-n // ncols)
     height = PANEL_WIDTH * max(min(max(a.shape[0] / a.shape[1], 0.3), 2.0) for a in checked)
     size = (PANEL_WIDTH * ncols + 0.9, (height + 0.3) * nrows)

@@ -34,7 +34,7 @@ def score_maps(material: Material) -> list[tuple[str, Scores, Curve]]:
             f"truth has one class only: {int(truth.sum()):,} of the {truth.size:,} pixels that count are targets. "
             "Scores need targets and others; leave truth out."
         )
-    maps = [("fused", material.fused, material.model.output_range)]
+    maps = [("fused", material.fused, material.rule.output_range)]
     maps += [(name, plane, (-1.0, 1.0)) for name, plane in zip(material.names, material.entered, strict=True)]
     return [
         (name, scores(truth, plane[~skipped], limits), _curve(truth, plane[~skipped])) for name, plane, limits in maps

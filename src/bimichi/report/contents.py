@@ -12,7 +12,7 @@ __all__ = ["contents"]
 
 def contents(material: Material, known: Identifiability, sampling: Sampling) -> dict[str, Any]:
     """Return planes, measure and model of the page."""
-    model = material.model
+    rule = material.rule
     document: dict[str, Any] = {
         "names": list(material.names),
         "height": sampling.shape[0],
@@ -20,9 +20,9 @@ def contents(material: Material, known: Identifiability, sampling: Sampling) -> 
         "fullHeight": sampling.original[0],
         "fullWidth": sampling.original[1],
         "absolute": material.absolute,
-        "centre": model._scale.centre.tolist(),
-        "factor": model._scale.factor.tolist(),
-        "polarity": model.polarity_.tolist(),
+        "centre": rule.centre.tolist(),
+        "factor": rule.factor.tolist(),
+        "polarity": rule.polarity.tolist(),
         "values": embed_elements(material.measure.values),
         "lower": embed_elements(known.lower),
         "upper": embed_elements(known.upper),

@@ -78,7 +78,7 @@ def embed_elements(values: NDArray[np.float64]) -> str:
 
 def learned_range(material: Material, k: int) -> tuple[float, float]:
     """Return the values of source k between which the model's scale is not flat."""
-    centre, factor = float(material.model._scale.centre[k]), float(material.model._scale.factor[k])
+    centre, factor = float(material.rule.centre[k]), float(material.rule.factor[k])
     if (centre, factor) == (0.0, 1.0) or factor == 0:
         return (-np.inf, np.inf)
     return (centre - 1 / factor, centre + 1 / factor)

@@ -28,7 +28,7 @@ def explorer_section(material: Material, measure: Markup) -> Markup:
     small = [
         _map(f"source-{k}", name, plane, width, height, turned=bool(sign < 0))
         for k, (name, plane, sign) in enumerate(
-            zip(material.names, material.planes, material.model.polarity_, strict=True)
+            zip(material.names, material.planes, material.rule.polarity, strict=True)
         )
     ]
     if material.truth is not None:
@@ -76,7 +76,7 @@ def _map(
 
 
 def _scale_bar(material: Material) -> Markup:
-    low, high = material.model.output_range
+    low, high = material.rule.output_range
     ends = ("no target", "target") if material.absolute else ("against a target", "for a target")
     ticks = [tick for tick in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= tick <= high]
     has_gaps = bool(np.isnan(material.integral).any())
@@ -126,7 +126,7 @@ def _tools(material: Material) -> Markup:
 
 
 def _readout(material: Material) -> Markup:
-    changed = material.model.scale is not None or bool((material.model.polarity_ < 0).any())
+    changed = material.rule.scale is not None or bool((material.rule.polarity < 0).any())
     head = ["Source", "Value", *(["Enters as"] if changed else []), "Contribution"]
     rows = []
     for k, name in enumerate(material.names):

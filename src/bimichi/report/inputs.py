@@ -1,24 +1,23 @@
 """What a report is made from, checked before any work is done."""
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain.inputs import check_elements
 from bimichi.integral.integrals import choquet
-from bimichi.integral.planes import Planes, split_planes
+from bimichi.integral.planes import split_planes
 from bimichi.learning.bags import check_segment_labels
 from bimichi.learning.scene import Scene
-from bimichi.measures.base import check_names
+from bimichi.measures.base import Measure, check_names
 from bimichi.measures.bicapacity import BiCapacity
+from bimichi.record import TrainingRecord
+from bimichi.rule import FusionRule, as_rule
 
 __all__ = ["Material", "gather"]
 
@@ -34,8 +33,8 @@ class Material:
 
     Attributes
     ----------
-    model : BiMIChI
-        Fitted; its sources have the names to show.
+    rule : FusionRule
+        Its sources have the names to show.
     planes : list of ndarray of shape (height, width)
         The sources as given.
     entered : list of ndarray of shape (height, width)
@@ -58,7 +57,7 @@ class Material:
         Facts to list besides.
     """
 
-    model: BiMIChI
+    rule: FusionRule
     planes: list[NDArray[Any]]
     entered: list[NDArray[Any]]
     integral: NDArray[Any]
@@ -79,8 +78,14 @@ class Material:
     @property
     def measure(self) -> BiCapacity:
         """The learned bi-capacity."""
-        learned: BiCapacity = self.model.bicapacity_
+        learned: BiCapacity = self.rule.measure.to_bicapacity()
         return learned
+
+    @property
+    def record(self) -> TrainingRecord:
+        """How the rule was learned."""
+        assert self.rule.training is not None  # gather has looked
+        return self.rule.training
 
     @property
     def fused(self) -> NDArray[Any]:
@@ -90,11 +95,11 @@ class Material:
     @property
     def absolute(self) -> bool:
         """Whether the fused value is the magnitude of C."""
-        return self.model._objective.absolute
+        return self.rule.output == "magnitude"
 
 
 def gather(
-    model: BiMIChI,
+    model: Any,
     sources: Any,
     names: Sequence[str] | None,
     truth: Any,
@@ -108,10 +113,10 @@ def gather(
     n_jobs: int | None,
 ) -> Material:
     """Check what `write_report` was given; a scene lends what is not given besides."""
-    if not isinstance(model, BiMIChI):
-        raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
-    check_is_fitted(model)
-    check_elements(model, "A report")
+    rule = as_rule(model)
+    if rule.training is None:
+        raise InvalidInputError("A report needs a model that was learned; this rule has no record of its training.")
+    check_elements(rule, "A report")
     if isinstance(sources, Scene):
         scene, sources = sources, sources.sources
         names = scene.source_names if names is None else names
@@ -123,19 +128,16 @@ def gather(
         notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(notes or {})
     if comparison is not None and not isinstance(comparison, Comparison):
         raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
-    named = _named(model, sources, names)
+    named = _named(rule, sources, names)
     planes = _image(sources, named)
     shape = planes[0].shape
-    entered = named._scale.apply(planes, named.polarity_)
-    Planes(entered, names=named.bicapacity_.source_names).check_range(
-        -1.0, "Give sources on the scale of those that the model was fitted to."
-    )
+    entered = named.enter(planes)
     numbered, signs = _bags(segments, labels, shape)
     return Material(
-        model=named,
+        rule=named,
         planes=planes,
         entered=entered,
-        integral=_integral(entered, named.bicapacity_, n_jobs),
+        integral=_integral(entered, named.measure, n_jobs),
         truth=None if truth is None else _truth(truth, shape),
         ignore=None if ignore is None else _mask(ignore, shape),
         boxes=_boxes(boxes),
@@ -147,9 +149,9 @@ def gather(
     )
 
 
-def _named(model: BiMIChI, sources: Any, names: Sequence[str] | None) -> BiMIChI:
-    """Return the model, its sources called as given if it does not call them anything itself."""
-    own = model.bicapacity_.source_names
+def _named(model: FusionRule, sources: Any, names: Sequence[str] | None) -> FusionRule:
+    """Return the rule, its sources called as given if it does not call them anything itself."""
+    own = model.source_names
     m = len(own)
     if m > MAX_SOURCES:
         raise InvalidInputError(
@@ -175,25 +177,23 @@ def _named(model: BiMIChI, sources: Any, names: Sequence[str] | None) -> BiMIChI
             f"The model was fitted to the sources {', '.join(own)}, but {', '.join(given_names)} are given. "
             f"Give them {order}."
         )
-    renamed = copy(model)
-    renamed.bicapacity_ = BiCapacity(model.bicapacity_.values, given_names, model.bicapacity_.zero_bound)
-    return renamed
+    return model.renamed(given_names)
 
 
-def _image(sources: Any, model: BiMIChI) -> list[NDArray[Any]]:
-    planes = split_planes(sources, model.n_features_in_)[1]
+def _image(sources: Any, rule: FusionRule) -> list[NDArray[Any]]:
+    planes = split_planes(sources, rule.n_sources)[1]
     if planes[0].ndim != 2 or planes[0].size == 0:
         raise InvalidInputError(
             f"sources must be an image, (height, width, {len(planes)}), or {len(planes)} planes of shape "
             f"(height, width), got planes of shape {planes[0].shape}."
         )
-    for name, plane in zip(model.bicapacity_.source_names, planes, strict=True):
+    for name, plane in zip(rule.source_names, planes, strict=True):
         if plane.dtype.kind == "f" and np.isinf(plane).any():
             raise InvalidInputError(f"Source {name!r} has infinite values; clip them, or set them to NaN.")
     return planes
 
 
-def _integral(entered: list[NDArray[Any]], measure: BiCapacity, n_jobs: int | None) -> NDArray[Any]:
+def _integral(entered: list[NDArray[Any]], measure: Measure, n_jobs: int | None) -> NDArray[Any]:
     integral = choquet(entered, measure, n_jobs=n_jobs)
     if np.isnan(integral).all():
         raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")

@@ -6,7 +6,6 @@ import numpy as np
 
 import bimichi
 from bimichi.explain import Summary
-from bimichi.learning.solvers import SOLVERS, get_solver
 from bimichi.report.embedding import Sampling
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
@@ -30,23 +29,19 @@ def introduction(material: Material) -> str:
 
 def _facts(material: Material) -> Markup:
     """List what was fused, and how the model was trained."""
-    model, solution = material.model, material.model.solution_
-    name = model._objective.name
-    solver = type(get_solver(model.solver))
-    solved_by = next((key for key, kind in SOLVERS.items() if solver is kind), solver.__name__)
-    rounds = f"{model.n_iter_:,} round{'' if model.n_iter_ == 1 else 's'}"
-    turned = [source for source, sign in zip(material.names, model.polarity_, strict=True) if sign < 0]
-    scale = "none: sources lie in [−1, 1]" if model.scale is None else f"{model.scale}, learned in training"
-    value = f"{model.objective_value_:.6g}"
-    if solution.lower_bound is not None:
-        value += f" (lower bound {solution.lower_bound:.6g})"
-    n = round(int(model.usage_["touched"].sum()) / len(material.names))
+    rule, record = material.rule, material.record
+    name = record.objective
+    rounds = f"{record.n_iter:,} round{'' if record.n_iter == 1 else 's'}"
+    scale = "none: sources lie in [−1, 1]" if rule.scale is None else f"{rule.scale}, learned in training"
+    value = f"{record.objective_value:.6g}"
+    if record.lower_bound is not None:
+        value += f" (lower bound {record.lower_bound:.6g})"
     rows = {
         "Objective": f"{name}: {OBJECTIVES[name]}" if name in OBJECTIVES else name,
-        "Solver": f"{solved_by}, {solution.status} after {rounds}",
+        "Solver": f"{record.solver}, {record.status} after {rounds}",
         "J": value,
-        "Learned from": f"{n:,} instances",
-        "Polarity": f"{model.polarity}; turned over: {listed(turned) if turned else 'none'}",
+        "Learned from": f"{rule.n_instances:,} instances",
+        "Polarity": f"{record.parameters.get('polarity', 'given')}; inverted: {listed(rule.inverted or ['none'])}",
         "Scale": scale,
         "Image": _size(material),
     }
@@ -75,7 +70,7 @@ def notices(material: Material, sampling: Sampling) -> Markup:
             f"{full_height:,}. Sentences, bars and scores are about all pixels."
         )
     beyond = [
-        name for k, name in enumerate(material.names) if material.model.scale is not None and _outside(material, k)
+        name for k, name in enumerate(material.names) if material.rule.scale is not None and _outside(material, k)
     ]
     if beyond:
         notes.append(
@@ -86,7 +81,7 @@ def notices(material: Material, sampling: Sampling) -> Markup:
 
 
 def _outside(material: Material, k: int) -> bool:
-    scale, plane = material.model._scale, material.planes[k]
+    scale, plane = material.rule, material.planes[k]
     low, high = ((end(plane) - scale.centre[k]) * scale.factor[k] for end in (np.nanmin, np.nanmax))
     return bool(low < -1 - 1e-6 or high > 1 + 1e-6)
 
@@ -104,7 +99,7 @@ def opening(material: Material, summary: Summary) -> Markup:
 
 def fine_print(material: Material) -> Markup:
     """List parameters and versions."""
-    parameters = material.model.get_params(deep=False)
+    parameters = material.record.parameters
     rows = [element("tr", element("th", key, scope="row"), element("td", repr(parameters[key]))) for key in parameters]
     versions = {"bimichi": bimichi.__version__, "numpy": np.__version__, "Python": platform.python_version()}
     return section(

@@ -27,7 +27,7 @@ def strengths_section(material: Material, found: DataIndices) -> Markup:
         if len(material.names) > 1
         else "",
     ]
-    whole = indices(material.model)
+    whole = indices(material.rule)
     tables = [whole.to_table()] + ([whole.interaction_table()] if len(material.names) > 1 else [])
     return section(
         "strengths",

@@ -8,10 +8,9 @@ from os import PathLike
 from string import Template
 from typing import Any
 
-from bimichi.estimators import BiMIChI
+from bimichi._files import atomic_write
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import data_indices, identifiability, summary
-from bimichi.measures.files import atomic_write
 from bimichi.report import overview
 from bimichi.report.accuracy import accuracy_section, score_maps
 from bimichi.report.contents import contents
@@ -34,7 +33,7 @@ POLICY = (
 
 def write_report(
     path: str | PathLike[str],
-    model: BiMIChI,
+    model: Any,
     sources: Any,
     *,
     names: Sequence[str] | None = None,
@@ -56,7 +55,7 @@ def write_report(
     ----------
     path : path
         The file to write; it is replaced only when complete.
-    model : fitted BiMIChI
+    model : FusionRule, or a fitted model that has one
         Of up to 12 sources.
     sources : ndarray of shape (height, width, n_sources), list of n_sources planes, or Scene
         What to fuse. NaN is shown as no data. A `Scene` lends names, truth, boxes, bags and title, unless given.
@@ -91,11 +90,11 @@ def write_report(
 
 def _page(material: Material, n_jobs: int | None) -> str:
     scored = score_maps(material)
-    known = identifiability(material.model)
+    known = identifiability(material.rule)
     sampling = Sampling(material.integral.shape)
-    found = data_indices(material.model, material.planes, n_jobs=n_jobs)
+    found = data_indices(material.rule, material.planes, n_jobs=n_jobs)
     parts = [
-        overview.opening(material, summary(material.model, material.planes, n_jobs=n_jobs)),
+        overview.opening(material, summary(material.rule, material.planes, n_jobs=n_jobs)),
         explorer_section(material, measure_section(material.measure, known)),
         strengths_section(material, found),
         accuracy_section(material, scored) if scored else Markup(""),

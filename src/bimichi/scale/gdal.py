@@ -3,14 +3,14 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from os import PathLike, fspath
 from threading import Lock
 from typing import Any
 
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 
-__all__ = ["gdal_settings", "open_dataset", "open_source", "raster_package", "reason_of"]
+__all__ = ["gdal_settings", "open_dataset", "open_source", "reason_of"]
 
 CACHE = 64 << 20
 """Bytes of blocks that GDAL may keep. Its own default, a share of the machine's memory, would bound nothing."""
@@ -19,22 +19,13 @@ _OPENING = Lock()
 _SETTING = Lock()
 
 
-def raster_package(name: str) -> Any:
-    """Import a module that the extra `raster` brings; if it is missing, say how to install it."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise ImportError(f"This needs {package}; install it with: pip install 'bimichi[raster]'") from error
-
-
 @contextmanager
 def gdal_settings() -> Iterator[None]:
     """Bound GDAL's cache of blocks while the context lasts, and let it look beside a file without listing the folder.
 
     Settings are the process's, so only the first of several threads sets them and puts the old ones back.
     """
-    environment = raster_package("rasterio").Env
+    environment = import_optional("rasterio").Env
     if not _SETTING.acquire(blocking=False):
         with environment():
             yield
@@ -51,7 +42,7 @@ def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> 
 
     Filters of warnings are the process's, so threads open one after another.
     """
-    rasterio = raster_package("rasterio")
+    rasterio = import_optional("rasterio")
     with _OPENING, warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         return rasterio.open(fspath(path), mode, **options)
@@ -59,7 +50,7 @@ def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> 
 
 def open_source(path: str | PathLike[str]) -> Any:
     """Open a file to read; if that fails, the error names it."""
-    errors = raster_package("rasterio.errors")
+    errors = import_optional("rasterio.errors")
     try:
         return open_dataset(path)
     except (errors.RasterioError, OSError, TypeError, ValueError) as error:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice, is_integer
+from bimichi._extras import import_optional
+from bimichi._files import replacing
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.scale.gdal import open_dataset, open_source, raster_package, reason_of
+from bimichi.scale.gdal import open_dataset, open_source, reason_of
 from bimichi.scale.stacks import Stack
-from bimichi.scale.unfinished import unfinished
 
 __all__ = ["GeoTiff"]
 
@@ -50,10 +52,9 @@ class GeoTiff:
         overviews: bool,
         n_jobs: int,
     ) -> None:
-        if isinstance(block, bool) or not isinstance(block, int) or block < 16 or block % 16:
+        if not is_integer(block) or block < 16 or block % 16:
             raise InvalidInputError(f"block must be a positive multiple of 16, got {block!r}.")
-        if compress not in COMPRESSIONS:
-            raise InvalidInputError(f"compress must be 'deflate', 'lzw', 'zstd' or None, got {compress!r}.")
+        check_choice(compress, "compress", COMPRESSIONS)
         self.path = _check_output(path, stack)
         self.block, self.dtype = block, stack.dtype
         self._stack, self._compress, self._overviews, self._n_jobs = stack, compress, overviews, n_jobs
@@ -64,7 +65,7 @@ class GeoTiff:
     @contextmanager
     def writing(self) -> Iterator[Callable[[NDArray[Any], Any], None]]:
         """Lend ``write(fused, window)``; the file appears if the context ends without error."""
-        with unfinished(self.path) as temporary:
+        with replacing(self.path, alone=True) as temporary:
             try:
                 with open_dataset(temporary, "w", **self._profile()) as dataset:
                     self._describe(dataset)
@@ -72,7 +73,7 @@ class GeoTiff:
                 if self._overviews:
                     self._add_overviews(temporary)
                 _check_whole(temporary)
-            except raster_package("rasterio.errors").RasterioError as error:
+            except import_optional("rasterio.errors").RasterioError as error:
                 full = shutil.disk_usage(self.path.parent).free < FULL
                 reason = f"No space left on device ({reason_of(error)})." if full else f"{reason_of(error)}."
                 raise BimichiError(f"Cannot write {self.path}: {reason}") from error
@@ -116,7 +117,7 @@ class GeoTiff:
         return fused
 
     def _add_overviews(self, path: Path) -> None:
-        rasterio = raster_package("rasterio")
+        rasterio = import_optional("rasterio")
         largest = max(self._stack.grid.width, self._stack.grid.height)
         factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
         with open_dataset(path, "r+") as dataset:
@@ -154,4 +155,4 @@ def _check_tiles(dataset: Any, shown: Any, level: int | None, size: int) -> None
                 for what in ("OFFSET", "SIZE")
             )
             if not 0 < length <= size - start:
-                raise raster_package("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")
+                raise import_optional("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
+from bimichi.integral.matching import Fuser, fuser_of
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.base import check_names
-from bimichi.scale.fusers import Fuser, fuser_of
-from bimichi.scale.gdal import gdal_settings, raster_package
+from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.geotiffs import GeoTiff
 from bimichi.scale.stacks import Reader, Sources, Stack
 
@@ -137,7 +138,7 @@ def _windows(stack: Stack, target: GeoTiff, jobs: int) -> tuple[list[Any], int]:
     columns = max(1, min(across, MEMORY // 3 // tile))
     rows = 1 if columns < across else max(1, WINDOW // (columns * tile))
     step_x, step_y = columns * target.block, rows * target.block
-    window = raster_package("rasterio.windows").Window
+    window = import_optional("rasterio.windows").Window
     windows = [
         window(x, y, min(step_x, width - x), min(step_y, height - y))
         for y in range(0, height, step_y)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
-from bimichi.scale.gdal import open_source, raster_package, reason_of
+from bimichi.scale.gdal import open_source, reason_of
 
 __all__ = ["Grid", "Reader", "Stack"]
 
@@ -146,8 +147,8 @@ class Reader:
         grid = self._stack.grid
         if grid.matches(file.grid):
             return file, dataset
-        rasterio = raster_package("rasterio")
-        warped = raster_package("rasterio.vrt").WarpedVRT(
+        rasterio = import_optional("rasterio")
+        warped = import_optional("rasterio.vrt").WarpedVRT(
             dataset,
             crs=grid.crs,
             transform=grid.transform,
@@ -163,7 +164,7 @@ class Reader:
 
     def read(self, window: Any) -> list[NDArray[Any]]:
         """Return one plane a source, NaN where there is no data; the next call overwrites them."""
-        errors = raster_package("rasterio.errors")
+        errors = import_optional("rasterio.errors")
         planes: list[NDArray[Any]] = []
         for k, (file, dataset) in enumerate(self._opened):
             block = self._buffer(k, (len(file.bands), int(window.height), int(window.width)))
@@ -187,7 +188,7 @@ class Reader:
 
 
 def _inspect(path: str) -> File:
-    enums = raster_package("rasterio.enums")
+    enums = import_optional("rasterio.enums")
     with open_source(path) as dataset:
         flags = [flag for own in dataset.mask_flag_enums for flag in own]
         transparency = enums.ColorInterp.alpha if enums.MaskFlags.alpha in flags else None

@@ -7,9 +7,9 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._files import atomic_write
 from bimichi.errors import ModelFileError
 from bimichi.learning.problem import InMemory
-from bimichi.measures.files import atomic_write
 
 __all__ = ["Population"]
 

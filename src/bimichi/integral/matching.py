@@ -1,4 +1,4 @@
-"""A model or a measure as a function of planes, and which of the sources found is which of its own."""
+"""A rule, a model or a measure as a function of planes, and which of the sources found is which of its own."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -6,15 +6,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.base import Fusion
 from bimichi.integral.integrals import choquet
-from bimichi.measures.additive import TwoAdditive
-from bimichi.measures.base import check_names
-from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
+from bimichi.measures.base import Measure, check_names
 
 __all__ = ["Fuser", "fuser_of"]
 
@@ -56,35 +51,43 @@ class Fuser(NamedTuple):
 
 
 def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **options: Any) -> Fuser:
-    """Return what fuses planes by a fitted model, or by the Choquet integral over a measure.
+    """Return what fuses planes by a rule or a fitted model, or by the Choquet integral over a measure.
 
     Parameters
     ----------
-    model : fitted Fusion, BiCapacity, Capacity, TwoAdditive, or Fuser
+    model : FusionRule, fitted Fusion, Measure, or Fuser
         What decides.
     n_jobs : int, optional
         Number of threads, instead of the model's own.
     method : str, default="fuse"
-        Of a model: which of its methods.
+        Of a rule or a model: which of its methods.
     **options
         Of a measure: options of `choquet`.
     """
     if isinstance(model, Fuser):
         return model
-    if isinstance(model, BiCapacity | Capacity | TwoAdditive):
-        plain = model.source_names == check_names(None, model.n_sources)
-        function = partial(choquet, g=model, n_jobs=n_jobs, **options)
-        return Fuser(function, model.n_sources, None if plain else model.source_names)
-    if not isinstance(model, Fusion) or model.needs == "image":
+    if isinstance(model, Measure):
+        return Fuser(partial(choquet, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
+    rule = getattr(model, "rule_", model)
+    if isinstance(getattr(rule, "measure", None), Measure):
+        return Fuser(partial(getattr(rule, method), n_jobs=n_jobs), rule.n_sources, _own_names(rule))
+    if not hasattr(model, "fuse") or getattr(model, "needs", None) == "image":
         raise InvalidInputError(
-            f"model must be a fitted method that fuses sources, a BiCapacity or a Capacity, got {type(model).__name__}."
+            f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}."
         )
-    check_is_fitted(model)
+    if not hasattr(model, "n_features_in_"):
+        raise InvalidInputError(f"This {type(model).__name__} is not fitted; call fit first.")
     names = model._names()
     if n_jobs is not None and hasattr(model, "n_jobs"):
         model = copy(model)
         model.n_jobs = n_jobs
     return Fuser(getattr(model, method), model.n_features_in_, None if names is None else tuple(names))
+
+
+def _own_names(named: Any) -> tuple[str, ...] | None:
+    """Names of the sources, unless they are only numbered."""
+    names: tuple[str, ...] = named.source_names
+    return None if names == check_names(None, len(names)) else names
 
 
 def _listed(names: Sequence[str] | None, n: int) -> str:

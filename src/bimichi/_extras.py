@@ -1,0 +1,48 @@
+"""Packages that only some functions need, imported when one of those is first called."""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["import_optional"]
+
+EXTRAS = {
+    "PIL": "image",
+    "dask": "raster",
+    "distributed": "cluster",
+    "matplotlib": "plot",
+    "onnxruntime": "detector",
+    "pandas": "frame",
+    "rasterio": "raster",
+    "skimage": "image",
+    "tifffile": "image",
+    "xarray": "raster",
+}
+"""The extra of bimichi that installs each package."""
+
+
+def import_optional(name: str, extra: str | None = None) -> Any:
+    """Import a module of an optional package; if the package is missing, say how to install it.
+
+    Parameters
+    ----------
+    name : str
+        The module, e.g. ``"rasterio.windows"``.
+    extra : str, optional
+        The extra of bimichi that brings it; by default the one that is listed for the package.
+
+    Returns
+    -------
+    module : module
+
+    Raises
+    ------
+    ImportError
+        With the pip command that installs the package.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"This needs {package}; install it with: pip install 'bimichi[{extra or EXTRAS[package]}]'"
+        ) from error

@@ -1,0 +1,156 @@
+"""Files that appear under their name only when they are whole."""
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import IO
+
+from bimichi.errors import BimichiError
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # on Windows, where files cannot be locked this way
+    fcntl = None
+
+__all__ = ["atomic_write", "replacing"]
+
+
+def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file so that `path` holds either all of it or what it held before.
+
+    Parameters
+    ----------
+    path : str or path
+        As in `replacing`.
+    write : callable
+        Is called with a binary file to write to.
+
+    Raises
+    ------
+    BimichiError
+        If the file cannot be written.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        write(file)
+
+
+@contextmanager
+def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Path]:
+    """Lend a new, empty file; when the context ends without error, its bytes are on disk and it replaces `path`.
+
+    Parameters
+    ----------
+    path : str or path
+        A symbolic link is followed: what it points to is replaced. An existing file keeps its mode.
+    alone : bool, default=False
+        For large files: whether a second run that writes to the same path is an error, and whether what a killed run
+        left is removed first. Without it, the last of several runs to end prevails. Some network disks and Windows have
+        no such locks; there it makes no difference.
+
+    Yields
+    ------
+    temporary : Path
+        In the folder of the file that is replaced, under a name that cannot be guessed, so that nobody else can have
+        put a file or link there.
+
+    Raises
+    ------
+    BimichiError
+        If the file cannot be written, or `path` is a folder, device or the like.
+    """
+    try:
+        named = Path(path)
+        target = Path(os.path.realpath(named)) if named.is_symlink() else named
+        token = secrets.token_hex(8)
+        temporary = _beside(target, f"{token}.part")
+        mode = _mode(target)
+    except (TypeError, ValueError) as error:  # no path, or one with a NUL in it
+        raise BimichiError(f"Cannot write {path!r}: {error}.") from error
+    except OSError as error:
+        raise BimichiError(f"Cannot write {path}: {error.strerror or error}.") from error
+    try:
+        with ExitStack() as stack:
+            if alone:
+                stack.enter_context(_alone(target, token))
+            # Whatever the mode of the old file forbids to read is not shown while it is written either.
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600))
+            stack.callback(_remove, temporary)
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            if mode is not None:
+                temporary.chmod(mode)
+            temporary.replace(target)
+    except OSError as error:
+        raise BimichiError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def _beside(target: Path, suffix: str) -> Path:
+    return target.with_name(f".{target.name}.{suffix}")
+
+
+def _mode(target: Path) -> int | None:
+    """Return the permissions of the file that is to be replaced, None if there is none."""
+    try:
+        found = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found):
+        what = "a folder" if stat.S_ISDIR(found) else "no regular file"
+        raise BimichiError(f"Cannot write {target}: it is {what}; choose another name.")
+    return stat.S_IMODE(found)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+@contextmanager
+def _alone(target: Path, token: str) -> Iterator[None]:
+    """Lock a file beside `target` that holds the token of what is being written, for the next run if this is killed."""
+    lock = _beside(target, "lock")
+    file = _locked(lock, target)
+    if file is None:
+        yield
+        return
+    with file:
+        try:
+            left = file.read(100).decode(errors="replace")
+            if re.fullmatch("[0-9a-f]{16}", left):
+                _remove(_beside(target, f"{left}.part"))
+            file.seek(0)
+            file.truncate()
+            file.write(token.encode())
+            file.flush()
+            yield
+        finally:
+            _remove(lock)
+
+
+def _locked(lock: Path, target: Path) -> IO[bytes] | None:
+    """Open and lock the file. If another run has removed it meanwhile, there is a new one to lock."""
+    if fcntl is None:
+        return None
+    while True:
+        file = os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb+")
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise BimichiError(f"Cannot write {target}: another run is writing it now.") from error
+        except OSError:  # some network disks have no locks; then nothing keeps two runs to one output apart
+            file.close()
+            _remove(lock)
+            return None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                return file
+        file.close()

@@ -1,0 +1,192 @@
+"""How kernels are compiled, and kept on disk so that only the first run after a change waits for the compiler.
+
+numba's own ``cache=True`` notices a change in the file of a kernel, but not in the files of kernels that it calls, of
+whose code it holds a copy. Here compiled code lies in a folder named after the content of all files with kernels, so
+that stale code cannot be found.
+"""
+
+import hashlib
+import os
+import pickle
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+import bimichi
+from bimichi._files import atomic_write
+from bimichi.errors import BimichiError
+
+__all__ = ["jit"]
+
+PACKAGE = Path(__file__).parent
+KERNELS = (b"numba", b"_jit")
+"""What a file with kernels mentions."""
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function when it is first called, without the GIL; as ``@jit`` or ``@jit(...)``.
+
+    Parameters
+    ----------
+    function : callable, optional
+        The kernel.
+    **options : Any
+        As `numba.njit` takes them, e.g. `fastmath`, `error_model`.
+    """
+    if function is None:
+        return lambda function: jit(function, **options)
+    kernel = numba.njit(nogil=True, **options)(function)
+    if hasattr(kernel, "py_func"):  # else NUMBA_DISABLE_JIT is set
+        kernel._cache = KernelCache(kernel)
+    return kernel
+
+
+class KernelCache(NullCache):
+    """Compiled code of one kernel on disk, a file per signature and processor; whatever fails is a miss."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder, for numba's statistics."""
+        folder = cache_folder()
+        return None if folder is None else str(folder)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the compiled code for a signature, None if there is none, or none that is whole."""
+        target_context.refresh()
+        path = self._path(signature)
+        if path is None:
+            return None
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        digest, data = content[:32], content[32:]
+        if hashlib.sha256(data).digest() != digest:
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(data))
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep the compiled code for a signature if there is a place to keep it."""
+        path = self._path(signature)
+        if path is None or compiled.library.has_dynamic_globals:  # such as addresses, which are of this process
+            return
+        data = dumps(compiled._reduce())
+        with suppress(BimichiError):  # a full disk is no reason not to go on
+            atomic_write(path, lambda file: file.write(hashlib.sha256(data).digest() + data))
+
+    def _path(self, signature: Any) -> Path | None:
+        function = self._kernel.py_func
+        folder = cache_folder()
+        if folder is None:
+            return None
+        try:
+            code = list(_frozen(function, set()))
+        except _ForeignError:
+            return None
+        options = {name: _stable(value) for name, value in sorted(self._kernel.targetoptions.items())}
+        processor = self._kernel.targetctx.codegen().magic_tuple()
+        key = repr((str(signature), options, processor, sys.implementation.cache_tag, numba.__version__, code))
+        return folder / f"{function.__qualname__}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.bin"
+
+
+def _stable(option: Any) -> Any:
+    """Return an option in a form whose text is the same in every process."""
+    return sorted(option) if isinstance(option, set | frozenset) else option
+
+
+class _ForeignError(Exception):
+    """A kernel calls one that is not of this package, whose changes are not noticed."""
+
+
+def _frozen(function: Any, seen: set[int]) -> Iterator[str]:
+    """Give all that the compiler copies of a kernel, those it calls and the constants they read.
+
+    The files may have changed since they were imported, and constants may come from files without kernels.
+    """
+    if function.__module__.partition(".")[0] != PACKAGE.name:
+        raise _ForeignError
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    yield f"{function.__module__}.{function.__qualname__}"
+    names: set[str] = set()
+    yield from _code(function.__code__, names)
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    for value in [function.__globals__[name] for name in sorted(names) if name in function.__globals__] + cells:
+        if hasattr(value, "py_func"):
+            yield from _frozen(value.py_func, seen)
+        elif isinstance(value, np.ndarray):
+            yield f"{value.dtype}{value.shape}{value.tobytes()!r}"
+        elif isinstance(value, bool | int | float | complex | str | bytes | tuple | np.generic | None):
+            yield repr(value)
+
+
+def _code(code: CodeType, names: set[str]) -> Iterator[str]:
+    names.update(code.co_names)
+    yield repr((code.co_code, code.co_names, code.co_varnames))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _code(constant, names)
+        else:
+            yield repr(constant)
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path | None:
+    """Return the folder of compiled code for the kernels as they are now; None if no place can be written to.
+
+    It is made if need be; those of earlier kernels, which lie beside it, are removed then.
+    """
+    name = _sources()
+    for place in _places():
+        folder = place / name
+        with suppress(OSError):
+            if not folder.is_dir():
+                folder.mkdir(parents=True, mode=0o700)
+                for old in place.iterdir():
+                    if old != folder:
+                        shutil.rmtree(old, ignore_errors=True)
+            # Compiled code is run: it must be nobody else's.
+            if os.access(folder, os.W_OK) and (not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()):
+                return folder
+    return None
+
+
+def _sources() -> str:
+    """Return a hash of the version and of all files with kernels."""
+    found = hashlib.sha256(bimichi.__version__.encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        content = path.read_bytes()
+        if any(sign in content for sign in KERNELS):
+            found.update(f"\n{path.relative_to(PACKAGE)}\n{len(content)}\n".encode() + content)
+    return found.hexdigest()[:16]
+
+
+def _places() -> Iterator[Path]:
+    """Give the places that may hold folders of compiled code, best first; outside the package, one per installation."""
+    mine = f"{bimichi.__version__}-{hashlib.sha256(os.fsencode(PACKAGE)).hexdigest()[:16]}"
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(os.environ["NUMBA_CACHE_DIR"]) / "bimichi" / mine
+    yield PACKAGE / "__pycache__" / "kernels"
+    with suppress(RuntimeError):  # no home
+        if sys.platform == "win32":
+            caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            caches = Path.home() / "Library" / "Caches"
+        else:
+            caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        yield caches / "bimichi" / mine

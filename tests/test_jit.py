@@ -1,0 +1,142 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bimichi
+from bimichi._jit import jit
+
+FILES = {
+    "helper.py": """
+from bimichi._jit import jit
+@jit
+def helped(x):
+    return x + 1
+""",
+    "settings.py": "FACTOR = 10\n",
+    "caller.py": """
+from bimichi._jit import jit
+from bimichi.helper import helped
+from bimichi.settings import FACTOR
+@jit(error_model="numpy", fastmath={"contract", "nsz"})
+def called(x):
+    return FACTOR * helped(x)
+""",
+}
+RUN = """
+import json, sys
+exec(sys.argv[1])
+from bimichi._jit import cache_folder
+from bimichi.caller import called
+print(json.dumps([called(2), sum(called.stats.cache_hits.values()), str(cache_folder())]))
+"""
+
+
+class Copy:
+    """A small package named bimichi that compiles as the large one does."""
+
+    def __init__(self, root):
+        self.root, self.folder = root, root / "bimichi"
+        self.folder.mkdir()
+        for name in ("_jit.py", "_files.py", "errors.py"):
+            shutil.copy(Path(bimichi.__file__).with_name(name), self.folder)
+        (self.folder / "__init__.py").write_text("__version__ = '1'\n")
+        for name, text in FILES.items():
+            (self.folder / name).write_text(text)
+
+    def change(self, name, old, new):
+        text = (self.folder / name).read_text()
+        assert old in text
+        (self.folder / name).write_text(text.replace(old, new))
+
+    def run(self, before="", **environment):
+        """Return the value of ``called(2)``, the number of kernels found compiled, and the folder."""
+        clean = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
+        paths = {"PYTHONPATH": str(self.root), "HOME": str(self.root / "home"), "LOCALAPPDATA": str(self.root / "home")}
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", RUN, before],
+            env=clean | paths | {"XDG_CACHE_HOME": str(self.root / "home")} | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return tuple(json.loads(done.stdout))
+
+
+@pytest.fixture
+def package(tmp_path):
+    return Copy(tmp_path)
+
+
+def test_a_change_of_a_kernel_recompiles_its_callers(package):
+    value, hits, first = package.run()
+    assert (value, hits) == (30, 0)
+    assert package.run() == (30, 1, first)
+    assert Path(first).parent == package.folder / "__pycache__" / "kernels"
+    package.change("helper.py", "x + 1", "x + 5")
+    value, hits, second = package.run()
+    assert (value, hits) == (70, 0)
+    assert list(Path(first).parent.iterdir()) == [Path(second)]  # the old folder is gone
+    package.change("settings.py", "10", "20")  # a file without kernels, but of a constant that one reads
+    assert package.run() == (140, 0, second)
+
+
+def test_a_source_that_changes_after_its_import_is_not_mistaken(package):
+    edit = "from bimichi import caller; import pathlib; p = pathlib.Path(caller.__file__).with_name('helper.py'); "
+    edit += "p.write_text(p.read_text().replace('x + 1', 'x + 5'))"
+    assert package.run(before=edit)[0] == 30  # what was imported is run, after the sources were changed
+    value, hits, _ = package.run()
+    assert (value, hits) == (70, 0)
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:100], lambda content: content[:-1] + b"?", lambda _: b""])
+def test_damaged_files_are_replaced(package, damage):
+    folder = Path(package.run()[2])
+    for path in folder.iterdir():
+        path.write_bytes(damage(path.read_bytes()))
+    assert package.run()[:2] == (30, 0)
+    assert package.run()[:2] == (30, 1)
+
+
+def test_places_that_cannot_be_written_to(package):
+    (package.folder / "__pycache__").write_text("a file where a folder should be")
+    _, hits, folder = package.run()
+    assert Path(folder).is_relative_to(package.root / "home")
+    assert (hits, package.run()[1]) == (0, 1)
+    shutil.rmtree(package.root / "home")
+    (package.root / "home").write_text("another one")
+    assert package.run() == (30, 0, "None")
+
+
+def test_the_folder_that_numba_is_given(package):
+    folder = package.run(NUMBA_CACHE_DIR=str(package.root / "given"))[2]
+    assert Path(folder).is_relative_to(package.root / "given")
+    assert any(Path(folder).iterdir())
+
+
+def test_a_full_disk_is_no_error(package):
+    full = "import os\ndef full(_): raise OSError(28, 'No space left on device')\nos.fsync = full"
+    value, _, folder = package.run(before=full)
+    assert value == 30
+    assert list(Path(folder).iterdir()) == []
+
+
+def test_kernels_of_others_are_compiled_but_not_kept():
+    @jit
+    def foreign(x):
+        return x + 1
+
+    assert foreign(np.float64(1)) == 2
+    assert foreign._cache._path(foreign.signatures[0]) is None
+
+
+def test_all_kernels_of_the_package_are_compiled_here():
+    for path in Path(bimichi.__file__).parent.rglob("*.py"):
+        if path.name != "_jit.py" and "learning" not in path.parts:
+            assert "import numba" not in path.read_text(), f"{path} must use bimichi._jit"
