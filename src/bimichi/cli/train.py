@@ -88,9 +88,9 @@ def train(
     ```
     """
     from bimichi.cli.labels import SceneReader
-    from bimichi.learning.learned import chosen_objective
+    from bimichi.learning.objectives import get_objective
 
-    chosen_objective(objective, additivity)  # before anything is read
+    get_objective(objective, additivity=additivity)  # before anything is read
     say, labelling = Output(quiet, json), options.labelling(ctx.params)
     image_sets = find_sets(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*image_sets.files, *labelling.files(image_sets)]

@@ -14,9 +14,11 @@ from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedF
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.fit import FitResult
+from bimichi.learning.objectives.mean import NORMALISED_MEAN
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import ConvexSolver
-from bimichi.learning.solvers.quadratic import POLISH, Program
+from bimichi.learning.spaces.quadratic import POLISH, Program
 from bimichi.measures.additive import AdditiveBiCapacity
 
 __all__ = [
@@ -263,9 +265,8 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
         value = float(weights @ square @ weights - 2 * pull @ weights + share @ positive)
         terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
         solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
-        measure = AdditiveBiCapacity(terms, self._names(), order=1)
-        self._set_rule(measure, solution, "least squares", ConvexSolver(), {}, **self._unit_scale())
-        return self
+        result = FitResult(AdditiveBiCapacity(terms, self._names(), order=1), np.ones(m), solution, {})
+        return self._set_rule(result, NORMALISED_MEAN, ConvexSolver(), **self._unit_scale())
 
 
 def _minimum(square: NDArray[np.float64], pull: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,24 +1,18 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import out_of_range
-from bimichi.learning.learned import chosen_objective, learned_measure
+from bimichi.learning.fit import check_training, fit_measure
 from bimichi.learning.objectives import Objective, get_objective
-from bimichi.learning.polarity import guess_polarity, learn_polarity
-from bimichi.learning.problem import Solution
 from bimichi.learning.scaling import learn_scale
-from bimichi.learning.solvers import ConvexSolver, get_solver
-from bimichi.learning.training import InHand, Training, is_lazy
-from bimichi.measures.sampling import random_generator
+from bimichi.learning.solvers import get_solver
+from bimichi.learning.training import BagsInMemory, Training, is_lazy
 
 __all__ = ["BiMIChI"]
 
@@ -148,25 +142,20 @@ class BiMIChI(FusionClassifier, MeasureFusion):
         sample_weight : array-like of shape (n_instances,), optional
             Weights of the bags, repeated for each of their instances.
         """
-        objective, solver = chosen_objective(self.objective, self.additivity), get_solver(self.solver)
-        if self.additivity is not None and not isinstance(solver, ConvexSolver):
-            raise InvalidInputError(
-                f"additivity={self.additivity} needs solver='convex', got {self.solver!r}: the evolutionary search "
-                "changes single elements, and those of a 2-additive bi-capacity are not free of each other."
-            )
-        if self.polarity not in ("given", "learn"):
-            raise InvalidInputError(f"polarity must be 'given' or 'learn', got {self.polarity!r}.")
-        if self.polarity == "learn" and getattr(solver, "checkpoint", None) is not None:
-            raise InvalidInputError(
-                "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
-            )
+        objective, solver = get_objective(self.objective, additivity=self.additivity), get_solver(self.solver)
+        check_training(objective, solver, self.polarity)
         training: Training
         if is_lazy(X):
-            from bimichi.learning.streaming import training_from
+            from bimichi.learning.streaming import lazy_training
 
-            training = training_from(self, X, y, bags, sample_weight)
+            options: dict[str, Any] = {"polarity": self.polarity, "nan": self.nan}
+            options |= {"n_jobs": self.n_jobs, "verbose": self.verbose}
+            self.classes_, training = lazy_training(
+                X, y, bags, sample_weight, objective, solver, scaled=self.scale is not None, **options
+            )
+            self.n_features_in_ = training.n_sources
         else:
-            training = InHand(self._take_bags(X, y, bags, sample_weight))
+            training = BagsInMemory(self._take_bags(X, y, bags, sample_weight))
         return self._learn(training, objective, solver)
 
     def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
@@ -177,27 +166,15 @@ class BiMIChI(FusionClassifier, MeasureFusion):
             for k in np.flatnonzero((low < -1) | (high > 1)):
                 worst = float(max(low[k], high[k], key=abs))
                 raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
-        training = training.scaled(scale)
-        seed = random_generator(self.random_state).integers(2**63)
-
-        def solve(signs: NDArray[np.float64], solver: Any = solver) -> Solution:
-            problem = training.problem(objective, signs, self.n_jobs)
-            found: Solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
-            return found
-
-        if self.polarity == "learn":
-            quick = solver.quick() if isinstance(solver, ConvexSolver) else solver
-            compare = None if quick == solver else partial(solve, solver=quick)
-            signs, solution = learn_polarity(guess_polarity(training.bag_ranges()), solve, compare)
-        else:
-            signs = np.ones(training.n_sources)
-            solution = solve(signs)
-        usage = {
-            "touched": training.usage(objective, signs, False, self.n_jobs),
-            "weighted": training.usage(objective, signs, True, self.n_jobs),
-        }
-        measure = learned_measure(objective, solution.values, names)
-        output = "magnitude" if objective.absolute else "integral"
-        entering = {"centre": scale.centre, "factor": scale.factor, "polarity": signs, "scale": self.scale}
-        self._set_rule(measure, solution, objective.name, solver, usage, output=output, **entering)
-        return self
+        result = fit_measure(
+            training.scaled(scale),
+            objective,
+            solver,
+            polarity=self.polarity,
+            names=names,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        entering = {"centre": scale.centre, "factor": scale.factor, "scale": self.scale}
+        return self._set_rule(result, objective, solver, **entering)

@@ -11,15 +11,14 @@ from sklearn.utils.class_weight import compute_class_weight
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
-from bimichi.integral.linear import usage_counts
 from bimichi.integral.planes import Planes
 from bimichi.learning.bags import check_weights
-from bimichi.learning.learned import learned_measure
+from bimichi.learning.fit import FitResult
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.problem import Summed
 from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.solvers.least_squares import solve_least_squares
-from bimichi.learning.squares import Squares
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.rule import FusionRule
@@ -46,15 +45,17 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
             if self.class_weight != "balanced":
                 share = np.array([self.class_weight.get(label, 1.0) for label in self.classes_.tolist()])
             weights = weights * np.where(positive, share[1], share[0])
-        problem = Squares(X, positive, weights, objective, self.n_jobs)
+        problem = Summed.of_instances(X, positive, weights, objective, self.n_jobs)
         solution = solve_least_squares(problem, completion="highest")
-        usage = {
-            "touched": usage_counts(X, False, objective.measure, n_jobs=self.n_jobs),
-            "weighted": usage_counts(X, True, objective.measure, n_jobs=self.n_jobs),
-        }
-        measure = learned_measure(objective, solution.values, self._names())
-        self._set_rule(measure, solution, "least squares", ConvexSolver(), usage, **entering)
-        return self
+        space = problem.space
+        usage = space.count_usage(X, self.n_jobs)
+        result = FitResult(
+            space.measure(solution.values, self._names()),
+            np.ones(X.shape[1]),
+            solution,
+            {kind: usage.counts(kind == "weighted") for kind in ("touched", "weighted")},
+        )
+        return self._set_rule(result, objective, ConvexSolver(), **entering)
 
     def _restored(self, rule: FusionRule) -> Self:
         """Take parameters as they were: JSON knows no tuples, and names classes by text."""

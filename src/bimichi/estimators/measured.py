@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import ModelFileError
 from bimichi.estimators.base import Fusion, takes_xarray
+from bimichi.learning.fit import FitResult
+from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import solver_from_record, solver_record
-from bimichi.measures.base import Measure
 from bimichi.measures.files import reading
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
@@ -127,7 +128,7 @@ class MeasureFusion(Fusion):
         assert record is not None  # load has looked
         parameters = dict(record.parameters)
         if "solver" in self.get_params(deep=False) and "solver" not in parameters:
-            parameters["solver"] = solver_from_record(record.solver, record.solver_options)
+            parameters["solver"] = solver_from_record(record.solver, dict(record.solver_options))
         self.set_params(**parameters)
         self.rule_, self.n_features_in_ = rule, rule.n_sources
         if record.classes:
@@ -144,22 +145,15 @@ class MeasureFusion(Fusion):
         )
         return self
 
-    def _set_rule(
-        self,
-        measure: Measure,
-        solution: Solution,
-        objective: str,
-        solver: Any,
-        usage: Mapping[str, NDArray[np.int64]],
-        **entering: Any,
-    ) -> None:
+    def _set_rule(self, result: FitResult, objective: Objective, solver: Any, **entering: Any) -> Self:
         """Take over what was learned, all at once."""
+        solution = result.solution
         name, options = solver_record(solver)
         names = getattr(self, "feature_names_in_", None)
         record = TrainingRecord(
             method=type(self).__name__,
             parameters=self._recorded_parameters(),
-            objective=objective,
+            objective=objective.name,
             solver=name,
             solver_options=options,
             objective_value=solution.objective_value,
@@ -167,11 +161,14 @@ class MeasureFusion(Fusion):
             status=solution.status,
             n_iter=solution.n_iter,
             history=solution.history,
-            usage=usage,
+            usage=result.usage,
             classes=np.asarray(getattr(self, "classes_", [])).tolist(),
             feature_names=None if names is None else [str(name) for name in names],
         )
-        self.solution_, self.rule_ = solution, FusionRule(measure, training=record, **entering)
+        entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
+        rule = FusionRule(result.measure, training=record, **entering)
+        self.solution_, self.rule_ = solution, rule
+        return self
 
     def _recorded_parameters(self) -> dict[str, Any]:
         """Return the parameters that a model file keeps; a solver object has a place of its own there."""

@@ -11,14 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
-from bimichi.integral.linear import usage_counts
 from bimichi.learning.bags import Bags
+from bimichi.learning.fit import fit_measure
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
 from bimichi.learning.objectives.min_max import MIN_MAX
-from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import BinarySolver, get_solver
+from bimichi.learning.training import BagsInMemory
 from bimichi.measures.capacity import Capacity
-from bimichi.measures.sampling import random_generator
 
 __all__ = ["MICI", "BinaryMICI", "MICIRegressor"]
 
@@ -32,16 +31,16 @@ class _MeasureFromBags(MeasureFusion, NormalisedFusion):
 
     def _learn(self, bags: Bags, objective: Objective, solver: Any) -> Self:
         bags.X = self._normalised_rows(bags.X)
-        problem = InMemory(bags.singles_merged(), objective, self.n_jobs)
-        seed = random_generator(self.random_state).integers(2**63)
-        solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
-        usage = {
-            "touched": usage_counts(bags.X, False, "capacity", n_jobs=self.n_jobs),
-            "weighted": usage_counts(bags.X, True, "capacity", n_jobs=self.n_jobs),
-        }
-        measure = Capacity(solution.values, self._names())
-        self._set_rule(measure, solution, objective.name, solver, usage, **self._unit_scale())
-        return self
+        result = fit_measure(
+            BagsInMemory(bags),
+            objective,
+            solver,
+            names=self._names(),
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        return self._set_rule(result, objective, solver, **self._unit_scale())
 
     @property
     def capacity_(self) -> Capacity:
@@ -128,25 +127,13 @@ class MICI(FusionClassifier, _MeasureFromBags):
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
-        objective = self._with_parameters()
-        automatic = isinstance(self.solver, str) and self.solver == "auto"
-        solver = get_solver(("convex" if objective.convex else "evolutionary") if automatic else self.solver)
-        return self._learn(self._take_bags(X, y, bags, sample_weight), objective, solver)
-
-    def _with_parameters(self) -> Objective:
-        for name in ("mu", "sigma", "p1", "p2"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-                raise InvalidInputError(f"{name} must be a number, got {value!r}.")
-        if not self.sigma > 0:
-            raise InvalidInputError(f"sigma must be above 0, got {self.sigma!r}.")
-        if not self.p1 > 0 or not self.p2 < 0:
-            raise InvalidInputError(f"p1 must be above 0 and p2 below it, got p1={self.p1!r}, p2={self.p2!r}.")
-        own = {
-            "noisy-or": (float(self.mu), float(self.sigma)),
-            "generalized-mean": (float(self.p1), float(self.p2)),
-        }
-        return get_objective(self.objective, CAPACITY_OBJECTIVES, own.get(str(self.objective)))
+        chosen = get_objective(self.objective, CAPACITY_OBJECTIVES)
+        settings = {objective.name: objective.settings for objective in CAPACITY_OBJECTIVES.values()}
+        given = {setting.name: getattr(self, setting.name) for some in settings.values() for setting in some}
+        for setting in (setting for some in settings.values() for setting in some):
+            setting.check(given[setting.name])
+        objective = chosen.with_parameters(**{setting.name: given[setting.name] for setting in chosen.settings})
+        return self._learn(self._take_bags(X, y, bags, sample_weight), objective, get_solver(self.solver, objective))
 
 
 class BinaryMICI(FusionClassifier, _MeasureFromBags):
@@ -271,7 +258,7 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
         if isinstance(X, Bags):
             if y is not None or bags is not None or sample_weight is not None:
                 raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
-            found, self.n_features_in_ = X.turned(np.ones(X.n_sources)), X.n_sources
+            found, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
         else:
             X, y = validate_data(self, X, y, dtype=FLOATS, y_numeric=True, ensure_all_finite=self._finite())
             found = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)

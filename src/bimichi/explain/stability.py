@@ -149,7 +149,7 @@ def bootstrap(
     bags = _as_entered(model, X, y, bags, sample_weight)
     used = usage_counts(bags.X, weighted=True, n_jobs=jobs) > 0
     used[list(model.bicapacity_.lattice.fixed)] = True
-    bags = bags.reduced(objective.keeps, objective.zero_bound)
+    bags = bags.reduced(objective.relevant, objective.zero_bound)
     streams = random_generator(random_state).spawn(n_resamples)
     drawn = [_draw(bags.labels, stream) for stream in streams]
 

@@ -13,7 +13,7 @@ from bimichi._checks import check_choice, is_integer
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.measures import files
-from bimichi.measures.compact import COMPLETIONS, pack_values
+from bimichi.measures.compact import COMPLETIONS, filled, pack_values
 from bimichi.measures.lattice import Lattice, subset_lattice
 
 __all__ = ["COMPLETIONS", "TOLERANCE", "LatticeMeasure", "Measure", "Violation", "check_names"]
@@ -327,7 +327,7 @@ def complete(
             code = int(over[np.argmin(known[over])])
         clash = Violation(lattice.label(worst, names), lattice.label(code, names), known[worst], known[code])
         raise InvalidInputError(f"The given elements are not monotone: {clash}.")
-    return np.where(np.isnan(known), COMPLETIONS[completion](lower, upper), known)
+    return filled(lattice, values, completion)
 
 
 def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str, ...]:

@@ -2,16 +2,14 @@
 
 import numba
 
-from bimichi.learning.objectives.base import Objective
+from bimichi.learning.objectives.base import Objective, Parameter
 
-__all__ = ["GENERALIZED_MEAN", "bag_term"]
-
-GENERALIZED_MEAN = Objective(name="generalized-mean", code=5, measure="capacity", parameters=(10.0, -10.0))
+__all__ = ["GENERALIZED_MEAN"]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
-def bag_term(fused, counts, target, power):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, label, first, second):  # type: ignore[no-untyped-def]
     """Return (mean (C - target)^(2 power))^(1 / power), taken relative to the leading square: nothing overflows."""
+    target, power = (1.0, second) if label > 0 else (0.0, first)
     lead = (fused[0] - target) ** 2
     for value in fused:
         square = (value - target) ** 2
@@ -45,3 +43,17 @@ def _whole_powers(fused, counts, target, lead, power, rising):  # type: ignore[n
         product *= ratio4 * ratio4 if eight else 1.0
         total += counts[i] * product
     return total
+
+
+GENERALIZED_MEAN = Objective(
+    name="generalized-mean",
+    bag_term=bag_term,
+    about="a soft maximum of each negative bag to 0, a soft minimum of the errors of each positive one",
+    measure="capacity",
+    parameters=(10.0, -10.0),
+    settings=(
+        Parameter("p1", 10.0, above=0.0, about="the power for negative bags; near a maximum when large"),
+        Parameter("p2", -10.0, below=0.0, about="the power for positive bags; near a minimum when far below zero"),
+    ),
+    fastmath=True,
+)

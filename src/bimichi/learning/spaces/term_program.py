@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bimichi.learning.solvers.quadratic import Program
-from bimichi.learning.term_problem import TermProblem
+from bimichi.learning.spaces.base import Sums
+from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.terms import Terms
 
-__all__ = ["Minimum", "SquaredLines", "SumOfSquares", "Tied", "minimise"]
+__all__ = ["SquaredLines", "SumOfSquares", "TermMinimum", "Tied", "minimise"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,7 +31,7 @@ PRICE = 1e-8
 """How much a term must promise to lower the minimum, relative to the pull on terms; what is less is rounding."""
 
 
-class Squares(Protocol):
+class QuadraticFunction(Protocol):
     """A convex quadratic function of all terms."""
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
@@ -50,30 +50,31 @@ class SumOfSquares:
     Of the quadratic form only what is in use is ever computed.
     """
 
-    problem: TermProblem
+    data: Sums
     targets: tuple[float, float]
+    space: Terms
 
     @property
     def scale(self) -> float:
         """What makes all entries 1 at most."""
-        return float(self.problem.weights.sum())
+        return float(self.data.weights.sum())
 
     @property
     def constant(self) -> float:
         """What its value is at terms that are all zero, not divided."""
-        return float(self.problem.weights @ np.where(self.problem.labels, self.targets[1], self.targets[0]) ** 2)
+        return float(self.data.weights @ np.where(self.data.labels, self.targets[1], self.targets[0]) ** 2)
 
     @cached_property
     def _at_zero(self) -> Floats:
-        return self.gradient(np.zeros(self.problem.terms.size))
+        return self.gradient(np.zeros(self.space.size))
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
         """P and q for these terms alone."""
-        return 2 / self.scale * self.problem.squares(columns), self._at_zero[columns]
+        return 2 / self.scale * self.data.total("squares", columns=columns), self._at_zero[columns]
 
     def gradient(self, values: Floats) -> Floats:
         """Its gradient in all terms."""
-        return 2 / self.scale * self.problem.slope(self.targets, values)
+        return 2 / self.scale * self.data.total("slope", targets=self.targets, values=values)
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Tied(NamedTuple):
     weight: Floats
 
 
-class Minimum(NamedTuple):
+class TermMinimum(NamedTuple):
     """What was found: terms, nearly valid; slacks; and what no valid terms can be below of."""
 
     values: Floats
@@ -113,15 +114,15 @@ class Minimum(NamedTuple):
 
 
 def minimise(
-    space: Terms, squares: Squares, tied: Tied | None, precision: float, near: Floats | None = None
-) -> Minimum | None:
+    space: Terms, squares: QuadraticFunction, tied: Tied | None, precision: float, near: Floats | None = None
+) -> TermMinimum | None:
     """Minimise over all monotone terms within bounds.
 
     Parameters
     ----------
     space : Terms
         The terms.
-    squares : Squares
+    squares : QuadraticFunction
         What to minimise.
     tied : Tied, optional
         What to minimise besides.
@@ -132,7 +133,7 @@ def minimise(
 
     Returns
     -------
-    minimum : Minimum or None
+    minimum : TermMinimum or None
         None if a program could not be solved.
     """
     n_sides = 2 * space.n_sources
@@ -163,7 +164,7 @@ class _Active:
     this is exact. A minimum of terms that are no variables is zero, and needs none.
     """
 
-    def __init__(self, space: Terms, columns: Ints, squares: Squares, tied: Tied) -> None:
+    def __init__(self, space: Terms, columns: Ints, squares: QuadraticFunction, tied: Tied) -> None:
         self._space, self._columns, self._squares, self._tied = space, columns, squares, tied
         m, pairs = space.n_sources, columns[2 * space.n_sources :] - 2 * space.n_sources
         first, second = (side[pairs] for side in space.sides)
@@ -173,7 +174,7 @@ class _Active:
         self._n_terms = len(columns)
         self._n = self._n_terms + len(places)  # and the slacks after these
 
-    def solve(self, precision: float) -> Minimum | None:
+    def solve(self, precision: float) -> TermMinimum | None:
         """Return the minimum over these variables; the others are zero."""
         tied, n_tied = self._tied, len(self._tied.constant)
         program = self._constrained()
@@ -189,7 +190,7 @@ class _Active:
         values[self._columns] = x[: self._n_terms]
         self.pull = self._squares.gradient(values) + tied.rows.T @ program.multipliers[2 : 2 + n_tied]
         self._multipliers = program.multipliers
-        return Minimum(values, x[self._n :], bound)
+        return TermMinimum(values, x[self._n :], bound)
 
     def _constrained(self) -> Program:
         space, tied, m = self._space, self._tied, self._space.n_sources

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["Order", "Pairs", "highest_below", "limits", "lowest_above"]
+__all__ = ["OrderedPairs", "Pairs", "highest_below", "limits", "lowest_above"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,7 +54,7 @@ def lowest_above(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
     return -value, source
 
 
-class Order:
+class OrderedPairs:
     """Ordered pairs of elements that were found to matter. It is never changed, so that threads may share it."""
 
     def __init__(self, lattice: Lattice, keys: Ints | None = None) -> None:
@@ -73,22 +73,22 @@ class Order:
         both = (lower >= 0) & (upper >= 0)
         return np.concatenate([near[0], lower[both]]), np.concatenate([near[1], upper[both]])
 
-    def with_violated(self, partial: Floats, tolerance: float) -> "Order":
+    def with_violated(self, values: Floats, tolerance: float) -> tuple["OrderedPairs", bool]:
         """Add the pairs whose values are out of order by more than `tolerance`: of each element the worst two.
 
-        `partial` is NaN for elements that are no variables. Returns the same object if there are none that are new.
+        `values` is NaN for elements that are no variables. Returns the order, and whether any of the pairs is new.
         """
-        below, lower = highest_below(self.lattice, partial)
-        above, upper = lowest_above(self.lattice, partial)
-        high, low = np.flatnonzero(below > partial + tolerance), np.flatnonzero(above < partial - tolerance)
+        below, lower = highest_below(self.lattice, values)
+        above, upper = lowest_above(self.lattice, values)
+        high, low = np.flatnonzero(below > values + tolerance), np.flatnonzero(above < values - tolerance)
         size = self.lattice.size
-        found = self.joined(np.concatenate([lower[high].astype(np.int64) * size + high, low * size + upper[low]]))
-        return found if len(found._keys) > len(self._keys) else self
+        keys = np.concatenate([lower[high].astype(np.int64) * size + high, low * size + upper[low]])
+        found = OrderedPairs(self.lattice, np.union1d(self._keys, keys))
+        return found, len(found._keys) > len(self._keys)
 
-    def joined(self, other: "Order | Ints") -> "Order":
-        """All pairs of both."""
-        keys = other._keys if isinstance(other, Order) else other
-        return Order(self.lattice, np.union1d(self._keys, keys))
+    def joined(self, other: "OrderedPairs") -> "OrderedPairs":
+        """Return all pairs of both."""
+        return OrderedPairs(self.lattice, np.union1d(self._keys, other._keys))
 
 
 def _neighbours(lattice: Lattice, elements: Ints, position: Ints) -> Pairs:

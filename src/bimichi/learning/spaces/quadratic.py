@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi.learning.solvers.order import Pairs, limits
+from bimichi.learning.spaces.order import Pairs, limits
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["POLISH", "PRECISION", "Program"]

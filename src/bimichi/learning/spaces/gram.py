@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measures.lattice import Lattice
+from bimichi.measures.lattice import Lattice, pair_lattice
 
 __all__ = ["MAX_USED", "Gram", "RowsOfSquares", "check_used", "gram"]
 
@@ -32,12 +32,17 @@ class Gram(NamedTuple):
     linear: Floats
     constant: float
 
-    def plus(self, other: "Gram") -> "Gram":
+    def __add__(self, other: "Gram") -> "Gram":  # type: ignore[override]  # no tuples are joined here
         """Return the sum over the instances of both."""
         return Gram(self.matrix + other.matrix, self.linear + other.linear, self.constant + other.constant)
 
-    def turned(self, codes: NDArray[np.int32]) -> "Gram":
-        """Return the same sum where element e has become `codes[e]`, an exchange of elements in pairs."""
+    def at(self, values: Floats) -> float:
+        """Return the sum at these values."""
+        return float(values @ (self.matrix @ values) - 2 * self.linear @ values + self.constant)
+
+    def with_signs(self, signs: Floats) -> "Gram":
+        """Return the same sum of a bi-capacity whose sources are multiplied by these signs."""
+        codes = pair_lattice(len(signs)).with_signs(signs)  # an exchange of elements in pairs
         return Gram(self.matrix[codes][:, codes], self.linear[codes], self.constant)
 
 
