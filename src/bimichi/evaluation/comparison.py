@@ -85,7 +85,7 @@ class Comparison:
 
     def table(self) -> Table:
         """Return the scores and times of all methods."""
-        built_on_measures = [result.model.fuzzy and bool(result.scores) for result in self.results]
+        built_on_measures = [result.fuzzy and bool(result.scores) for result in self.results]
         rows = []
         for result, cells in zip(
             self.results, score_cells(self.results, TITLES, built_on_measures, second=True), strict=True

@@ -57,7 +57,7 @@ class Result(Scored):
     ----------
     name : str
         Name of the method.
-    model : Fusion
+    model : Fusion or FusionRule
         The method, fitted if it ran.
     scores : list of Scores
         One for each test scene.
@@ -70,7 +70,7 @@ class Result(Scored):
     """
 
     name: str
-    model: Fusion
+    model: Any
     scores: list[Scores] = field(default_factory=list)
     fit_seconds: float = float("nan")
     fuse_seconds: float = float("nan")
@@ -78,10 +78,14 @@ class Result(Scored):
     maps: list[NDArray[Any]] = field(default_factory=list)
 
     @property
+    def fuzzy(self) -> bool:
+        """Whether the method is built on a measure, as all rules are."""
+        return bool(getattr(self.model, "fuzzy", True))
+
+    @property
     def measure(self) -> Measure | None:
         """The learned measure, if the method is built on one and ran."""
-        rule = getattr(self.model, "rule_", None) if self.model.fuzzy else None
-        return None if rule is None else rule.measure
+        return getattr(getattr(self.model, "rule_", self.model), "measure", None) if self.fuzzy else None
 
 
 COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
