@@ -526,7 +526,7 @@ def test_reproduce_pedestrian_on_frames_of_kaist(tmp_path, streets, quick):
 
 def test_reproduce_asks_for_one_place(road_scenes, tmp_path):
     said = run("reproduce", "pedestrian", "--msrs", road_scenes, "--street", "-o", tmp_path, code=2).stderr
-    assert "give exactly one of them" in said
+    assert "give exactly one" in said
     said = run("reproduce", "pedestrian", "--street", "--scene", "00001N", "-o", tmp_path, code=2).stderr
     assert "street-0, street-1" in said
 

@@ -47,7 +47,7 @@ def find_scenes(
     from bimichi.experiments import street_scenes
 
     if (kaist is not None) + (msrs is not None) + bool(streets) != 1:
-        raise typer.BadParameter("give exactly one of them", param_hint="'--kaist' / '--msrs' / '--street'")
+        raise typer.BadParameter("give exactly one", param_hint="'--kaist' / '--msrs' / '--street'")
     night = True if names is None else None
     if kaist is not None:
         return datasets.kaist(kaist, names, night=night, n_sources=n_sources)
