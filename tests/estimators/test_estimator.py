@@ -274,7 +274,6 @@ class TestFiles:
         BiMIChI(random_state=0).fit(X, y, bags).save(path)
         text = path.read_text()
         for old, new in [
-            ('"n_starts": 8', '"n_starts": "many"'),
             ('"classes"', '"klasses"'),
             ('"centre"', '"center"'),
             ('"status"', '"state"'),

@@ -1,7 +1,8 @@
 """The simplest fusions: one source, a constant, the smallest, the largest, and (weighted) means."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,13 +47,6 @@ class _Pointwise(FusionClassifier, NormalisedFusion):
     n_jobs : int, optional
         Number of threads; all cores by default.
     """
-
-    def __init__(
-        self, bipolar_input: bool = False, source_names: Sequence[str] | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Take note of the number of sources; nothing is learned, and labels are ignored."""
@@ -108,6 +102,7 @@ class MeanFusion(_Pointwise):
         out /= len(sources)
 
 
+@dataclass(eq=False, repr=False)
 class SingleSource(_Pointwise):
     """One source as it is: what the others have to beat.
 
@@ -119,15 +114,7 @@ class SingleSource(_Pointwise):
         As in `MeanFusion`.
     """
 
-    def __init__(
-        self,
-        source: int = 0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(bipolar_input, source_names, n_jobs)
-        self.source = source
+    source: int = 0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Check that there is such a source; nothing is learned."""
@@ -142,6 +129,7 @@ class SingleSource(_Pointwise):
             out[np.isnan(source)] = np.nan
 
 
+@dataclass(eq=False, repr=False)
 class SignedSource(FusionClassifier):
     """One source in [-1, 1] as it is, or inverted.
 
@@ -153,9 +141,8 @@ class SignedSource(FusionClassifier):
         -1 inverts it.
     """
 
-    def __init__(self, source: int = 0, sign: int = 1) -> None:
-        self.source = source
-        self.sign = sign
+    source: int = 0
+    sign: int = 1
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -181,6 +168,7 @@ class SignedSource(FusionClassifier):
         return fused
 
 
+@dataclass(eq=False, repr=False)
 class ConstantFusion(_Pointwise):
     """The same confidence everywhere; 0, the empty map, by default. Where targets are rare, its RMSE is good already.
 
@@ -192,15 +180,7 @@ class ConstantFusion(_Pointwise):
         As in `MeanFusion`.
     """
 
-    def __init__(
-        self,
-        value: float = 0.0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(bipolar_input, source_names, n_jobs)
-        self.value = value
+    value: float = 0.0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Check the value; nothing is learned."""
@@ -214,6 +194,7 @@ class ConstantFusion(_Pointwise):
             out[np.isnan(source)] = np.nan
 
 
+@dataclass(eq=False, repr=False)
 class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
     """A weighted mean, its weights by least squares to instance labels.
 
@@ -236,13 +217,6 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
 
     needs: ClassVar[Needs] = "instances"
     fuzzy: ClassVar[bool] = False
-
-    def __init__(
-        self, bipolar_input: bool = False, source_names: Sequence[str] | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
 
     @property
     def weights_(self) -> NDArray[np.float64]:

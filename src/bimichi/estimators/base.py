@@ -6,6 +6,7 @@ The contract: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (which kind of labe
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, ClassVar, Literal
 
@@ -160,10 +161,14 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         return np.asarray(self.classes_[positive.astype(int)])
 
 
+@dataclass(eq=False, repr=False)
 class NormalisedFusion(Fusion):
     """A method on sources in [0, 1]; with ``bipolar_input=True``, sources in [-1, 1] are mapped to [0, 1] for it."""
 
-    bipolar_input: bool
+    _: KW_ONLY
+    bipolar_input: bool = False
+    source_names: Sequence[str] | None = None
+    n_jobs: int | None = None
 
     def _normalised(self, X: Any) -> list[NDArray[Any]]:
         """One array a source, in [0, 1]."""

@@ -1,12 +1,12 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from bimichi.estimators.base import FusionClassifier, Needs
-from bimichi.estimators.measured import MeasureFusion
+from bimichi.estimators.base import FusionClassifier
+from bimichi.estimators.measured import BagFusion
 from bimichi.integral.planes import out_of_range
 from bimichi.learning.fit import check_training, fit_measure
 from bimichi.learning.objectives import Objective, get_objective
@@ -17,7 +17,8 @@ from bimichi.learning.training import BagsInMemory, Training, is_lazy
 __all__ = ["BiMIChI"]
 
 
-class BiMIChI(FusionClassifier, MeasureFusion):
+@dataclass(eq=False, repr=False)
+class BiMIChI(FusionClassifier, BagFusion):
     """Sensor fusion by a Choquet integral over a bi-capacity, learned from labels of bags [1]_.
 
     Parameters
@@ -90,31 +91,11 @@ class BiMIChI(FusionClassifier, MeasureFusion):
     array([1, 0])
     """
 
-    needs: ClassVar[Needs] = "bags"
-
-    def __init__(
-        self,
-        objective: str = "bipolar",
-        solver: Any = "convex",
-        polarity: Literal["given", "learn"] = "given",
-        scale: Literal["minmax", "maxabs"] | None = None,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        nan: Literal["raise", "drop"] = "raise",
-        additivity: int | None = None,
-    ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.polarity = polarity
-        self.scale = scale
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.nan = nan
-        self.additivity = additivity
+    objective: str = "bipolar"
+    solver: Any = "convex"
+    polarity: Literal["given", "learn"] = "given"
+    scale: Literal["minmax", "maxabs"] | None = None
+    additivity: int | None = None
 
     @property
     def output_range(self) -> tuple[float, float]:

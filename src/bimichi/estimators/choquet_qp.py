@@ -1,7 +1,7 @@
 """`ChoquetQP` and `BiCapacityQP`: measures fitted to the label of every instance, by one quadratic program."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -67,6 +67,7 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ChoquetQP(_LeastSquares, NormalisedFusion):
     """CI-QP: a normalised measure by least squares to instance labels, sum (C - y)^2 with y in {0, 1} [1]_.
 
@@ -101,17 +102,7 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
        Systems 65, 1994.
     """
 
-    def __init__(
-        self,
-        class_weight: ClassWeight = None,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.class_weight = class_weight
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
+    class_weight: ClassWeight = None
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure.
@@ -138,6 +129,7 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
         return measure
 
 
+@dataclass(eq=False, repr=False)
 class BiCapacityQP(_LeastSquares):
     """A bi-capacity by least squares to instance labels: what `BiMIChI` could reach with the label of every instance.
 
@@ -158,19 +150,9 @@ class BiCapacityQP(_LeastSquares):
         As in `ChoquetQP`.
     """
 
-    def __init__(
-        self,
-        zero_bound: bool = False,
-        targets: tuple[float, float] = (-1.0, 1.0),
-        class_weight: ClassWeight = None,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.zero_bound = zero_bound
-        self.targets = targets
-        self.class_weight = class_weight
-        self.source_names = source_names
-        self.n_jobs = n_jobs
+    zero_bound: bool = False
+    targets: tuple[float, float] = (-1.0, 1.0)
+    class_weight: ClassWeight = None
 
     @property
     def output_range(self) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """Classifiers of scikit-learn, their probability of the target as the confidence."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -84,6 +85,7 @@ def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return rows[order[new]], where
 
 
+@dataclass(eq=False, repr=False)
 class KNNFusion(_Classifier):
     """The share of targets among the nearest training instances (scikit-learn's `KNeighborsClassifier`).
 
@@ -103,23 +105,17 @@ class KNNFusion(_Classifier):
         What was learned, from `n_samples_` instances.
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 100,
-        max_samples: int = 100_000,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_neighbors: int = 100
+    max_samples: int = 100_000
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def _train(self, X: NDArray[Any], positive: NDArray[np.bool_]) -> Any:
         neighbours = min(self.n_neighbors, len(X))
         return KNeighborsClassifier(neighbours, n_jobs=-1 if self.n_jobs is None else self.n_jobs).fit(X, positive)
 
 
+@dataclass(eq=False, repr=False)
 class SVMFusion(_Classifier):
     """A support vector machine with Gaussian kernel (scikit-learn's `SVC`), its margin turned into a probability.
 
@@ -143,21 +139,12 @@ class SVMFusion(_Classifier):
         three-fold cross-validation.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        gamma: Any = "scale",
-        class_weight: Any = "balanced",
-        max_samples: int = 5_000,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.class_weight = class_weight
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    C: float = 1.0
+    gamma: Any = "scale"
+    class_weight: Any = "balanced"
+    max_samples: int = 5_000
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def _train(self, X: NDArray[Any], positive: NDArray[np.bool_]) -> Any:
         folds = min(3, int(min(positive.sum(), (~positive).sum())))
@@ -167,6 +154,7 @@ class SVMFusion(_Classifier):
         return CalibratedClassifierCV(machine, method="sigmoid", cv=folds, ensemble=False).fit(X, positive)
 
 
+@dataclass(eq=False, repr=False)
 class GradientBoosting(_Classifier):
     """Gradient-boosted trees on all training instances (scikit-learn's `HistGradientBoostingClassifier`).
 
@@ -181,8 +169,7 @@ class GradientBoosting(_Classifier):
         What was learned.
     """
 
-    def __init__(self, random_state: Any = 0) -> None:
-        self.random_state = random_state
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Learn from instances and their labels; two classes. `bags` are ignored."""

@@ -1,15 +1,16 @@
 """`MeasureFusion`: what methods share that learn a measure; all that they learned is one `FusionRule`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import ModelFileError
-from bimichi.estimators.base import Fusion, takes_xarray
+from bimichi.estimators.base import Fusion, Needs, takes_xarray
 from bimichi.learning.fit import FitResult
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import Solution
@@ -18,9 +19,10 @@ from bimichi.measures.files import reading
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
-__all__ = ["MeasureFusion"]
+__all__ = ["BagFusion", "MeasureFusion"]
 
 
+@dataclass(eq=False, repr=False)
 class MeasureFusion(Fusion):
     """A method that learns a measure. All that it learned is in `rule_`; the other attributes are views of it.
 
@@ -33,9 +35,12 @@ class MeasureFusion(Fusion):
     """
 
     fuzzy: ClassVar[bool] = True
-    rule_: FusionRule
-    solution_: Solution
-    n_jobs: int | None
+
+    _: KW_ONLY
+    source_names: Sequence[str] | None = None
+    n_jobs: int | None = None
+    rule_: FusionRule = field(init=False)
+    solution_: Solution = field(init=False)
 
     @property
     def measure_(self) -> Any:
@@ -176,6 +181,18 @@ class MeasureFusion(Fusion):
         for name in ("n_jobs", "random_state", "verbose", *([] if isinstance(kept.get("solver"), str) else ["solver"])):
             kept.pop(name, None)
         return {name: _as_json(value) for name, value in kept.items()}
+
+
+@dataclass(eq=False, repr=False)
+class BagFusion(MeasureFusion):
+    """A method that learns a measure from labels of bags."""
+
+    needs: ClassVar[Needs] = "bags"
+
+    _: KW_ONLY
+    random_state: Any = None
+    verbose: int = 0
+    nan: Literal["raise", "drop"] = "raise"
 
 
 def _as_json(value: Any) -> Any:

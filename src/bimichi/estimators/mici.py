@@ -1,7 +1,7 @@
 """`MICI` and its kin: normalised measures learned from labelled bags."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
-from bimichi.estimators.measured import MeasureFusion
+from bimichi.estimators.base import FLOATS, FusionClassifier, NormalisedFusion
+from bimichi.estimators.measured import BagFusion
 from bimichi.learning.bags import Bags
 from bimichi.learning.fit import fit_measure
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
@@ -22,12 +22,9 @@ from bimichi.measures.capacity import Capacity
 __all__ = ["MICI", "BinaryMICI", "MICIRegressor"]
 
 
-class _MeasureFromBags(MeasureFusion, NormalisedFusion):
+@dataclass(eq=False, repr=False)
+class _MeasureFromBags(BagFusion, NormalisedFusion):
     """What the three share: bags in, a `Capacity` out."""
-
-    needs: ClassVar[Needs] = "bags"
-    random_state: Any
-    verbose: int
 
     def _learn(self, bags: Bags, objective: Objective, solver: Any) -> Self:
         bags.X = self._normalised_rows(bags.X)
@@ -49,6 +46,7 @@ class _MeasureFromBags(MeasureFusion, NormalisedFusion):
         return measure
 
 
+@dataclass(eq=False, repr=False)
 class MICI(FusionClassifier, _MeasureFromBags):
     """Multiple-instance Choquet integral: a normalised measure learned from labels of bags [1]_, [2]_.
 
@@ -97,33 +95,12 @@ class MICI(FusionClassifier, _MeasureFromBags):
     1.0
     """
 
-    def __init__(
-        self,
-        objective: str = "noisy-or",
-        solver: Any = "auto",
-        mu: float = 1.0,
-        sigma: float = 0.1,
-        p1: float = 10.0,
-        p2: float = -10.0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        nan: Literal["raise", "drop"] = "raise",
-    ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.mu = mu
-        self.sigma = sigma
-        self.p1 = p1
-        self.p2 = p2
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.nan = nan
+    objective: str = "noisy-or"
+    solver: Any = "auto"
+    mu: float = 1.0
+    sigma: float = 0.1
+    p1: float = 10.0
+    p2: float = -10.0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
@@ -136,6 +113,7 @@ class MICI(FusionClassifier, _MeasureFromBags):
         return self._learn(self._take_bags(X, y, bags, sample_weight), objective, get_solver(self.solver, objective))
 
 
+@dataclass(eq=False, repr=False)
 class BinaryMICI(FusionClassifier, _MeasureFromBags):
     """MICI with a binary measure (MICI-BFM [1]_): every set of sources either speaks or does not.
 
@@ -171,23 +149,7 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
     (1.0, 'exact: all 4 binary measures')
     """
 
-    verbose = 0
-
-    def __init__(
-        self,
-        n_restarts: int = 100,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        nan: Literal["raise", "drop"] = "raise",
-    ) -> None:
-        self.n_restarts = n_restarts
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.nan = nan
+    n_restarts: int = 100
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
@@ -200,6 +162,7 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
         return self._record.status.startswith("exact")
 
 
+@dataclass(eq=False, repr=False)
 class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # scikit-learn is untyped
     """Multiple-instance Choquet integral for regression: bags with real labels in [0, 1].
 
@@ -225,23 +188,7 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
     array([0.8])
     """
 
-    def __init__(
-        self,
-        solver: Any = "evolutionary",
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        nan: Literal["raise", "drop"] = "raise",
-    ) -> None:
-        self.solver = solver
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.nan = nan
+    solver: Any = "evolutionary"
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure.
