@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -52,7 +51,7 @@ MOVED = {
 """Old and new paths of modules and packages, within bimichi."""
 
 
-class MovedFinder(MetaPathFinder, Loader):
+class MovedFinder:  # no base class: importing those of importlib.abc takes longer than all of bimichi
     """Finds modules under their old paths, with a warning; the module found is the one at the new path, no copy."""
 
     def find_spec(
@@ -67,7 +66,10 @@ class MovedFinder(MetaPathFinder, Loader):
             DeprecationWarning,
             stacklevel=2,  # the import statement: Python leaves out the frames of the import system
         )
-        return ModuleSpec(fullname, self)
+        return ModuleSpec(fullname, self)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let the import system make the module, which is then replaced."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the module at the new path under the old name as well; the import system takes it from there."""
