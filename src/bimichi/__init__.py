@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bimichi._moved import MovedFinder
+from bimichi._version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a test compares the two
     from bimichi import metrics as metrics
@@ -49,8 +50,6 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
     from bimichi.measures.additive import TwoAdditive as TwoAdditive
     from bimichi.measures.bicapacity import BiCapacity as BiCapacity
     from bimichi.measures.capacity import Capacity as Capacity
-
-__version__ = "0.1.0"
 
 _NAMES = {
     "errors": "BimichiError InvalidInputError ModelFileError NotRunError",
