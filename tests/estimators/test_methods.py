@@ -1,8 +1,6 @@
 """The contract of all methods, and what is particular to those without a measure."""
 
 import pickle
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,10 +25,7 @@ from bimichi import (
     paper_methods,
 )
 from bimichi.estimators import SignedSource
-from bimichi.estimators.base import Fusion
-from bimichi.evaluation import register_method, registered_methods
-from bimichi.evaluation.methods import _REGISTRY
-from bimichi.experiments.published import PEDESTRIAN
+from bimichi.evaluation import registered_methods
 
 
 def test_every_method_is_under_contract():
@@ -197,52 +192,3 @@ def test_methods_of_the_paper():
         methods
     )
     assert sum(method.fuzzy for method in methods.values()) == 9
-
-
-def test_the_paper_s_rows_are_marked():
-    names = {f"source {k + 1}": "source {source}" for k in range(3)}
-    assert {names.get(name, name) for name in PEDESTRIAN} == {e.name for e in registered_methods() if e.paper}
-
-
-class Halved(Fusion):
-    """Half of the first source."""
-
-    def __init__(self, source_names=None):
-        self.source_names = source_names
-
-    def fit(self, X, y=None, bags=None):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def fuse(self, X):
-        return self._split(X)[0] / 2
-
-
-class TestRegistry:
-    def test_a_line_adds_a_row(self, monkeypatch):
-        monkeypatch.setattr("bimichi.evaluation.methods._REGISTRY", list(_REGISTRY))
-        before = list(paper_methods(["a", "b"]))
-        register_method("halved", Halved)
-        methods = paper_methods(["a", "b"])
-        assert list(methods) == [*before, "halved"]
-        assert methods["halved"].source_names == ["a", "b"]
-
-    def test_parameters_are_given_where_they_exist(self):
-        entries = {entry.name: entry for entry in registered_methods("comparison")}
-        method = entries["MICI min-max"].make(["a", "b"], random_state=3, n_jobs=2, nan="drop")
-        given = {"objective": "min-max", "bipolar_input": True, "random_state": 3, "n_jobs": 2, "nan": "drop"}
-        assert given.items() <= method.get_params().items()
-        assert entries["SVM"].labels == "pixels"
-        assert entries["KNN"].make(["a"]).get_params().keys() == KNNFusion().get_params().keys()
-
-    def test_refuses(self):
-        with pytest.raises(InvalidInputError, match="name is 'KNN', which KNNFusion has"):
-            register_method("KNN", Halved)
-        with pytest.raises(InvalidInputError, match="estimator must be a subclass of Fusion, got <class 'dict'>"):
-            register_method("dict", dict)
-
-
-def test_the_docs_table_follows_the_registry():
-    folder = Path(__file__).parents[2] / "docs"
-    page = (folder / "methods.md").read_text(encoding="utf-8")
-    assert runpy.run_path(str(folder / "tables.py"))["with_table"](page) == page, "run python docs/tables.py"

@@ -166,7 +166,7 @@ def test_scenes_are_read_when_needed():
     methods = {
         "bags": BiMIChI("mean", random_state=0),
         "pixels": ChoquetQP(bipolar_input=True),
-        "none": MeanFusion(True),
+        "none": MeanFusion(bipolar_input=True),
     }
     found = compare(methods, lazy[:2], lazy[2:], n_jobs=1)
     expected = compare(methods, [held["a"], held["b"]], [held["c"], held["d"]], n_jobs=1)

@@ -420,7 +420,7 @@ def test_candidates_can_be_chosen():
     own = candidates(["a", "b"], "bi-michi")
     assert {row.kind for row in own} == {"bi-michi"}
     assert [row.name for row in own] == [row.name for row in candidates(["a", "b"])[-10:]]
-    with pytest.raises(InvalidInputError, match="which must be 'all' or 'bi-michi'"):
+    with pytest.raises(InvalidInputError, match="which must be one of all, bi-michi"):
         candidates(["a"], "best")
 
 
@@ -526,7 +526,7 @@ def test_reproduce_pedestrian_on_frames_of_kaist(tmp_path, streets, quick):
 
 def test_reproduce_asks_for_one_place(road_scenes, tmp_path):
     said = run("reproduce", "pedestrian", "--msrs", road_scenes, "--street", "-o", tmp_path, code=2).stderr
-    assert "give one of them" in said
+    assert "give exactly one" in said
     said = run("reproduce", "pedestrian", "--street", "--scene", "00001N", "-o", tmp_path, code=2).stderr
     assert "street-0, street-1" in said
 

@@ -1,7 +1,6 @@
 """Pictures of indices, scores and searches; judged by what is drawn."""
 
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +10,8 @@ from matplotlib.figure import Figure
 from pictures import HOSTILE, indices, no_traces, shown, texts_at
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from bimichi import BiCapacity, BiMIChI, EvolutionarySolver, InvalidInputError, AdditiveBiCapacity
+from bimichi import BiCapacity, BiMIChI, EvolutionarySolver, InvalidInputError
+from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.plotting import plot_history, plot_importance, plot_interaction, plot_interactions, plot_roc, plot_terms
 
 __all__ = ["indices", "no_traces"]  # fixtures
@@ -99,12 +99,10 @@ def test_terms_of_many_sources_and_of_none_but_sources():
     for text in (t for t in ax.texts if t.get_text().strip("-").startswith("0.")):
         assert box.x0 <= text.get_window_extent().x0
         assert text.get_window_extent().x1 <= box.x1
-    single = AdditiveBiCapacity.additive([0.7, 0.3])
-    assert [len(bars) for bars in plot_terms(SimpleNamespace(rule_=SimpleNamespace(measure=single))).containers] == [
-        2,
-        2,
-        0,
-    ]
+    X = np.array([[0.9, -0.8], [-0.7, 0.6], [-0.9, 0.7]])
+    model = BiMIChI("mean", additivity=1).fit(X, [1, 0, 0])
+    for given in (model, model.rule_, model.rule_.measure):
+        assert [len(bars) for bars in plot_terms(given).containers] == [2, 2, 0]
     with pytest.raises(InvalidInputError, match="terms of an additive bi-capacity, got BiCapacity; use plot_matrix"):
         plot_terms(BiCapacity.random(2, random_state=0))
 

@@ -1,4 +1,4 @@
-"""`bimichi demo`: what it does, seen in less than a minute."""
+"""`bimichi demo`: a demonstration that takes less than a minute."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,10 +14,10 @@ from bimichi.cli.runs import Run
 __all__ = ["demo"]
 
 SIZE = (240, 320)
-"""A quarter of a camera's pixels, so that methods take seconds."""
+"""A quarter of the pixels of a camera, so that methods take seconds."""
 
 NEXT = """What to try next:
-  bimichi reproduce pedestrian --street      such a street in full size, with all methods
+  bimichi reproduce pedestrian --street      such a street at full size, with all methods
   bimichi train --help                       learn from your own images and boxes
   bimichi study --street --train 4 --test 2 -o output/study
                                              learn from some scenes, score on others"""
@@ -31,9 +31,9 @@ def demo(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """See it work: the paper's letters, and people on a drawn street at night.
+    """Show what bimichi does: the letters of the paper, and people on a drawn street at night.
 
-    Takes less than a minute, and needs no data. The two slowest methods are left out.
+    Takes less than a minute and needs no data. The two slowest methods are left out.
 
     ```
     bimichi demo

@@ -24,7 +24,7 @@ reproduce = typer.Typer(name="reproduce", no_args_is_help=True, rich_markup_mode
 
 @reproduce.callback()
 def about() -> None:
-    """Run an experiment of the paper again: its figures, its tables, and its numbers beside yours."""
+    """Reproduce an experiment of the paper: its figures and tables, and its numbers beside yours."""
 
 
 @reproduce.command()
@@ -36,7 +36,7 @@ def um(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """The letters U and M: both objectives, both solvers, and the best measure there is.
+    """Run the experiment on the letters U and M: both objectives, both solvers, beside the optimum.
 
     ```
     bimichi reproduce um
@@ -66,7 +66,7 @@ def pedestrian(
         typer.Option(
             "--scene",
             help="Name of a scene, such as set09/V000/I01139, 00037N or street-3; may be given several times. By "
-            "default, the first ones of the night that show people.",
+            "default, the first night scenes that show people.",
             metavar="NAME",
         ),
     ] = None,
@@ -74,20 +74,20 @@ def pedestrian(
     detector: Annotated[
         Path | None,
         typer.Option(
-            help="Mask R-CNN in an ONNX file of the ONNX model zoo; its row is left empty without it.", metavar="ONNX"
+            help="Mask R-CNN of the ONNX model zoo, an ONNX file; without it, its row stays empty.", metavar="ONNX"
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; each scene has one in it.")] = Path(
-        "output/pedestrian"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for all results, with one folder per scene.")
+    ] = Path("output/pedestrian"),
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """People at night, in colour and in heat: all methods of the paper's table, on one scene or several.
+    """Compare all methods of the paper on people at night, in colour and thermal images of one scene or several.
 
-    Takes up to a minute a scene. Without a data set, one drawn street.
+    Takes up to a minute per scene. Without a data set, one street is drawn.
 
     ```
     bimichi reproduce pedestrian --street
@@ -132,11 +132,11 @@ def _with_people(scenes: "Sequence[Scene]") -> "Iterator[Scene]":
             found = True
             yield scene
     if not found:
-        raise InvalidInputError("No scene of the night shows people; name scenes with --scene.")
+        raise InvalidInputError("No night scene shows people; name scenes with --scene.")
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
-    """Numbers of the streets that are asked for by name."""
+    """Return the numbers of streets given by name."""
     try:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:

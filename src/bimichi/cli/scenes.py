@@ -1,4 +1,4 @@
-"""Scenes of the experiments: of a public data set that the user has, or drawn."""
+"""Scenes of the experiments: from a public data set that the user has, or drawn."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -39,15 +39,15 @@ def find_scenes(
     n_sources: Literal[3, 6] = 3,
     names: Sequence[str] | None = None,
 ) -> "Scenes":
-    """List scenes of the one place that is given: a folder, or the numbers of streets.
+    """List scenes of a data set in a folder, or streets of these numbers; exactly one of the three must be given.
 
-    Without `names`, scenes of the day are left out.
+    Without `names`, day scenes are left out.
     """
     from bimichi import datasets
     from bimichi.experiments import street_scenes
 
     if (kaist is not None) + (msrs is not None) + bool(streets) != 1:
-        raise typer.BadParameter("give one of them", param_hint="'--kaist' / '--msrs' / '--street'")
+        raise typer.BadParameter("give exactly one", param_hint="'--kaist' / '--msrs' / '--street'")
     night = True if names is None else None
     if kaist is not None:
         return datasets.kaist(kaist, names, night=night, n_sources=n_sources)
@@ -57,7 +57,7 @@ def find_scenes(
 
 
 def input_files(root: Path | None, names: Iterable[str]) -> list[Path]:
-    """Return the files of scenes in a folder of a data set: all that have a scene's name, in folders of its name."""
+    """Return the files of some scenes in the folder of a data set, found by the name of the scene and its folders."""
     if root is None:
         return []
     folders: dict[str, list[set[str]]] = {}

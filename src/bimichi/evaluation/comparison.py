@@ -14,6 +14,7 @@ from bimichi.evaluation.engine import COLUMNS, Result, TrainingData, evaluate, s
 from bimichi.evaluation.methods import Candidate, labels_needed
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.scene import Scene, Scenes
+from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
@@ -84,7 +85,7 @@ class Comparison:
 
     def table(self) -> Table:
         """Return the scores and times of all methods."""
-        built_on_measures = [getattr(result.model, "fuzzy", True) and bool(result.scores) for result in self.results]
+        built_on_measures = [result.fuzzy and bool(result.scores) for result in self.results]
         rows = []
         for result, cells in zip(
             self.results, score_cells(self.results, TITLES, built_on_measures, second=True), strict=True
@@ -93,7 +94,7 @@ class Comparison:
             rows.append([Cell(result.name), *cells, *times, Cell(result.problem)])
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)
 
-    def measures(self) -> dict[str, Capacity | BiCapacity]:
+    def measures(self) -> dict[str, Measure]:
         """Return the learned measures, by method."""
         return {result.name: result.measure for result in self.results if result.measure is not None}
 
@@ -120,7 +121,7 @@ def _learned(result: Result) -> str:
     if isinstance(result.measure, Capacity):
         return " ".join(number(value) for _, value in result.measure.listing())
     if result.measure is not None:
-        return f"{result.measure.lattice.size} elements"
+        return f"{len(result.measure.values)} {result.measure.parts}"
     return " ".join(number(weight) for weight in getattr(result.model, "weights_", []))
 
 

@@ -21,8 +21,7 @@ from bimichi.estimators.bimichi import BiMIChI
 from bimichi.evaluation.methods import Candidate
 from bimichi.evaluation.metrics import Scores, scores
 from bimichi.learning.scene import Scene, join_bags
-from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
+from bimichi.measures.base import Measure
 
 __all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "score_cells"]
 
@@ -59,7 +58,7 @@ class Result(Scored):
     name : str
         Name of the method.
     model : Fusion or FusionRule
-        The method, fitted if it ran, or a rule.
+        The method, fitted if it ran.
     scores : list of Scores
         One for each test scene.
     fit_seconds, fuse_seconds : float
@@ -79,10 +78,14 @@ class Result(Scored):
     maps: list[NDArray[Any]] = field(default_factory=list)
 
     @property
-    def measure(self) -> Capacity | BiCapacity | None:
-        """The learned measure, if it is one with a value for each element."""
-        found = getattr(self.model, "capacity_", None) or getattr(self.model, "bicapacity_", None)
-        return found if isinstance(found, Capacity | BiCapacity) else None
+    def fuzzy(self) -> bool:
+        """Whether the method is built on a measure, as all rules are."""
+        return bool(getattr(self.model, "fuzzy", True))
+
+    @property
+    def measure(self) -> Measure | None:
+        """The learned measure, if the method is built on one and ran."""
+        return getattr(getattr(self.model, "rule_", self.model), "measure", None) if self.fuzzy else None
 
 
 COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {

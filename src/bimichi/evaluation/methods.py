@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from bimichi import estimators
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
 from bimichi.learning.objectives import OBJECTIVES
@@ -160,8 +161,7 @@ def candidates(
     random_state, n_jobs
         As in `BiMIChI`.
     """
-    if which not in ("all", "bi-michi"):
-        raise InvalidInputError(f"which must be 'all' or 'bi-michi', got {which!r}.")
+    check_choice(which, "which", ("all", "bi-michi"))
     rows = _rows("study", source_names, random_state, n_jobs)
     return [row for row in rows if which in ("all", row.kind)]
 

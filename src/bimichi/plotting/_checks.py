@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import LatticeMeasure
+from bimichi.measures.base import LatticeMeasure, Measure
 
 __all__ = ["check_labels", "check_measure", "measure_of"]
 
@@ -22,20 +22,23 @@ def check_labels(labels: NDArray[Any], what: str) -> NDArray[np.bool_]:
     return np.asarray(labels > 0)
 
 
-def measure_of(given: Any) -> Any:
-    """Return the measure of a fitted model (its rule) or of a rule; a measure is returned as it is."""
-    for attribute in ("rule_", "measure"):
-        given = getattr(given, attribute, given)
-    return given
+def measure_of(given: Any) -> Measure:
+    """Return the measure of a rule or of a fitted model; a measure is returned as it is."""
+    if isinstance(given, Measure):
+        return given
+    from bimichi.rule import as_rule  # here, because numba takes long to import
+
+    return as_rule(given).measure
 
 
 def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
-    """Return the measure of a model, a rule or a measure if it is of this `kind` and has at most `limit` sources."""
+    """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
     measure = measure_of(given)
     if not isinstance(measure, kind):
+        others = {"Capacity": "plot_capacity", "AdditiveBiCapacity": "plot_terms"}
+        other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
         raise InvalidInputError(
-            f"This picture shows a {kind.__name__}, got {type(measure).__name__}; "
-            "of a fitted model, pass its bicapacity_ or capacity_."
+            f"This picture shows a {kind.__name__}, got {type(measure).__name__}; use {other} for it."
         )
     if measure.n_sources > limit:
         raise InvalidInputError(

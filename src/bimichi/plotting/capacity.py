@@ -1,6 +1,6 @@
 """The elements of a capacity as bars."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,13 @@ LABEL_LIMIT = 30
 
 
 def plot_capacity(
-    capacity: Capacity, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
+    capacity: Any, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw a capacity as bars, one for each subset but the empty one, by size, then lexicographically.
 
     Parameters
     ----------
-    capacity : Capacity
+    capacity : Capacity, or a rule or fitted model that has one
         Of up to 6 sources. Long names are numbered, with a key.
     used, identified, ax
         As in `plot_matrix`, with subsets as elements, for example ``usage_counts(X, measure="capacity") > 0``.

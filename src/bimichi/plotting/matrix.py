@@ -1,6 +1,6 @@
 """The paper's table of a bi-capacity as a picture."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,13 @@ BLANK = "#ececec"
 
 
 def plot_matrix(
-    bicapacity: BiCapacity, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
+    bicapacity: Any, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw a bi-capacity as the paper's table: rows A, columns B, both in bitmask order, a value in each cell.
 
     Parameters
     ----------
-    bicapacity : BiCapacity
+    bicapacity : BiCapacity, or a rule or fitted model that has one
         Of up to 4 sources. Cells where A and B meet stay blank. Long names are numbered, with a key.
     used : iterable of (A, B), or boolean array of shape (3^m,), optional
         Elements to set bold and to frame, for example ``model.usage_["touched"] > 0``.

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bimichi._tables import number
 from bimichi.errors import InvalidInputError
+from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.plotting._checks import measure_of
 from bimichi.plotting._style import DOWN, UP, axes_for, footnote, literal, sides_of_zero, signed_bars
 
@@ -28,9 +29,9 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
 
     Parameters
     ----------
-    measure : rule, fitted model or additive bi-capacity
-        Its measure has terms: one of additivity 1 or 2. A source has one bar to the right, its weight above zero, and
-        one to the left, its weight below zero. Up to 12 pairs follow by strength, each with the side of both sources.
+    measure : AdditiveBiCapacity, or a rule or fitted model that has one
+        A source has one bar to the right, its weight above zero, and one to the left, its weight below zero. Up to 12
+        pairs follow by strength, each with the side of both sources.
     ax : matplotlib Axes, optional
         The axes to draw on, by default those of a new figure.
 
@@ -39,7 +40,7 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
     ax : matplotlib Axes
     """
     g = measure_of(measure)
-    if not all(hasattr(g, name) for name in ("up", "down", "cross")):
+    if not isinstance(g, AdditiveBiCapacity):
         raise InvalidInputError(
             f"This picture shows the terms of an additive bi-capacity, got {type(g).__name__}; "
             "use plot_matrix or plot_lattice for one with a value for each element."
@@ -62,7 +63,7 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def _pairs(g: Any, names: list[str]) -> tuple[list[str], NDArray[np.float64]]:
+def _pairs(g: AdditiveBiCapacity, names: list[str]) -> tuple[list[str], NDArray[np.float64]]:
     """Labels and terms of the pairs that are not 0.00, strongest first."""
     m = len(names)
     table = np.block([[g.up, g.cross], [g.cross.T, g.down]])
