@@ -100,9 +100,9 @@ class SceneCollection:
 def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:
     """Find the files of one or many scenes; they are not read yet.
 
-    `sources` has one entry per source: files for one scene, or folders or patterns for many; or a single one, whose files
-    have several bands. Raises `InvalidInputError` if there are more than `limit`, if files and folders are mixed, or if a
-    scene lacks a source.
+    `sources` has one entry per source: files for one scene, or folders or patterns for many; or a single one, whose
+    files have several bands. Raises `InvalidInputError` if there are more than `limit`, if files and folders are mixed,
+    or if a scene lacks a source.
     """
     if len(sources) > limit:
         raise InvalidInputError(
