@@ -301,7 +301,7 @@ def test_command(tmp_path, monkeypatch):
     assert "Beside other methods" in page
     assert "<h1>Fusion report</h1>" in page
     for problem, said in (
-        ("report a.json ir.npy -o r.html", "sources: ir, vi. Given are 1: ir"),
+        ("report a.json ir.npy -o r.html", "has 1 source (ir), but the model has 2 sources (ir, vi)."),
         ("report a.json ir.npy vi.npy --compare b.json -o r.html", "needs --truth"),
         ("report a.json ir.npy vi.npy -o r.png", "must end in .html"),
     ):

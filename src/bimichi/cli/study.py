@@ -1,7 +1,6 @@
 """`bimichi study`: learn from some scenes, score on others."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -9,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from rich.markup import escape
 
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, rich_table
-from bimichi.cli.inputs import find_sets
+from bimichi.cli.console import Output, rich_table
+from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions, output_option
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
 from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
+from bimichi.imaging.collecting import collect_scenes
 
 if TYPE_CHECKING:
     from bimichi.learning.scene import Scenes
@@ -57,7 +56,7 @@ def study(
             help="Your own scenes: a folder or a quoted pattern a source, as in train, with --truth to score against.",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.", show_default=False)],
+    output: Annotated[Path, output_option("Folder for all results.")],
     kaist: Kaist = None,
     msrs: Msrs = None,
     street: Street = False,
@@ -69,24 +68,14 @@ def study(
     rows: Annotated[Rows, typer.Option(help="All methods, or Bi-MIChI alone.")] = Rows.all,
     truth: Annotated[
         str | None,
-        typer.Option(
-            help="Masks of targets, above 0, to score against.", metavar="MASK", rich_help_panel=options.LABELS
-        ),
+        typer.Option(help="Masks of targets, above 0, to score against.", metavar="MASK", rich_help_panel=LABELS),
     ] = None,
-    boxes: options.Boxes = None,
-    labels: options.Labels = None,
-    bags: options.Bags = None,
-    superpixels: options.Superpixels = 300,
-    min_overlap: options.MinOverlap = 0.0,
-    ignore: options.Ignore = None,
-    target: options.Target = None,
-    names: options.Names = None,
-    recipe: options.Recipe = None,
+    labelled: LabelOptions,
+    made: SourceOptions,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
     """Learn from some scenes, and score on others: single sources, boosting, least squares, and Bi-MIChI.
 
@@ -106,8 +95,8 @@ def study(
     """
     from bimichi.experiments import check_folder, names_of, run_study, split_scenes
 
-    scenes, files_of = _own(ctx.params) if images else _drawn(ctx.params)
-    say, folder = Output(quiet, json), output_folder(output)
+    scenes, files_of = _own(ctx.params, labelled, made) if images else _drawn(ctx.params)
+    folder = output_folder(output)
     check_folder(folder, resume)
     learned, scored = split_scenes(scenes, train, test, seed, say.note)
     inputs = files_of([*names_of(learned), *names_of(scored)])
@@ -145,21 +134,19 @@ def _drawn(given: dict[str, Any]) -> "tuple[Scenes, FilesOf]":
     return scenes, lambda names: input_files(kaist or msrs, names)
 
 
-def _own(given: dict[str, Any]) -> "tuple[Scenes, FilesOf]":
+def _own(given: dict[str, Any], labelled: LabelOptions, made: SourceOptions) -> "tuple[Scenes, FilesOf]":
     """Scenes of the user's files, likewise."""
-    from bimichi.cli.labels import SceneReader
+    from bimichi.imaging.labelling import SceneReader
 
     if given["kaist"] is not None or given["msrs"] is not None or given["street"]:
         raise typer.BadParameter("give SOURCES or one of them", param_hint="'--kaist' / '--msrs' / '--street'")
-    truth, labelling, image_sets = given["truth"], options.labelling(given), find_sets(given["images"])
+    truth, labelling, collection = given["truth"], labelled.labelling(), collect_scenes(given["images"])
     if truth is None:
         raise typer.BadParameter("SOURCES need it, to score against", param_hint="'--truth'")
-    reader = SceneReader(
-        image_sets, labelling, options.listed(given["names"]), options.listed(given["recipe"]), False, truth
-    )
+    reader = SceneReader(collection, labelling, *made.lists(), truth=truth)
 
     def files_of(names: Sequence[str]) -> list[Path]:
-        some = replace(image_sets, sets=[one for one in image_sets.sets if one.name in set(names)])
-        return [*some.files, *labelling.files(some), *some.companions(truth, "--truth")]
+        some = collection.only(set(names))
+        return [*some.files, *labelling.files(some), *some.companions(truth, "truth").values()]
 
     return reader.scenes, files_of

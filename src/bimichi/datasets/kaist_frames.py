@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi.datasets.folders import Folders, list_frames, subfolder
 from bimichi.datasets.pedestrians import DataSet, pedestrian_scenes
-from bimichi.errors import InvalidInputError
 from bimichi.imaging import box_mask
+from bimichi.imaging.formats.bbgt import SOURCE, read_bbgt
 from bimichi.learning.scene import Scenes
 
 __all__ = ["NIGHT_SETS", "kaist"]
@@ -20,7 +19,7 @@ NIGHT_SETS = frozenset({"set03", "set04", "set05", "set09", "set10", "set11"})
 """The sets that its authors list as night; the others, 00 to 02 and 06 to 08, are day."""
 
 KAIST = DataSet(
-    "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/rgbt-ped-detection)",
+    SOURCE,
     "CC BY-NC-SA 4.0",
     "S. Hwang, J. Park, N. Kim, Y. Choi and I. S. Kweon, "
     '"Multispectral Pedestrian Detection: Benchmark Dataset and Baseline", CVPR 2015.',
@@ -67,55 +66,19 @@ def kaist(
     .. [1] S. Hwang et al., "Multispectral Pedestrian Detection: Benchmark Dataset and Baseline", CVPR 2015. The data
        are licensed CC BY-NC-SA 4.0.
     """
-    images, annotations = (subfolder(Path(root), name, source=KAIST.source) for name in ("images", "annotations"))
+    images, annotations = (subfolder(Path(root), name, source=SOURCE) for name in ("images", "annotations"))
     groups = [
         Folders(f"{part}/", images / part / "visible", images / part / "lwir", annotations / part)
         for part in (video.relative_to(images).as_posix() for video in sorted(images.glob("set*/V*")))
     ]
     people = frozenset([person_labels] if isinstance(person_labels, str) else person_labels)
-    frames = list_frames(
-        groups, names, lambda name: night is None or night == (name[:5] in NIGHT_SETS), root, KAIST.source
-    )
+    frames = list_frames(groups, names, lambda name: night is None or night == (name[:5] in NIGHT_SETS), root, SOURCE)
     return pedestrian_scenes(KAIST, frames, lambda path, shape: _known(path, shape, people), n_sources, n_segments)
 
 
 def _known(path: Path, shape: tuple[int, int], people: frozenset[str]) -> dict[str, Any]:
     """Read boxes of people, and which pixels to ignore because only other boxes cover them."""
-    boxes, others = _annotations(path, people, shape)
+    found = read_bbgt(path, shape)[None]
+    wanted = np.array([label in people for label in found.labels], dtype=np.bool_) & ~found.is_ignored
+    boxes, others = found.boxes[wanted], found.boxes[~wanted]
     return {"boxes": boxes, "ignore": box_mask(others, shape) & ~box_mask(boxes, shape)}
-
-
-def _annotations(
-    path: Path, people: frozenset[str], shape: tuple[int, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return boxes of people, and of what is ignored, from a file of the format ``bbGt version=3``.
-
-    Its lines are: label, x, y, width, height, occlusion, the same four of the visible part, ignore, angle.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read {path}: {error.strerror}. Get it from {KAIST.source}.") from error
-    boxes: dict[bool, list[list[float]]] = {True: [], False: []}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("%"):
-            continue
-        label, *fields = line.split()
-        try:
-            values = [float(field) for field in fields]
-            x, y, width, height = values[:4]
-        except ValueError:
-            raise _damaged(path, number, line, "'label x y width height ...' is expected") from None
-        if not np.isfinite(values).all() or width <= 0 or height <= 0:
-            raise _damaged(path, number, line, "width and height must be above 0, and all numbers finite")
-        if x >= shape[1] or y >= shape[0] or x + width <= 0 or y + height <= 0:
-            raise _damaged(path, number, line, f"the box lies outside the image of {shape[1]} x {shape[0]} pixels")
-        ignored = any(values[9:10])
-        boxes[label in people and not ignored].append([x, y, width, height])
-    return np.reshape(boxes[True], (-1, 4)), np.reshape(boxes[False], (-1, 4))
-
-
-def _damaged(path: Path, number: int, line: str, why: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"{path}, line {number}: {line!r} is damaged: {why}. Correct it, or get it from {KAIST.source}."
-    )

@@ -1,4 +1,4 @@
-"""A rule, a model or a measure as a function of planes, and which of the sources found is which of its own."""
+"""Anything that fuses planes as one function, and which of the sources found is which of its own."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -11,61 +11,41 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import choquet
 from bimichi.measures.base import Measure, check_names
 
-__all__ = ["Fuser", "fuser_of"]
+__all__ = ["Fuser", "fuser_of", "match_sources"]
 
 
 class Fuser(NamedTuple):
-    """What fuses a list of planes.
-
-    It can be pickled as far as the model can, so that workers elsewhere may run it.
-    """
+    """What fuses a list of planes. It can be pickled if the model can, so that workers of a cluster may run it."""
 
     fuse: Callable[[list[NDArray[Any]]], NDArray[Any]]
     n_sources: int
     names: tuple[str, ...] | None
-    """None where sources have no names of their own; then they are told by their order."""
-
-    def order(self, found: Sequence[str] | None, n_found: int, where: str, remedy: str) -> list[int]:
-        """Return the place, among the sources found, of each source of the model.
-
-        Parameters
-        ----------
-        found : sequence of str or None
-            Their names; None if they have none.
-        n_found : int
-            Their number.
-        where, remedy : str
-            For the error: what holds them, and what to do if they are not those of the model.
-        """
-        if found is None or self.names is None:
-            fits, order = n_found == self.n_sources, list(range(n_found))
-        else:
-            fits = sorted(found) == sorted(self.names)
-            order = [list(found).index(name) for name in self.names] if fits else []
-        if not fits:
-            raise InvalidInputError(
-                f"{where} has {_listed(found, n_found)}, but the model has {_listed(self.names, self.n_sources)}. "
-                f"{remedy}"
-            )
-        return order
+    """None if the sources have no names; they are then taken in their order."""
 
 
 def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **options: Any) -> Fuser:
-    """Return what fuses planes by a rule or a fitted model, or by the Choquet integral over a measure.
+    """Return a function of planes for a fitted model, a rule, or the Choquet integral over a measure.
 
     Parameters
     ----------
-    model : FusionRule, fitted Fusion, Measure, or Fuser
-        What decides.
+    model : Measure, FusionRule, or fitted method
+        A method has a rule, `rule_`, or at least `fuse` and `n_features_in_`.
     n_jobs : int, optional
-        Number of threads, instead of the model's own.
+        Number of threads; by default the model's own.
     method : str, default="fuse"
-        Of a rule or a model: which of its methods.
+        Of a model or a rule: which of its methods.
     **options
         Of a measure: options of `choquet`.
+
+    Returns
+    -------
+    Fuser
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none of these, or not fitted.
     """
-    if isinstance(model, Fuser):
-        return model
     if isinstance(model, Measure):
         return Fuser(partial(choquet, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
     rule = getattr(model, "rule_", model)
@@ -75,19 +55,56 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
         raise InvalidInputError(
             f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}."
         )
-    if not hasattr(model, "n_features_in_"):
-        raise InvalidInputError(f"This {type(model).__name__} is not fitted; call fit first.")
-    names = model._names()
+    n_sources = getattr(model, "n_features_in_", None)
+    if n_sources is None:
+        raise InvalidInputError(f"model is not fitted: this {type(model).__name__} has no n_features_in_. Call fit.")
+    names = getattr(model, "source_names", None)
+    names = getattr(model, "feature_names_in_", None) if names is None else names
     if n_jobs is not None and hasattr(model, "n_jobs"):
         model = copy(model)
         model.n_jobs = n_jobs
-    return Fuser(getattr(model, method), model.n_features_in_, None if names is None else tuple(names))
+    return Fuser(getattr(model, method), n_sources, None if names is None else check_names(names, n_sources))
 
 
-def _own_names(named: Any) -> tuple[str, ...] | None:
-    """Names of the sources, unless they are only numbered."""
-    names: tuple[str, ...] = named.source_names
-    return None if names == check_names(None, len(names)) else names
+def match_sources(
+    expected: Sequence[str] | None, n_expected: int, found: Sequence[str] | None, n_found: int, where: str, remedy: str
+) -> list[int]:
+    """Return the position, among the sources found, of each source that is expected.
+
+    Parameters
+    ----------
+    expected, found : sequence of str or None
+        Their names; if either is None, sources are taken in their order.
+    n_expected, n_found : int
+        Their numbers.
+    where, remedy : str
+        For the error: what holds the sources found, and what to do if they are not those expected.
+
+    Returns
+    -------
+    positions : list of int
+
+    Raises
+    ------
+    InvalidInputError
+        If the names or numbers differ.
+    """
+    if expected is None or found is None:
+        fits, positions = n_found == n_expected, list(range(n_found))
+    else:
+        fits = sorted(found) == sorted(expected)
+        positions = [list(found).index(name) for name in expected] if fits else []
+    if not fits:
+        raise InvalidInputError(
+            f"{where} has {_listed(found, n_found)}, but the model has {_listed(expected, n_expected)}. {remedy}"
+        )
+    return positions
+
+
+def _own_names(model: Any) -> tuple[str, ...] | None:
+    """Return the names of the sources, None if they are merely numbered."""
+    names = tuple(model.source_names)
+    return None if names == check_names(None, model.n_sources) else names
 
 
 def _listed(names: Sequence[str] | None, n: int) -> str:
