@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = -m pip --disable-pip-version-check -q
 BUILD = hatchling editables
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test quick coverage lint bench docs clean
 
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
@@ -11,10 +11,19 @@ demo: .venv/installed
 test: .venv/installed .venv-bare/installed
 	.venv/bin/python -m pytest
 
+# Without the tests that take more than about five seconds each.
+quick: .venv/installed
+	.venv/bin/python -m pytest -m 'not slow'
+
+# Fails below the floor that pyproject.toml sets.
+coverage: .venv/installed .venv-bare/installed
+	.venv/bin/python -m pytest --cov
+
 lint: .venv/installed
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/lint-imports --no-logo
 
 bench: .venv/installed
 	.venv/bin/python -m bench --save output/bench.json
@@ -23,7 +32,7 @@ docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # With all extras and the tools of development; the package itself is editable.

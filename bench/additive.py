@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bimichi.learning.solvers.completion import completed
 
 from bench.marks import Mark, at_least, at_most, in_process, ratio
 from bimichi import AdditiveBiCapacity, BiCapacity, choquet
-from bimichi.learning.solvers.completion import completed
 from bimichi.measures.lattice import pair_lattice
 
 

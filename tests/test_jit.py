@@ -43,9 +43,9 @@ class Copy:
     def __init__(self, root):
         self.root, self.folder = root, root / "bimichi"
         self.folder.mkdir()
-        for name in ("_jit.py", "_files.py", "errors.py"):
+        for name in ("_jit.py", "_files.py", "_version.py", "errors.py"):
             shutil.copy(Path(bimichi.__file__).with_name(name), self.folder)
-        (self.folder / "__init__.py").write_text("__version__ = '1'\n")
+        (self.folder / "__init__.py").write_text("")
         for name, text in FILES.items():
             (self.folder / name).write_text(text)
 

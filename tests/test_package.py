@@ -1,7 +1,9 @@
 """The package as users meet it: imports, the bare install, the examples, the README."""
 
+import ast
 import doctest
 import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -29,11 +31,18 @@ def test_import_is_lazy():
 
 
 def test_public_names_exist_and_others_do_not():
-    assert set(bimichi.__all__) == set(bimichi._HOME) <= set(dir(bimichi))
+    assert set(bimichi.__all__) <= set(dir(bimichi))
     for name in bimichi.__all__:
         assert getattr(bimichi, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = bimichi.nothing
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(bimichi.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname: node.module for node in block.body for alias in node.names if alias.name == alias.asname}
+    assert seen == bimichi._HOME | {"metrics": "bimichi"}
 
 
 def modules():
@@ -47,6 +56,22 @@ def test_docstring_examples_run_and_names_are_listed(name):
     module = importlib.import_module(name)
     assert module.__all__
     assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", modules())
+def test_public_methods_are_documented(name):
+    """By themselves, or by what they override."""
+    module = importlib.import_module(name)
+    for kind in vars(module).values():
+        if isinstance(kind, type) and kind.__module__ == name and not kind.__name__.startswith("_"):
+            undocumented = [
+                key
+                for key, member in vars(kind).items()
+                if not key.startswith("_")
+                and (inspect.isfunction(member) or isinstance(member, property | classmethod | staticmethod))
+                and not inspect.getdoc(getattr(kind, key))
+            ]
+            assert not undocumented, f"{kind.__name__}: {undocumented}"
 
 
 def test_bare_install(tmp_path):

@@ -8,130 +8,88 @@ References
    FUZZ-IEEE 2024.
 """
 
+import sys
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from bimichi.errors import BimichiError, InvalidInputError, ModelFileError, NotRunError
-    from bimichi.estimators import (
-        MICI,
-        BiCapacityQP,
-        BiMIChI,
-        BinaryMICI,
-        ChoquetQP,
-        ConstantFusion,
-        DetectorMask,
-        KNNFusion,
-        MaxFusion,
-        MeanFusion,
-        MICIRegressor,
-        MinFusion,
-        SingleSource,
-        SVMFusion,
-        WeightedMeanFusion,
+from bimichi._moved import MovedFinder
+from bimichi._version import __version__ as __version__
+
+if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a test compares the two
+    from bimichi import metrics as metrics
+    from bimichi.errors import (
+        BimichiError as BimichiError,
+        InvalidInputError as InvalidInputError,
+        ModelFileError as ModelFileError,
+        NotRunError as NotRunError,
     )
-    from bimichi.evaluation.comparison import Comparison, compare
-    from bimichi.evaluation.methods import paper_methods
-    from bimichi.integral.integrals import choquet
-    from bimichi.integral.linear import linear_form, usage_counts
-    from bimichi.learning.bags import Bags
-    from bimichi.learning.scene import Scene, join_bags
-    from bimichi.learning.solvers import ConvexSolver, EvolutionarySolver
-    from bimichi.measures.additive import AdditiveBiCapacity
-    from bimichi.measures.bicapacity import BiCapacity
-    from bimichi.measures.capacity import Capacity
-    from bimichi.rule import FusionRule, as_rule
+    from bimichi.estimators import (
+        MICI as MICI,
+        BiCapacityQP as BiCapacityQP,
+        BiMIChI as BiMIChI,
+        BinaryMICI as BinaryMICI,
+        ChoquetQP as ChoquetQP,
+        ConstantFusion as ConstantFusion,
+        DetectorMask as DetectorMask,
+        KNNFusion as KNNFusion,
+        MaxFusion as MaxFusion,
+        MeanFusion as MeanFusion,
+        MICIRegressor as MICIRegressor,
+        MinFusion as MinFusion,
+        SingleSource as SingleSource,
+        SVMFusion as SVMFusion,
+        WeightedMeanFusion as WeightedMeanFusion,
+    )
+    from bimichi.evaluation.comparison import Comparison as Comparison, compare as compare
+    from bimichi.evaluation.methods import paper_methods as paper_methods
+    from bimichi.integral.integrals import choquet as choquet
+    from bimichi.integral.linear import linear_form as linear_form, usage_counts as usage_counts
+    from bimichi.learning.bags import Bags as Bags
+    from bimichi.learning.scene import Scene as Scene, join_bags as join_bags
+    from bimichi.learning.solvers import ConvexSolver as ConvexSolver, EvolutionarySolver as EvolutionarySolver
+    from bimichi.measures.additive import AdditiveBiCapacity as AdditiveBiCapacity
+    from bimichi.measures.bicapacity import BiCapacity as BiCapacity
+    from bimichi.measures.capacity import Capacity as Capacity
+    from bimichi.rule import FusionRule as FusionRule, as_rule as as_rule
 
-__version__ = "0.1.0"
-
-__all__ = [
-    "MICI",
-    "AdditiveBiCapacity",
-    "Bags",
-    "BiCapacity",
-    "BiCapacityQP",
-    "BiMIChI",
-    "BimichiError",
-    "BinaryMICI",
-    "Capacity",
-    "ChoquetQP",
-    "Comparison",
-    "ConstantFusion",
-    "ConvexSolver",
-    "DetectorMask",
-    "EvolutionarySolver",
-    "FusionRule",
-    "InvalidInputError",
-    "KNNFusion",
-    "MICIRegressor",
-    "MaxFusion",
-    "MeanFusion",
-    "MinFusion",
-    "ModelFileError",
-    "NotRunError",
-    "SVMFusion",
-    "Scene",
-    "SingleSource",
-    "WeightedMeanFusion",
-    "as_rule",
-    "choquet",
-    "compare",
-    "join_bags",
-    "linear_form",
-    "paper_methods",
-    "usage_counts",
-]
-
-_HOME = {
-    "AdditiveBiCapacity": "measures.additive",
-    "as_rule": "rule",
-    "FusionRule": "rule",
-    "Bags": "learning.bags",
-    "BiCapacity": "measures.bicapacity",
-    "BiCapacityQP": "estimators",
-    "BiMIChI": "estimators",
-    "BimichiError": "errors",
-    "BinaryMICI": "estimators",
-    "Capacity": "measures.capacity",
-    "choquet": "integral.integrals",
-    "ChoquetQP": "estimators",
-    "compare": "evaluation.comparison",
-    "Comparison": "evaluation.comparison",
-    "ConstantFusion": "estimators",
-    "ConvexSolver": "learning.solvers",
-    "DetectorMask": "estimators",
-    "EvolutionarySolver": "learning.solvers",
-    "InvalidInputError": "errors",
-    "join_bags": "learning.scene",
-    "KNNFusion": "estimators",
-    "linear_form": "integral.linear",
-    "MaxFusion": "estimators",
-    "MeanFusion": "estimators",
-    "MICI": "estimators",
-    "MICIRegressor": "estimators",
-    "MinFusion": "estimators",
-    "ModelFileError": "errors",
-    "NotRunError": "errors",
-    "paper_methods": "evaluation.methods",
-    "Scene": "learning.scene",
-    "SingleSource": "estimators",
-    "SVMFusion": "estimators",
-    "usage_counts": "integral.linear",
-    "WeightedMeanFusion": "estimators",
+_NAMES = {
+    "errors": "BimichiError InvalidInputError ModelFileError NotRunError",
+    "estimators": (
+        "BiCapacityQP BiMIChI BinaryMICI ChoquetQP ConstantFusion DetectorMask KNNFusion MICI MICIRegressor MaxFusion "
+        "MeanFusion MinFusion SVMFusion SingleSource WeightedMeanFusion"
+    ),
+    "evaluation.comparison": "Comparison compare",
+    "evaluation.methods": "paper_methods",
+    "integral.integrals": "choquet",
+    "integral.linear": "linear_form usage_counts",
+    "learning.bags": "Bags",
+    "learning.scene": "Scene join_bags",
+    "learning.solvers": "ConvexSolver EvolutionarySolver",
+    "measures.additive": "AdditiveBiCapacity",
+    "measures.bicapacity": "BiCapacity",
+    "measures.capacity": "Capacity",
+    "rule": "FusionRule as_rule",
 }
+_HOME = {name: f"bimichi.{home}" for home, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_HOME)
+
+sys.meta_path.insert(0, MovedFinder())
 
 
 def __getattr__(name: str) -> Any:
     if name == "TwoAdditive":
         warnings.warn("TwoAdditive is now called AdditiveBiCapacity.", DeprecationWarning, stacklevel=2)
         name = "AdditiveBiCapacity"
+    if name == "metrics":
+        return import_module("bimichi.metrics")
     if name not in _HOME:
         raise AttributeError(f"module 'bimichi' has no attribute {name!r}")
-    value = getattr(import_module(f"bimichi.{_HOME[name]}"), name)
+    value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "metrics"})

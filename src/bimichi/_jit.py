@@ -23,8 +23,8 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-import bimichi
 from bimichi._files import atomic_write
+from bimichi._version import __version__
 from bimichi.errors import BimichiError
 
 __all__ = ["jit"]
@@ -168,7 +168,7 @@ def cache_folder() -> Path | None:
 
 def _sources() -> str:
     """Return a hash of the version and of all files with kernels."""
-    found = hashlib.sha256(bimichi.__version__.encode())
+    found = hashlib.sha256(__version__.encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         content = path.read_bytes()
         if any(sign in content for sign in KERNELS):
@@ -178,7 +178,7 @@ def _sources() -> str:
 
 def _places() -> Iterator[Path]:
     """Give the places that may hold folders of compiled code, best first; outside the package, one per installation."""
-    mine = f"{bimichi.__version__}-{hashlib.sha256(os.fsencode(PACKAGE)).hexdigest()[:16]}"
+    mine = f"{__version__}-{hashlib.sha256(os.fsencode(PACKAGE)).hexdigest()[:16]}"
     if os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(os.environ["NUMBA_CACHE_DIR"]) / "bimichi" / mine
     yield PACKAGE / "__pycache__" / "kernels"

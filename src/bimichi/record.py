@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-import bimichi
+from bimichi._version import __version__
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names
 from bimichi.measures.compact import pack_counts, unpack_counts
@@ -82,7 +82,7 @@ class TrainingRecord:
     usage: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     classes: Sequence[Any] = ()
     feature_names: Sequence[str] | None = None
-    version: str = bimichi.__version__
+    version: str = __version__
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """Return the header field and the arrays of a model file."""

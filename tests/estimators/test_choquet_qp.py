@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from bimichi.learning.gram import RowsOfSquares, gram
+from bimichi.learning.squares import Squares
 from demo import demo, real_demo
 from scipy.optimize import minimize
 
 from bimichi import BiCapacity, BiCapacityQP, Capacity, ChoquetQP, InvalidInputError, choquet, linear_form
 from bimichi.learning import gram as gram_module
-from bimichi.learning.gram import RowsOfSquares, gram
 from bimichi.learning.objectives.mean import MEAN
-from bimichi.learning.squares import Squares
 from bimichi.measures.lattice import pair_lattice, subset_lattice
 
 

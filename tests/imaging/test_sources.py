@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from bimichi import InvalidInputError
-from bimichi.imaging import SOURCE_RECIPES, pedestrian_sources
-from bimichi.imaging import sources as make
+from bimichi.imaging import SOURCE_RECIPES, pedestrian_sources, sources as make
 
 RECIPES = pytest.mark.parametrize("recipe", SOURCE_RECIPES.values(), ids=SOURCE_RECIPES.keys())
 

@@ -8,12 +8,10 @@ from pathlib import Path
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bimichi import BiCapacity, Capacity, InvalidInputError, choquet, linear_form, usage_counts
-from bimichi.integral import integrals as integral
-from bimichi.integral import planes
+from bimichi.integral import integrals as integral, planes
 from bimichi.integral.linear import count_usage
 
 SIZES = [1, 2, 3, 4, 5, 6]

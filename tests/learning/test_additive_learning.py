@@ -7,6 +7,7 @@ import dask.array as da
 import naive
 import numpy as np
 import pytest
+from bimichi.learning.term_problem import TermsInMemory, TermUsage
 from samples import make_bags, rows, scene
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -19,7 +20,6 @@ from bimichi.integral.terms import term_features
 from bimichi.learning.objectives import ADDITIVE_OBJECTIVES, OBJECTIVES
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import term_program
-from bimichi.learning.term_problem import TermsInMemory, TermUsage
 from bimichi.measures.terms import Terms
 
 NAMES = list(ADDITIVE_OBJECTIVES)

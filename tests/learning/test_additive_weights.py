@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bimichi.learning.term_problem import TermsInMemory
 from samples import make_bags
 from scipy.optimize import minimize
 from typer.testing import CliRunner
@@ -12,7 +13,6 @@ from typer.testing import CliRunner
 from bimichi import AdditiveBiCapacity, BiMIChI, ConvexSolver, InvalidInputError, ModelFileError
 from bimichi.cli.app import app
 from bimichi.learning.objectives import ADDITIVE_OBJECTIVES
-from bimichi.learning.term_problem import TermsInMemory
 
 NAMES = list(ADDITIVE_OBJECTIVES)
 

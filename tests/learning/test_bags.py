@@ -1,8 +1,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bimichi import Bags, BiCapacity, InvalidInputError
 from bimichi.learning.objectives import OBJECTIVES

@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from bimichi.learning.solvers.completion import completed, traced
+from bimichi.learning.solvers.order import Order, highest_below, limits, lowest_above
+from bimichi.learning.solvers.quadratic import Program
+from hypothesis import given, settings, strategies as st
 
 from bimichi import Bags, BiCapacity, BiMIChI, ConvexSolver, InvalidInputError, choquet, usage_counts
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, OBJECTIVES
 from bimichi.learning.problem import InMemory
-from bimichi.learning.solvers.completion import completed, traced
 from bimichi.learning.solvers.least_squares import _in_order
-from bimichi.learning.solvers.order import Order, highest_below, limits, lowest_above
-from bimichi.learning.solvers.quadratic import Program
 from bimichi.measures.lattice import pair_lattice, subset_lattice
 
 LATTICES = [pair_lattice(3), pair_lattice(3, zero_bound=False), subset_lattice(5)]

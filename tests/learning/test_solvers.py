@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import um
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from bimichi.learning.solvers.quadratic import Program
+from hypothesis import given, settings, strategies as st
 
 from bimichi import Bags, BiCapacity, ConvexSolver, EvolutionarySolver, InvalidInputError, ModelFileError
 from bimichi.learning.objectives import OBJECTIVES, get_objective
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import SOLVERS, get_solver
-from bimichi.learning.solvers.quadratic import Program
 
 BAGS, IMAGE, TRUTH = um.um()
 

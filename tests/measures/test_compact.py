@@ -6,12 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from bimichi.learning.solvers.completion import completed
+from hypothesis import HealthCheck, given, settings, strategies as st
 from mutation import mutate
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, FusionRule, ModelFileError
-from bimichi.learning.solvers.completion import completed
 from bimichi.measures.base import complete
 from bimichi.measures.compact import COMPACT_FROM, COMPLETIONS, pack_counts, pack_values, unpack_counts, unpack_values
 from bimichi.measures.lattice import pair_lattice, subset_lattice

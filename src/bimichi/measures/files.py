@@ -18,8 +18,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-import bimichi
 from bimichi._files import atomic_write
+from bimichi._version import __version__
 from bimichi.errors import InvalidInputError, ModelFileError
 
 __all__ = ["VERSION", "Arrays", "read_model", "reading", "write_model"]
@@ -36,7 +36,7 @@ Arrays = dict[str, NDArray[np.float64]]
 
 def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
     """Write a model of this `kind`; `header` holds what JSON can, `version` is the first that can read it."""
-    document = {"format": FORMAT, "version": version, "kind": kind, "bimichi": bimichi.__version__, **header}
+    document = {"format": FORMAT, "version": version, "kind": kind, "bimichi": __version__, **header}
     if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:
         document["arrays"] = {name: array.tolist() for name, array in arrays.items()}
         text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
@@ -101,7 +101,7 @@ def _check_header(header: dict[str, Any]) -> None:
         raise ModelFileError(f"it has no valid format version, but {version!r}.")
     if version > VERSION:
         raise ModelFileError(
-            f"it is of format version {version}; this bimichi {bimichi.__version__} reads up to {VERSION}. "
+            f"it is of format version {version}; this bimichi {__version__} reads up to {VERSION}. "
             "Upgrade bimichi to read it."
         )
 
