@@ -5,9 +5,7 @@ from inspect import getdoc
 from pathlib import Path
 
 from bimichi.evaluation import registered_methods
-
-PAGE = Path(__file__).parent / "methods.md"
-BEGIN, END = "<!-- methods: written by docs/tables.py -->\n", "<!-- end of methods -->"
+from bimichi.imaging import ANNOTATION_FORMATS, RECIPES
 
 
 def methods_table() -> str:
@@ -20,11 +18,34 @@ def methods_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def recipes_table() -> str:
+    """One line for each recipe."""
+    lines = [
+        f"| `{recipe.name}` | {recipe.description} | {'yes' if recipe.pointwise else 'no'} |"
+        for recipe in RECIPES.values()
+    ]
+    return "\n".join(["| recipe | what it does | for rasters |", "|---|---|---|", *lines]) + "\n"
+
+
+def formats_table() -> str:
+    """One line for each annotation format."""
+    lines = [f"| `{known.name}` | {known.description} |" for known in ANNOTATION_FORMATS.values()]
+    return "\n".join(["| format | what it is |", "|---|---|", *lines]) + "\n"
+
+
+TABLES = {"methods": methods_table, "recipes": recipes_table, "annotation formats": formats_table}
+
+
 def with_table(page: str) -> str:
-    """Return the page with the table of today between its marks."""
-    before, rest = page.split(BEGIN)
-    return before + BEGIN + "\n" + methods_table() + "\n" + END + rest.split(END)[1]
+    """Return the page with the current tables between their marks."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name}: written by docs/tables.py -->\n", f"<!-- end of {name} -->"
+        if begin in page:
+            before, rest = page.split(begin)
+            page = before + begin + "\n" + table() + "\n" + end + rest.split(end)[1]
+    return page
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in Path(__file__).parent.glob("*.md"):
+        path.write_text(with_table(path.read_text(encoding="utf-8")), encoding="utf-8")

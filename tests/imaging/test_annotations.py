@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from registries import check_description, check_table, restored
+from registries import check_description, restored
 
 from bimichi import InvalidInputError
 from bimichi.imaging import (
@@ -106,8 +106,3 @@ def test_a_new_format_is_one_call(registry, tmp_path):
     np.testing.assert_array_equal(read_boxes(path, "a", "car"), boxes)
     with pytest.raises(InvalidInputError, match="annotation format 'mine' already"):
         register_annotation_format(new)
-
-
-def test_the_docs_list_them():
-    rows = [f"| `{entry.name}` | {entry.description} |" for entry in ANNOTATION_FORMATS.values()]
-    check_table("command-line.md", "Annotations", rows)

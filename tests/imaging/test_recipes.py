@@ -1,9 +1,12 @@
 """The registry of recipes: what follows from it, and what every entry must do."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from program import program
-from registries import check_description, check_table, restored
+from registries import check_description, restored
 
 from bimichi import InvalidInputError
 from bimichi.imaging import RECIPES, SOURCE_RECIPES, recipes, register_recipe
@@ -78,12 +81,14 @@ def test_recipes_by_type_or_as_asked_for():
             choose_recipes(asked, images, "ab"[: len(images)])
 
 
-def test_the_docs_list_them():
-    check_table(
-        "command-line.md",
-        "Recipes",
-        [f"| `{r.name}` | {r.description} | {'yes' if r.pointwise else 'no'} |" for r in RECIPES.values()],
-    )
+def test_the_docs_list_them_and_the_annotation_formats():
+    folder = Path(__file__).parents[2] / "docs"
+    page = (folder / "command-line.md").read_text(encoding="utf-8")
+    with_table = runpy.run_path(str(folder / "tables.py"))["with_table"]
+    assert with_table(page) == page, "run python docs/tables.py"
+    with restored(recipes._recipes, recipes._functions):
+        register_recipe("new", abs, "a new one")
+        assert "| `new` | a new one | no |" in with_table(page)
 
 
 def test_their_names_are_known_without_slow_packages():

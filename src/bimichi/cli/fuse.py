@@ -1,6 +1,6 @@
 """`bimichi fuse`: fuse images by a model."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,6 +73,7 @@ def fuse(
     keep_inputs([path for paths in outputs.values() for path in paths], inputs)
     by_name, threads = {scene.name: scene for scene in scenes.scenes}, 1 if scenes.many else jobs
     fused: dict[str, FusedScene] = {}
+    failed: dict[str, str] = {}
 
     def fuse_one(name: str) -> None:
         files, path = by_name[name].files, outputs[name][0]
@@ -86,7 +87,12 @@ def fuse(
 
     with Run("fuse", ctx.params, inputs) as run:
         with run.timed("fuse"):
-            failed = _fuse_all(fuse_one, outputs, scenes.many, resume, jobs, say.verbose)
+            if scenes.many:
+                from bimichi.scale.frames import fuse_each
+
+                failed = fuse_each(fuse_one, outputs, resume=resume, n_jobs=jobs, verbose=say.verbose).failed
+            elif not (resume and all(path.exists() for path in outputs[scenes.names[0]])):
+                fuse_one(scenes.names[0])  # whose errors are those of the command
         done = [(name, fused[name]) for name in outputs if name in fused]
         record = run.write(run_path(output), [path for _, one in done for path in one.files])
     for name, one in done:
@@ -102,25 +108,6 @@ def fuse(
     say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds})
     if failed:
         raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
-
-
-def _fuse_all(
-    fuse_one: Callable[[str], None],
-    outputs: Mapping[str, Sequence[Path]],
-    many: bool,
-    resume: bool,
-    jobs: int | None,
-    verbose: int,
-) -> dict[str, str]:
-    """Fuse all scenes; return those that failed and why. What goes wrong with a single scene is raised."""
-    if many:
-        from bimichi.scale.frames import fuse_each
-
-        return fuse_each(fuse_one, outputs, resume=resume, n_jobs=jobs, verbose=verbose).failed
-    for name, paths in outputs.items():
-        if not (resume and all(path.exists() for path in paths)):
-            fuse_one(name)
-    return {}
 
 
 def _are_georeferenced(files: Sequence[Path]) -> bool:

@@ -131,17 +131,7 @@ class LabelOptions:
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with each parameter that is a group of options, a dataclass, replaced by the options in it.
 
-    typer reads a command's options from its signature; groups let commands share them without repeating them.
-
-    Parameters
-    ----------
-    command : callable
-        Its parameters are annotated for typer, or with a dataclass whose fields are.
-
-    Returns
-    -------
-    callable
-        Takes the options by name, and calls the command with its groups made of them.
+    typer reads the options of a command from its signature; groups let commands share them without repeating them.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}

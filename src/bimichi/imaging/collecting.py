@@ -84,12 +84,7 @@ class SceneCollection:
     def companions(self, given: str, what: str) -> dict[str, Path]:
         """Return one more file per scene, such as its mask, by the name of the scene.
 
-        Parameters
-        ----------
-        given : str
-            A file for one scene, or a folder or a pattern for many.
-        what : str
-            What the files are, for errors.
+        `given` is a file for one scene, or a folder or a pattern for many; `what` says what the files are, for errors.
         """
         if not self.many:
             return {self.names[0]: Path(given)}
@@ -103,25 +98,11 @@ class SceneCollection:
 
 
 def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:
-    """Find the files of one or many scenes.
+    """Find the files of one or many scenes; they are not read yet.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        One per source: files for one scene, or folders or patterns for many. Or a single one, whose files have several
-        bands.
-    limit : int, default=14
-        The most sources.
-
-    Returns
-    -------
-    SceneCollection
-        The files; they have not been read.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are too many sources, if files and folders are mixed, or if a scene lacks a source.
+    `sources` has one entry per source: files for one scene, or folders or patterns for many; or a single one, whose files
+    have several bands. Raises `InvalidInputError` if there are more than `limit`, if files and folders are mixed, or if a
+    scene lacks a source.
     """
     if len(sources) > limit:
         raise InvalidInputError(

@@ -55,30 +55,10 @@ def fuse_scene(
 def read_for_rule(
     rule: FusionRule, scene: SceneFiles, collection: SceneCollection, names: Sequence[str] | None = None
 ) -> tuple[list[NDArray[Any]], list[str]]:
-    """Read the images of a scene in the order of a rule's sources, and choose their recipes.
+    """Return the images of a scene in the order of a rule's sources, values as in the files, and their recipes.
 
-    Parameters
-    ----------
-    rule : FusionRule
-        The rule.
-    scene : SceneFiles
-        The files of the scene.
-    collection : SceneCollection
-        Where the scene is from; it names the sources.
-    names : sequence of str, optional
-        Names of the sources as the files are given, instead of those of files, folders or patterns.
-
-    Returns
-    -------
-    images : list of ndarray of shape (height, width) or (height, width, 3)
-        One per source of the rule, values as in the files.
-    recipes : list of str
-        Those of the rule; by type if it has none.
-
-    Raises
-    ------
-    InvalidInputError
-        If the names are not those of the rule, or a recipe is unknown.
+    The `collection` that the scene is from names the sources, unless `names` are given, in the order of the files.
+    Recipes are those of the rule, or follow from the types of the images if it has none.
     """
     images = read_images(scene.files)
     called, expected = collection.names_of_sources(names, len(images)), rule.source_names
@@ -94,16 +74,7 @@ def fused_strips(
 ) -> Iterator[Strip]:
     """Yield the fused map in strips of rows, from the top; only a few of them are in memory at a time.
 
-    Parameters
-    ----------
-    rule : FusionRule
-        The rule.
-    images : sequence of ndarray of shape (height, width) or (height, width, 3)
-        One per source, in the order of the rule.
-    recipes : sequence of str
-        Names of the recipes that make sources of them.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
+    There is one image per source of the rule, of shape (height, width) or (height, width, 3), and one recipe.
     """
     pointwise = [RECIPES[recipe].pointwise for recipe in recipes]
     whole = [
@@ -133,23 +104,8 @@ def fused_strips(
 def write_strips(path: Path, strips: Iterator[Strip], shape: tuple[int, int], png: bool) -> tuple[list[Path], int]:
     """Write a map in [-1, 1]: a TIFF of float32, a PNG of 8 bits, or both; each whole or not at all.
 
-    Parameters
-    ----------
-    path : Path
-        Ends in .tif, .tiff or .png.
-    strips : iterator of ndarray of float32, shape (n_rows, width)
-        The map from the top; all strips but the last have the same number of rows.
-    shape : (int, int)
-        Height and width of the map.
-    png : bool
-        Whether to write a PNG beside the TIFF.
-
-    Returns
-    -------
-    files : list of Path
-        The files that were written.
-    missing : int
-        The number of pixels that are NaN, and so 0 in the PNG; 0 if there is none.
+    `strips` of float32 are the map from the top; all but the last have the same number of rows. Returns the files, and
+    the number of pixels that are NaN and so 0 in the PNG.
     """
     picture = path.with_suffix(".png") if png or path.suffix.lower() == ".png" else None
     levels = np.empty(shape if picture else (0, 0), np.uint8)

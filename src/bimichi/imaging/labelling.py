@@ -174,21 +174,9 @@ def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
 
 
 def boxes_by_scene(path: Path, target: str | None, scenes: Sequence[SceneFiles]) -> dict[str, NDArray[np.float64]]:
-    """Read the boxes of each scene; scenes that the file does not name have none.
+    """Read the boxes of each scene, by its name; scenes that the file does not name have none.
 
-    Parameters
-    ----------
-    path : Path
-        An annotation file that holds boxes.
-    target : str, optional
-        Read only the boxes with this label.
-    scenes : sequence of SceneFiles
-        The scenes; a file may call them by any of their aliases.
-
-    Returns
-    -------
-    boxes : dict of str to ndarray of shape (n_boxes, 4)
-        By the name of the scene.
+    The file may call a scene by any of its aliases; `target` selects the boxes with this label.
     """
     table, none = boxes_by_image(path, target), np.empty((0, 4))
     if None in table and len(scenes) > 1:

@@ -111,13 +111,7 @@ register_recipe("edge_strength", edge_strength, "smoothed size of the gradient")
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return the recipe of this name.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is none.
-    """
+    """Return the recipe of this name, or raise an error that lists the known ones."""
     if name not in _recipes:
         raise InvalidInputError(
             f"There is no recipe {name!r}; it must be one of {', '.join(_recipes)}. A newer bimichi may know it."
@@ -136,26 +130,9 @@ def default_recipe(dtype: np.dtype[Any]) -> str:
 
 
 def choose_recipes(recipes: Sequence[str] | None, images: Sequence[NDArray[Any]], names: Sequence[str]) -> list[str]:
-    """Return one recipe per source.
+    """Return one recipe per source: those asked for, one for all or one each; by default those of `default_recipe`.
 
-    Parameters
-    ----------
-    recipes : sequence of str, optional
-        The recipes that were asked for, one for all sources or one each; by default those of `default_recipe`.
-    images : sequence of ndarray
-        Images of one band, or, if a recipe was asked for, of three (RGB).
-    names : sequence of str
-        Names of the sources, for errors.
-
-    Returns
-    -------
-    recipes : list of str
-        Names of recipes, one per image.
-
-    Raises
-    ------
-    InvalidInputError
-        If a recipe is unknown, if their number does not fit, or if an image has bands that no recipe was chosen for.
+    Images have one band, or, if a recipe was asked for, three (RGB); `names` are those of the sources, for errors.
     """
     if recipes is not None and len(recipes) not in (1, len(images)):
         raise InvalidInputError(

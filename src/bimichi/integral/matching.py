@@ -24,27 +24,10 @@ class Fuser(NamedTuple):
 
 
 def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **options: Any) -> Fuser:
-    """Return a function of planes for a fitted model, a rule, or the Choquet integral over a measure.
+    """Return a function of planes for a rule, a fitted method, or the Choquet integral over a measure.
 
-    Parameters
-    ----------
-    model : Measure, FusionRule, or fitted method
-        A method has a rule, `rule_`, or at least `fuse` and `n_features_in_`.
-    n_jobs : int, optional
-        Number of threads; by default the model's own.
-    method : str, default="fuse"
-        Of a model or a rule: which of its methods.
-    **options
-        Of a measure: options of `choquet`.
-
-    Returns
-    -------
-    Fuser
-
-    Raises
-    ------
-    InvalidInputError
-        If it is none of these, or not fitted.
+    A method has a rule, `rule_`, or at least `fuse` and `n_features_in_`. `n_jobs` replaces the model's own number of
+    threads; `method` is that of the model to call; `options` are those of `choquet`, for a measure.
     """
     if isinstance(model, Measure):
         return Fuser(partial(choquet, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
@@ -71,23 +54,8 @@ def match_sources(
 ) -> list[int]:
     """Return the position, among the sources found, of each source that is expected.
 
-    Parameters
-    ----------
-    expected, found : sequence of str or None
-        Their names; if either is None, sources are taken in their order.
-    n_expected, n_found : int
-        Their numbers.
-    where, remedy : str
-        For the error: what holds the sources found, and what to do if they are not those expected.
-
-    Returns
-    -------
-    positions : list of int
-
-    Raises
-    ------
-    InvalidInputError
-        If the names or numbers differ.
+    Sources are matched by name, or taken in their order if either have no names (None). `where` and `remedy` are for
+    the error: what holds the sources found, and what to do if they are not those expected.
     """
     if expected is None or found is None:
         fits, positions = n_found == n_expected, list(range(n_found))

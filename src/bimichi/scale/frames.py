@@ -107,25 +107,10 @@ def fuse_each(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> FrameResults:
-    """Call a function for each of many frames, several at a time; a frame that fails does not stop the others.
+    """Call ``fuse(name)`` for each of many frames, several at a time; one that fails does not stop the others.
 
-    Parameters
-    ----------
-    fuse : callable
-        ``fuse(name)`` writes the files of the frame `name`, each whole or not at all, on one thread.
-    outputs : mapping of name to sequence of Path
-        The files of each frame.
-    resume, n_jobs, verbose
-        As in `fuse_frames`.
-
-    Returns
-    -------
-    FrameResults
-
-    Raises
-    ------
-    ImportError
-        If a package is missing, which no frame can do without.
+    It writes the files of the frame, ``outputs[name]``, each whole or not at all, on one thread. `resume`, `n_jobs` and
+    `verbose` are as in `fuse_frames`. Raises `ImportError` if a package is missing, as no frame can do without it.
     """
     jobs = check_n_jobs(n_jobs)
     skipped = [name for name, paths in outputs.items() if resume and all(path.exists() for path in paths)]

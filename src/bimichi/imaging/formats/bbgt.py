@@ -12,26 +12,9 @@ SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/
 
 
 def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
-    """Read the boxes of one image.
+    """Read the boxes of one image; a box outside its `shape`, if given, is an error that names the line.
 
     Lines are: label, x, y, width, height, occlusion, the same four of the visible part, ignore, angle.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    shape : tuple of int, optional
-        Height and width of the image; a box outside it is an error that names the line.
-
-    Returns
-    -------
-    Annotations
-        Of one image, under None.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be read or a line is damaged.
     """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
