@@ -4,9 +4,12 @@ from sklearn.base import clone
 
 from bimichi import (
     MICI,
+    AdditiveBiCapacity,
+    BiCapacity,
     BiCapacityQP,
     BiMIChI,
     BinaryMICI,
+    Capacity,
     ChoquetQP,
     ConstantFusion,
     EvolutionarySolver,
@@ -19,6 +22,7 @@ from bimichi import (
     SVMFusion,
     WeightedMeanFusion,
 )
+from bimichi.estimators.measured import MeasureFusion
 
 QUICK = EvolutionarySolver(max_iter=100, population_size=6)
 BIPOLAR = {"bipolar_input": True}
@@ -43,6 +47,21 @@ METHODS = {
     "KNN": KNNFusion(n_neighbors=20),
     "SVM": SVMFusion(),
 }
+
+MEASURED = {name: method for name, method in METHODS.items() if isinstance(method, MeasureFusion)} | {
+    f"{objective} {additivity}-additive": BiMIChI(objective, additivity=additivity, random_state=0)
+    for objective in ("mean", "magnitude")
+    for additivity in (1, 2)
+}
+"""Those that learn a measure, with every additivity."""
+
+BARE = {
+    "bi-capacity": BiCapacity.random(3, False, 1),
+    "capacity": Capacity.random(3, 1),
+    "additive": AdditiveBiCapacity.random(3, 1),
+    "weights": AdditiveBiCapacity.random(3, 1, order=1),
+}
+"""Measures of three sources that nobody learned."""
 
 
 def fitted(method, data):

@@ -6,23 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from methods import METHODS, fitted
+from methods import BARE, MEASURED, fitted
 
-from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, Capacity, as_rule
-from bimichi.estimators.measured import MeasureFusion
+from bimichi import BiCapacity, Capacity, as_rule
 from bimichi.explain import bootstrap, chain, contributions, data_indices, identifiability, indices, summary
-
-MEASURED = {name: method for name, method in METHODS.items() if isinstance(method, MeasureFusion)} | {
-    f"{objective} {additivity}-additive": BiMIChI(objective, additivity=additivity, random_state=0)
-    for objective in ("mean", "magnitude")
-    for additivity in (1, 2)
-}
-BARE = {
-    "bi-capacity": BiCapacity.random(3, False, 1),
-    "capacity": Capacity.random(3, 1),
-    "additive": AdditiveBiCapacity.random(3, 1),
-    "weights": AdditiveBiCapacity.random(3, 1, order=1),
-}
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 
 if TYPE_CHECKING:
-    from bimichi import BiMIChI, Comparison, Scene
+    from bimichi import Comparison, FusionRule, Scene
 
 __all__ = ["report"]
 
@@ -70,9 +70,9 @@ def report(
     bimichi report mean.json ir.png vi.png --truth mask.png --compare bipolar.json -o report.html
     ```
     """
-    from bimichi import BiMIChI
     from bimichi.cli import labels
     from bimichi.report import write_report
+    from bimichi.rule import FusionRule
 
     say, image_sets, called = Output(quiet, json), find_sets(sources), options.listed(names)
     files = list(dict.fromkeys([model, *(compare or [])]))
@@ -82,13 +82,13 @@ def report(
     inputs = [*files, *image_sets.files, *masks, *([boxes] if boxes else [])]
     outputs = output_files(output, image_sets.scenes, image_sets.many, PAGES)
     keep_inputs(outputs, inputs)
-    models = {file: BiMIChI.load(file) for file in files}
+    models = {file: FusionRule.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
         drawn = labels.boxes_by_scene(boxes, target, image_sets.sets) if boxes else {}
         for one, path in zip(image_sets.sets, outputs, strict=True):
             alone = replace(image_sets, sets=[one])
             with run.timed("read"):
-                scenes = {file: _scene(file, alone, called, truth, target) for file in files}
+                scenes = {file: _scene(models[file], alone, called, truth, target) for file in files}
             with run.timed("explain and write"):
                 write_report(
                     path,
@@ -111,7 +111,7 @@ def _short(path: Path) -> str:
 
 
 def _scene(
-    model: Path, image_sets: ImageSets, names: Sequence[str] | None, truth: str | None, target: str | None
+    found: "FusionRule", image_sets: ImageSets, names: Sequence[str] | None, truth: str | None, target: str | None
 ) -> "Scene":
     """Read the sources of one scene as this model takes them, and its truth."""
     import numpy as np
@@ -120,9 +120,7 @@ def _scene(
     from bimichi.cli.fusing import matched
     from bimichi.cli.labels import with_truth
     from bimichi.cli.sources import choose_recipes, make_source, read_images
-    from bimichi.rule import FusionRule
 
-    found = FusionRule.load(model)
     images = matched(found, read_images(image_sets.sets[0]), image_sets, names)
     recipes = found.recipes or choose_recipes(None, images, found.source_names)
     planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
@@ -130,16 +128,17 @@ def _scene(
     return with_truth(scene, image_sets.companions(truth, "--truth")[0], target) if truth else scene
 
 
-def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Comparison":
+def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "Comparison":
     """Score models, each on the scene as it takes it."""
     import numpy as np
 
-    from bimichi import Comparison
+    from bimichi import Comparison, estimators
     from bimichi.evaluation.comparison import Result
     from bimichi.evaluation.metrics import scores
 
     results = []
-    for file, model in models.items():
+    for file, rule in rules.items():
+        model = getattr(estimators, rule.training.method if rule.training else "").load(file)
         start = time.perf_counter()
         fused = model.fuse(scenes[file].sources)
         taken = time.perf_counter() - start
