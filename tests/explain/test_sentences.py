@@ -71,6 +71,14 @@ def test_who_decides_and_who_hardly_matters(rng):
     assert not {"complements", "substitutes", "dampened", "heightened", "against"} & set(kinds(even))
 
 
+def test_many_sources_that_hardly_matter_are_one_sentence(rng):
+    found = summary(BiCapacity.additive([0.9, 0.03, 0.03, 0.02, 0.02]), rng.uniform(-1, 1, (500, 5)))
+    assert kinds(found)[:2] == ["decides", "hardly"]
+    assert set(found.facts[1].sources) == set("2345")
+    assert re.match(r"Source \d, source \d, source \d and source \d hardly matter: together", found.sentences[1])
+    assert found.facts[0].numbers["share"] + found.facts[1].numbers["share"] == pytest.approx(1)
+
+
 def test_nothing_to_tell_of_silence():
     found = summary(with_measure(BiCapacity.additive([0.5, 0.5])), np.zeros((5, 2)))
     assert kinds(found) == ["silent", "open", "search"]

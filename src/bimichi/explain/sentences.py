@@ -145,7 +145,10 @@ def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
     if found.magnitude == 0:
         yield Fact("silent", (), {"magnitude": 0.0}, "No source moves the fused confidence on this data.")
         return
-    for position, k in enumerate(np.argsort(-found.share, kind="stable").tolist()):
+    order = np.argsort(-found.share, kind="stable").tolist()
+    hardly = [k for k in order[1:] if found.share[k] <= HARDLY]
+    grouped = hardly if len(hardly) > MOST else []
+    for position, k in enumerate(order[: len(order) - len(grouped)]):
         share = float(found.share[k])
         if position == 0 and share >= DECIDES:
             kind, says = "decides", f"{words.name(k)} decides: it carries {_percent(share)} of the fused confidence."
@@ -157,6 +160,11 @@ def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
         else:
             kind, says = "carries", f"{words.name(k)} carries {_percent(share)}."
         yield Fact(kind, (words.names[k],), {"share": share}, _sentence(says))
+    if grouped:
+        share = float(found.share[grouped].sum())
+        names = [words.name(k) for k in grouped]
+        says = f"{', '.join(names[:-1])} and {names[-1]} hardly matter: together they carry {_percent(share)}."
+        yield Fact("hardly", tuple(words.names[k] for k in grouped), {"share": share}, _sentence(says))
 
 
 def _other_completions(

@@ -65,7 +65,9 @@ def accuracy_section(material: Material) -> Markup | None:
     share = percent(first.share) if first.share >= 0.01 else f"{100 * first.share:.2g} %"
     best = f"F1 is the best over all thresholds; the fused map reaches it at {shown(first.threshold, 3)}."
     note = element("p", f"{first.n:,} pixels are scored; {share} of them are targets. {best}", class_="note")
-    figure = element("figure", _plot(scored), element("figcaption", "ROC: targets found, by false alarms"))
+    figure = element(
+        "figure", _plot(scored), element("figcaption", "ROC: true positive rate against false positive rate")
+    )
     return section(
         "scores",
         "Compared with the truth",

@@ -86,12 +86,10 @@ def panel(material: Material) -> Markup:
     """Show the measure; the script finds elements by their code."""
     found, m = _Elements.of(material), len(material.names)
     known, heading = material.training_use, f"The {title(material)}"
-    if known is None:
-        state = ""
-    else:
-        state = f"Training left {int(known.open.sum()):,} of {known.n_free:,} open." if known.n_free else ""
+    state = "" if known is None else _state(int(known.open.sum()), known.n_free)
     if found.one_sided:
-        codes: NDArray[Any] = found.measure.lattice.from_masks(np.arange(1, 1 << m))
+        sets = sorted(range(1, 1 << m), key=int.bit_count)
+        codes: NDArray[Any] = found.measure.lattice.from_masks(sets)
         lead = f"g(A): what the sources in A are worth together. No source is below 0, so none counts against. {state}"
         if m > MATRIX_LIMIT:
             codes, lead = _most_used(found), f"{lead} These are the {MOST_USED} sets that most {found.users} use."
@@ -104,7 +102,13 @@ def panel(material: Material) -> Markup:
         return section("measure", heading, _list(found, _most_used(found)), lead=lead, class_="wide")
     lead = f"g(A, B): what the sources in A, for, are worth against those in B. {state}"
     size = "wide" if m == MATRIX_LIMIT else None
-    return section("measure", heading, *_matrix(found, known is not None), lead=lead, class_=size)
+    return section("measure", heading, *_matrix(found), lead=lead, class_=size)
+
+
+def _state(n_open: int, n_free: int) -> str:
+    if not n_free:
+        return ""
+    return f"Training left {n_open:,} of {n_free:,} open." if n_open else f"Training determined all {n_free:,}."
 
 
 def _most_used(found: _Elements) -> NDArray[np.int64]:
@@ -112,7 +116,7 @@ def _most_used(found: _Elements) -> NDArray[np.int64]:
     return order[found.counts[order] > 0]
 
 
-def _matrix(found: _Elements, trained: bool) -> list[Markup]:
+def _matrix(found: _Elements) -> list[Markup]:
     lattice, own = found.measure.lattice, found.measure.source_names
     names, numbered = short_names(own)
     subsets = range(1 << len(own))
@@ -131,7 +135,7 @@ def _matrix(found: _Elements, trained: bool) -> list[Markup]:
     table = element("table", element("thead", head), element("tbody", *rows), class_="matrix")
     region = element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table of the bi-capacity")
     key = [f"{k + 1} = {name}" for k, name in enumerate(own)] if numbered else []
-    return [region, element("p", ", ".join(key), class_="note") if key else Markup(""), _legend(found.users, trained)]
+    return [region, element("p", ", ".join(key), class_="note") if key else Markup(""), _legend(found)]
 
 
 def _axis(label: str, title: str, scope: str) -> Markup:
@@ -162,7 +166,7 @@ def _set(names: Sequence[str]) -> str:
     return listed(names) if names else "none"
 
 
-def _legend(users: str, trained: bool) -> Markup:
+def _legend(found: _Elements) -> Markup:
     open_ = (
         element("i", class_="key hatch"),
         "open: every value between the two numbers fits the training data alike ",
@@ -170,8 +174,8 @@ def _legend(users: str, trained: bool) -> Markup:
     return element(
         "p",
         element("i", class_="key frame"),
-        f"touched by {users} ",
-        *(open_ if trained else ()),
+        f"touched by {found.users} ",
+        *(open_ if (found.upper - found.lower > TOLERANCE).any() else ()),
         element("i", class_="key ring"),
         "used by the chosen pixel",
         class_="note legend",

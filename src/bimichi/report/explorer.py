@@ -139,7 +139,9 @@ def _readout(material: Material) -> Markup:
         cells += [element("td", bar, element("span", class_="number"), class_="part")]
         rows.append(element("tr", *cells, data_source=k))
     sources = _table("sources", "Sources and what they contribute", head, rows, len(head))
-    columns = [name[0].upper() + name[1:] if len(name) > 1 else name for name in parts_of(rule.measure).columns]
+    columns = [
+        name.capitalize() if len(name) > 1 and name.isalpha() else name for name in parts_of(rule.measure).columns
+    ]
     steps = _table("chain", "The integral, step by step", columns, [], 4)
     chosen = element(
         "div",

@@ -179,6 +179,7 @@ function integrateTerms(sources, { table, size, pairs }) {
 
 const MEASURES = {
   elements: ({ values }) => ({
+    faint: 0, // every element of the chain is shown
     integrate: (sources) => integrateElements(sources, values),
     chain: (x) => chainOfElements(x, values),
     contributions: (x) => contributionsOfElements(x, values),
@@ -186,6 +187,7 @@ const MEASURES = {
   terms: ({ values }, m) => {
     const terms = termTable(values, m);
     return {
+      faint: 0.0005, // terms below it are shown together
       integrate: (sources) => integrateTerms(sources, terms),
       chain: (x) => chainOfTerms(x, terms),
       contributions: (x) => contributionsOfTerms(x, terms),

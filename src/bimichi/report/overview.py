@@ -24,7 +24,7 @@ OBJECTIVES = {
     "noisy-or": "pixels of a bag are independent chances of a target",
     "generalized-mean": "targets to +1, the rest to {low}; the most extreme pixels of a bag count most",
     "regression": "the pixel nearest to the label of its bag counts",
-    "least squares": "every pixel has a label of its own, and counts",
+    "least squares": "every pixel counts, with a label of its own",
 }
 
 
@@ -77,7 +77,7 @@ def _scale(rule: FusionRule) -> str:
     ends = {(float(c + rule.low / f), float(c + 1 / f)) for c, f in zip(rule.centre, rule.factor, strict=True)}
     given = " or ".join(f"[{low:g}, {high:g}]".replace("-", "−") for low, high in sorted(ends))
     enters = f"[{rule.low:g}, 1]".replace("-", "−")
-    return f"none: sources lie in {given}" if given == enters else f"fixed: {given} becomes {enters}"
+    return f"none: sources lie in {given}" if given == enters else f"fixed: sources in {given} are mapped to {enters}"
 
 
 def _size(material: Material) -> str:

@@ -1,7 +1,7 @@
 // The panel beside the maps: one pixel's sources, chain and contributions. All text is set as text, never as HTML.
 
 const DIGITS = 3;
-const MOST_STEPS = 24; // that are listed; an additive measure of many sources has thousands of terms
+const MOST_STEPS = 20; // an additive measure of many sources has thousands of terms
 
 // A number with a true minus, and without a negative zero.
 function shown(value, digits = DIGITS) {
@@ -99,7 +99,7 @@ class Readout {
   }
 
   showChain(steps, total) {
-    const shownSteps = steps.length > MOST_STEPS ? steps.slice(0, MOST_STEPS - 1) : steps;
+    const shownSteps = this.shownSteps(steps);
     const rows = shownSteps.map((step) => {
       const row = document.createElement("tr");
       row.dataset.step = step.code;
@@ -107,15 +107,21 @@ class Readout {
       for (const part of [step.weight, step.value, step.product]) row.append(node("td", shown(part), "number"));
       return row;
     });
-    const rest = steps.slice(shownSteps.length);
+    const rest = steps.filter((step) => !shownSteps.includes(step));
     if (rest.length) {
       const row = document.createElement("tr");
       const sum = rest.reduce((before, step) => before + step.product, 0);
-      row.append(node("th", `${rest.length} further terms`), node("td", ""), node("td", ""), node("td", shown(sum), "number"));
+      row.append(node("th", `${rest.length} further term${rest.length > 1 ? "s" : ""}`), node("td", ""), node("td", ""), node("td", shown(sum), "number"));
       rows.push(row);
     }
     document.querySelector("#chain tbody").replaceChildren(...rows);
     document.querySelector("#chain .total").textContent = Number.isNaN(total) ? "" : shown(total);
+  }
+
+  // Without those that would be shown as 0.000, and no more than can be read.
+  shownSteps(steps) {
+    const seen = steps.filter((step) => Math.abs(step.product) >= this.report.measure.faint);
+    return seen.length > MOST_STEPS ? seen.slice(0, MOST_STEPS) : seen;
   }
 
   // "thermal + rgb against grey", and between which values the element is open, if it is.
@@ -133,7 +139,7 @@ class Readout {
 
   highlight(steps) {
     for (const cell of this.active) cell.classList.remove("active");
-    this.active = steps.map((step) => this.cells.get(step.code)).filter(Boolean);
+    this.active = this.shownSteps(steps).map((step) => this.cells.get(step.code)).filter(Boolean);
     for (const cell of this.active) cell.classList.add("active");
   }
 

@@ -13,13 +13,16 @@ from bimichi.report.wording import percent, section, shown, signed_bar
 __all__ = ["strengths_section"]
 
 FIRST = 10
-"""Pairs that are shown at once, the strongest first."""
+"""Pairs that are shown at once at most, the strongest first."""
 
 LAST = 200
 """Pairs that are listed at most."""
 
 TABLES = 12
 """Sources up to which the pairs of the whole measure are listed."""
+
+NOTHING = 0.0005
+"""Interactions below it are 0.000."""
 
 FAINT = 0.02
 """Interactions below it have short bars, even if none is stronger."""
@@ -123,9 +126,10 @@ def _interaction(found: DataIndices, one_sided: bool) -> list[Markup]:
         f"Both high, {above} Both low: the other way round. High beside low, above 0: the low one dampens the high one."
     )
     note = element("p", above[0].upper() + above[1:] if one_sided else words, class_="note")
-    count = f"{len(rows) - FIRST:,} weaker pairs" + (f" of {len(pairs) - FIRST:,}" if len(pairs) > LAST else "")
-    rest = element("details", element("summary", count), table(rows[FIRST:]))
-    return [table(rows[:FIRST]), rest if len(rows) > FIRST else Markup(""), note]
+    first = min(FIRST, max(1, sum(strength[pair] >= NOTHING for pair in pairs)))
+    count = f"{len(rows) - first:,} weaker pairs" + (f" of {len(pairs) - first:,}" if len(pairs) > LAST else "")
+    rest = element("details", element("summary", count), table(rows[first:]))
+    return [table(rows[:first]), rest if len(rows) > first else Markup(""), note]
 
 
 def _pair_row(found: DataIndices, pair: tuple[int, int], columns: dict[str, NDArray[Any]], most: float) -> Markup:

@@ -46,12 +46,12 @@ def panel(material: Material) -> Markup:
     if use is not None:
         used = "all" if use.n_used == use.n_free else f"{use.n_used:,} of"
         lead += f" Training used {used} {use.n_free:,} terms. Intervals of open elements are not applicable."
-    parts = [_weights(material, measure)]
+    parts = [element("div", _weights(material, measure))]
     if measure.order == 2:
-        parts += _pairs(material, measure)
+        parts.append(element("div", *_pairs(material, measure)))
     wide = len(material.names) > BESIDE
-    body = [element("div", *(element("div", part) for part in parts if part), class_="pair")] if wide else parts
-    return section("measure", "The weights", *body, lead=lead, class_="wide" if wide else None)
+    body = element("div", *parts, class_="pair" if wide else None)
+    return section("measure", "The weights", body, lead=lead, class_="wide" if wide else None)
 
 
 def _weights(material: Material, measure: AdditiveBiCapacity) -> Markup:
@@ -102,10 +102,9 @@ def _pairs(material: Material, measure: AdditiveBiCapacity) -> list[Markup]:
     more = f"{len(rows) - FIRST:,} weaker pairs" + (f" of {len(order) - FIRST:,}" if len(order) > len(rows) else "")
     note = element(
         "p",
-        "Both for, above 0: together they count more for a target than one by one; below 0: one replaces the other. "
-        "Both against: the other way round. A term of 0 means that the two sources only add up. ",
         element("i", class_="key ring"),
-        "used by the chosen pixel",
+        "used by the chosen pixel. Both for, above 0: together they count more for a target than one by one; below 0: "
+        "one replaces the other. Both against: the other way round. With a term of 0 the two only add up.",
         class_="note legend",
     )
     details = element("details", element("summary", more), rest) if len(rows) > FIRST else Markup("")
