@@ -2,7 +2,8 @@
 
 from sklearn.base import clone
 
-from bimichi import DetectorMask, EvolutionarySolver
+from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, Capacity, DetectorMask, EvolutionarySolver
+from bimichi.estimators.measured import MeasureFusion
 from bimichi.evaluation.methods import registered_methods
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES
 
@@ -26,6 +27,21 @@ for _entry in registered_methods():
     if _entry.estimator is not DetectorMask and repr(_method) not in map(repr, METHODS.values()):
         _name = _entry.name if _entry.name not in METHODS else f"{_entry.name} ({_entry.estimator.__name__})"
         METHODS[_name] = _method  # one of those that differ in nothing but the name
+
+MEASURED = {name: method for name, method in METHODS.items() if isinstance(method, MeasureFusion)} | {
+    f"{objective} {additivity}-additive": BiMIChI(objective, additivity=additivity, random_state=0)
+    for objective in ("mean", "magnitude")
+    for additivity in (1, 2)
+}
+"""Those that learn a measure, with every additivity."""
+
+BARE = {
+    "bi-capacity": BiCapacity.random(3, False, 1),
+    "capacity": Capacity.random(3, 1),
+    "additive": AdditiveBiCapacity.random(3, 1),
+    "weights": AdditiveBiCapacity.random(3, 1, order=1),
+}
+"""Measures of three sources that nobody learned."""
 
 
 def fitted(method, data):

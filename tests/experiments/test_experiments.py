@@ -379,7 +379,7 @@ def test_study_of_own_folders(streets, tmp_path):
     assert len(json.loads((out / "run.json").read_text())["inputs"]) == 3 * 3 + 1
     assert "--truth" in run(*command, "-o", tmp_path / "other", code=2).stderr
     assert "give SOURCES or one of" in run(*command, "--street", "-o", tmp_path / "other", code=2).stderr
-    assert "only your own" in run("study", "--street", *options, "-o", tmp_path / "other", code=2).stderr
+    assert "only for your own" in run("study", "--street", *options, "-o", tmp_path / "other", code=2).stderr
     assert not (tmp_path / "other").exists()
 
 

@@ -69,7 +69,7 @@ app.command()(expand_groups(compare))
 app.command()(expand_groups(report))
 app.add_typer(reproduce)
 app.command()(expand_groups(study))
-app.command()(demo)
+app.command()(expand_groups(demo))
 
 
 def run() -> None:

@@ -44,7 +44,7 @@ def compare(
     """Compare the methods of the paper on your own scenes, each under the kind of label it needs.
 
     Methods are trained and scored on the same scenes, as in the paper. Those that need the label of every pixel take it
-    from the truth; the others see bags alone.
+    from the truth; the others see bags only.
 
     ```
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
@@ -79,7 +79,7 @@ def compare(
 def _chosen(methods: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
     unknown = [name for name in names or [] if name not in methods]
     if unknown:
-        raise InvalidInputError(f"There is no method {unknown[0]!r}; --methods knows {', '.join(methods)}.")
+        raise InvalidInputError(f"There is no method {unknown[0]!r}; --methods takes {', '.join(methods)}.")
     return methods if names is None else {name: methods[name] for name in names}
 
 

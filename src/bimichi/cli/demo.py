@@ -1,13 +1,12 @@
 """`bimichi demo`: a demonstration that takes less than a minute."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, rich_table
+from bimichi.cli.console import Output, rich_table
+from bimichi.cli.options import Folder, Jobs, Seed
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
 
@@ -25,11 +24,11 @@ NEXT = """What to try next:
 
 def demo(
     ctx: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")] = Path("output/demo"),
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    output: Folder = Path("output/demo"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
     """Show what bimichi does: the letters of the paper, and people on a drawn street at night.
 
@@ -43,7 +42,7 @@ def demo(
     from bimichi.datasets import street
     from bimichi.experiments import SLOW, run_pedestrian, run_um
 
-    say, folder = Output(quiet, json), output_folder(output)
+    folder = output_folder(output)
     with Run("demo", ctx.params, seed=seed) as run:
         say.note("1/2 UM: a letter that all sensors miss, found as the other pole")
         with run.timed("UM"):

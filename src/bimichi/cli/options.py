@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LABELS",
+    "Folder",
     "Jobs",
     "LabelOptions",
     "Model",
@@ -67,6 +68,7 @@ Names = Annotated[
     str | None,
     typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C"),
 ]
+Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.", metavar="N")]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, rich_table
+from bimichi.cli.console import Output, rich_table
+from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
-from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
+from bimichi.cli.scenes import DataOptions, input_files
 
 if TYPE_CHECKING:
     from bimichi.learning.scene import Scene
@@ -28,13 +28,14 @@ def about() -> None:
 
 
 @reproduce.command()
+@expand_groups
 def um(
     ctx: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")] = Path("output/um"),
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    output: Folder = Path("output/um"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
     """Run the experiment on the letters U and M: both objectives, both solvers, beside the optimum.
 
@@ -45,7 +46,7 @@ def um(
     """
     from bimichi.experiments import run_um
 
-    say, folder = Output(quiet, json), output_folder(output)
+    folder = output_folder(output)
     with Run("reproduce um", ctx.params, seed=seed) as run:
         with run.timed("learn"):
             result = run_um(random_state=seed, n_jobs=jobs)
@@ -56,11 +57,11 @@ def um(
 
 
 @reproduce.command()
+@expand_groups
 def pedestrian(
     ctx: typer.Context,
-    kaist: Kaist = None,
-    msrs: Msrs = None,
-    street: Street = False,
+    *,
+    where: DataOptions,
     scene: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,13 +78,10 @@ def pedestrian(
             help="Mask R-CNN of the ONNX model zoo, an ONNX file; without it, its row stays empty.", metavar="ONNX"
         ),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for all results, with one folder per scene.")
-    ] = Path("output/pedestrian"),
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Folder = Path("output/pedestrian"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
     """Compare all methods of the paper on people at night, in colour and thermal images of one scene or several.
 
@@ -99,11 +97,12 @@ def pedestrian(
     from bimichi.evaluation.files import write_json, write_text
     from bimichi.experiments import mean_table, run_pedestrian, scene_folder
 
-    drawn = street or (kaist is None and msrs is None)
-    scenes = find_scenes(kaist, msrs, _numbers(scene, seed) if drawn else (), names=scene)
-    say, folder = Output(quiet, json), output_folder(output)
+    where = where or DataOptions(street=True)
+    drawn = where.street and where.root is None
+    scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene)
+    folder = output_folder(output)
     chosen = list(scenes) if scene or drawn else list(islice(_with_people(scenes), limit))
-    inputs = input_files(kaist or msrs, (one.name for one in chosen))
+    inputs = input_files(where.root, (one.name for one in chosen))
     network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
         results, written = [], []

@@ -66,15 +66,13 @@ def kaist(
     .. [1] S. Hwang et al., "Multispectral Pedestrian Detection: Benchmark Dataset and Baseline", CVPR 2015. The data
        are licensed CC BY-NC-SA 4.0.
     """
-    images, annotations = (subfolder(Path(root), name, source=KAIST.source) for name in ("images", "annotations"))
+    images, annotations = (subfolder(Path(root), name, source=SOURCE) for name in ("images", "annotations"))
     groups = [
         Folders(f"{part}/", images / part / "visible", images / part / "lwir", annotations / part)
         for part in (video.relative_to(images).as_posix() for video in sorted(images.glob("set*/V*")))
     ]
     people = frozenset([person_labels] if isinstance(person_labels, str) else person_labels)
-    frames = list_frames(
-        groups, names, lambda name: night is None or night == (name[:5] in NIGHT_SETS), root, KAIST.source
-    )
+    frames = list_frames(groups, names, lambda name: night is None or night == (name[:5] in NIGHT_SETS), root, SOURCE)
     return pedestrian_scenes(KAIST, frames, lambda path, shape: _known(path, shape, people), n_sources, n_segments)
 
 

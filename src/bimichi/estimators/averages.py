@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -240,7 +240,8 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
         terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
         solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
         result = FitResult(AdditiveBiCapacity(terms, self._names(), order=1), np.ones(m), solution, {})
-        return self._set_rule(result, NORMALISED_MEAN, ConvexSolver(), **self._unit_scale())
+        objective = replace(NORMALISED_MEAN, name="least squares")
+        return self._set_rule(result, objective, ConvexSolver(), **self._unit_scale())
 
 
 def _minimum(square: NDArray[np.float64], pull: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
             solution,
             {kind: usage.counts(kind == "weighted") for kind in ("touched", "weighted")},
         )
-        return self._set_rule(result, objective, ConvexSolver(), **entering)
+        return self._set_rule(result, replace(objective, name="least squares"), ConvexSolver(), **entering)
 
     def _restored(self, rule: FusionRule) -> Self:
         """Take parameters as they were: JSON knows no tuples, and names classes by text."""

@@ -58,7 +58,7 @@ class Result(Scored):
     name : str
         Name of the method.
     model : Fusion or FusionRule
-        The method, fitted if it ran.
+        The method, fitted if it ran, or a rule.
     scores : list of Scores
         One for each test scene.
     fit_seconds, fuse_seconds : float

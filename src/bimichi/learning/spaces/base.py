@@ -138,15 +138,15 @@ class Space(Protocol):
     offers: ClassVar[frozenset[str]]
 
     @property
-    def n_sources(self) -> int: ...  # noqa: D102
+    def n_sources(self) -> int: ...
     @property
-    def size(self) -> int: ...  # noqa: D102
+    def size(self) -> int: ...
     @property
-    def row_length(self) -> int: ...  # noqa: D102
+    def row_length(self) -> int: ...
     @property
-    def zero_bound(self) -> bool: ...  # noqa: D102
+    def zero_bound(self) -> bool: ...
     @property
-    def polishes(self) -> bool: ...  # noqa: D102
+    def polishes(self) -> bool: ...
 
     def instances(self, bags: Bags, n_jobs: int | None = None) -> Instances:
         """Prepare the instances of bags."""
