@@ -151,7 +151,7 @@ def test_street_is_dark_and_people_are_warm_but_not_alone_so(streets):
 
 def test_learned_on_two_streets_fusion_beats_the_best_source_on_two_others(streets):
     signs = np.float32([1, -1, 1])  # of all that is warm, people are the darkest
-    model = BiMIChI("bipolar", random_state=0).fit(join_bags(streets[:2]).turned(signs))
+    model = BiMIChI("bipolar", random_state=0).fit(join_bags(streets[:2]).with_signs(signs))
     fused = np.mean([auc(scene, model.fuse(scene.sources * signs)) for scene in streets[2:]])
     single = [np.mean([auc(scene, scene.sources[..., k]) for scene in streets[2:]]) for k in range(3)]
     assert fused > max(single)

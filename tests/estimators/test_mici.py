@@ -214,7 +214,7 @@ def test_bipolar_input_is_mapped():
         ({"objective": "best"}, "objective must be one of noisy-or, min-max, generalized-mean, mean"),
         ({"solver": "simplex"}, "solver must be one of"),
         ({"sigma": 0}, "sigma must be above 0, got 0"),
-        ({"p1": -1}, "p1 must be above 0 and p2 below it"),
+        ({"p1": -1}, "p1 must be above 0, got -1"),
         ({"p2": "x"}, "p2 must be a number, got 'x'"),
         ({"source_names": ["a"]}, "1 names for 3 sources"),
     ],
@@ -240,5 +240,7 @@ def test_bad_input():
         BinaryMICI(n_restarts=0).fit(X, y, ids)
     with pytest.raises(InvalidInputError, match="method must be 'auto', 'exact' or 'local'"):
         BinarySolver(method="best")
-    with pytest.raises(InvalidInputError, match="The binary solver minimises 'min-max'"):
+    with pytest.raises(
+        InvalidInputError, match="BinarySolver cannot minimise 'regression': it is made for 'min-max' alone"
+    ):
         BinarySolver().solve(InMemory(Bags.from_instances(X, y, ids), REGRESSION), np.random.default_rng(0))

@@ -14,7 +14,6 @@ from bimichi.learning.objectives import Objective
 from bimichi.learning.polarity import guess_polarity, learn_polarity
 from bimichi.learning.problem import Solution
 from bimichi.learning.training import Training
-from bimichi.measures.base import Measure
 from bimichi.measures.sampling import random_generator
 
 __all__ = ["FitResult", "check_training", "fit_measure"]
@@ -36,7 +35,7 @@ class FitResult:
         How many training instances "touched" each element (or term), and how many gave it weight ("weighted").
     """
 
-    measure: Measure
+    measure: Any
     polarity: NDArray[np.float64]
     solution: Solution
     usage: dict[str, NDArray[np.int64]]

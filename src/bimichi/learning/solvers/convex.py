@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 GUESS_LIMIT = 3**6
 """With more elements, fitting all instances would cost more than a few random starts."""
 
+
 @dataclass(frozen=True)
 class ConvexSolver:
     """Minimise by witnesses and quadratic programs (Clarabel).
@@ -106,9 +107,7 @@ class ConvexSolver:
             starts.append(working.fitted())
         return starts + [space.sample(seed) for seed in rng.spawn(self.n_starts - len(starts))]
 
-    def _descend_all(
-        self, working: WorkingSet, states: list[Descent], parallel: Callable[..., Any]
-    ) -> list[Descent]:
+    def _descend_all(self, working: WorkingSet, states: list[Descent], parallel: Callable[..., Any]) -> list[Descent]:
         """Let all starts take one step at a time; one that meets the witnesses of another need not go on.
 
         What a step finds missing is added after all have taken it, so that the order of threads changes nothing.

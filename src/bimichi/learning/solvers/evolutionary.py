@@ -22,7 +22,7 @@ from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
-from bimichi.learning.objectives.base import Term
+from bimichi.learning.objectives.base import Term, term_of_bag
 from bimichi.learning.problem import InMemory, Solution
 from bimichi.learning.solvers.drawing import bounds_of, draw, drawing_order, uniform
 from bimichi.learning.solvers.population import Population
@@ -242,18 +242,13 @@ def _fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _bag_term(term, fused, counts, label):  # type: ignore[no-untyped-def]
-    return term.of_bag(fused, counts, label, term.first, term.second)
-
-
-@_jit
 def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-untyped-def]
     """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
     total = 0.0
     for b in range(terms.size):
         start, stop = rows.offsets[b], rows.offsets[b + 1]
         part = _fuse_bag(rows, values, b, fused[start:stop])
-        terms[b] = rows.bag_weights[b] * _bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        terms[b] = rows.bag_weights[b] * term_of_bag(objective, part, rows.counts[start:stop], rows.labels[b])
         total += terms[b]
         if total >= limit:
             return np.inf
@@ -282,7 +277,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
             place[index.row[entry] - base] += delta * index.weight[entry]
             entry += 1
         part = place[start - base : stop - base]
-        term = rows.bag_weights[b] * _bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        term = rows.bag_weights[b] * term_of_bag(objective, part, rows.counts[start:stop], rows.labels[b])
         total += term - terms[b]
         ahead -= terms[b]
         if accept:
