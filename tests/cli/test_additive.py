@@ -35,7 +35,7 @@ def test_the_program_trains_shows_and_fuses(here):
     np.testing.assert_array_equal(model.fuse(list(X.T)), plain.fuse(X))
     content = json.loads((here / "model.json").read_text())
     assert content["version"] == 2
-    for change, message in (({"additivity": 3}, "None, 1 or 2"), ({"additivity": None}, "values"), ({}, "")):
+    for change, message in (({"additivity": 3}, "one of None, 1, 2"), ({"additivity": None}, "values"), ({}, "")):
         (here / "bad.json").write_text(json.dumps(content | change))
         for load in (FusionModel.load, BiMIChI.load) if message else ():
             with pytest.raises(ModelFileError, match=message):

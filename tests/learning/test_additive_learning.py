@@ -272,8 +272,8 @@ def test_scikit_learns_own_checks():
     ("options", "message"),
     [
         ({"additivity": 2}, "'bipolar' has no zero bound.*one of magnitude, mean"),
-        ({"additivity": 3}, "None, 1 or 2, got 3"),
-        ({"additivity": True}, "None, 1 or 2, got True"),
+        ({"additivity": 3}, "one of None, 1, 2, got 3"),
+        ({"additivity": True}, "one of None, 1, 2, got True"),
         (
             {"objective": "mean", "additivity": 2, "solver": "evolutionary"},
             "EvolutionarySolver cannot minimise 'mean' with additivity=2.*Use solver='convex'",

@@ -72,7 +72,7 @@ def test_polarity_and_files(bags, name, tmp_path):
 
 def test_other_additivities_are_refused(bags):
     for wrong in (0, 3, True, "1", 2.0, np.array([1, 2])):
-        with pytest.raises(InvalidInputError, match="additivity must be None, 1 or 2"):
+        with pytest.raises(InvalidInputError, match="additivity must be one of None, 1, 2"):
             BiMIChI("mean", additivity=wrong).fit(bags)
     with pytest.raises(
         InvalidInputError, match=r"has no zero bound.* additive bi-capacities\. With additivity=1, choose"

@@ -336,15 +336,15 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ConvexSolver(n_starts=0), "n_starts must be a positive whole number, got 0"),
+        (lambda: ConvexSolver(n_starts=0), "n_starts must be a whole number of at least 1, got 0"),
         (lambda: ConvexSolver(max_rounds=True), "max_rounds"),
         (lambda: ConvexSolver(tolerance=0), "tolerance"),
         (lambda: EvolutionarySolver(population_size=0.5), "population_size"),
         (lambda: EvolutionarySolver(patience=0), "patience"),
         (lambda: EvolutionarySolver(small_mutation_probability=2), "small_mutation_probability"),
         (lambda: EvolutionarySolver(tolerance=-1), "tolerance"),
-        (lambda: EvolutionarySolver(tolerance=None), "tolerance must be a number"),
-        (lambda: EvolutionarySolver(small_mutation_probability="x"), "small_mutation_probability must be a number"),
+        (lambda: EvolutionarySolver(tolerance=None), "tolerance must be a finite number"),
+        (lambda: EvolutionarySolver(small_mutation_probability="x"), r"small_mutation_probability must be a number in \[0, 1\]"),
         (lambda: EvolutionarySolver(element_choice="all"), "element_choice"),
         (lambda: EvolutionarySolver(sampling="depth"), "sampling"),
         (lambda: get_solver("simplex"), "solver must be one of convex, evolutionary, binary or a solver object"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import IN_MEMORY, check_solver
 from bimichi.learning.objectives import Objective
@@ -62,8 +63,7 @@ def check_training(
     InvalidInputError
         If they do not go together; the message says what to change.
     """
-    if polarity not in ("given", "learn"):
-        raise InvalidInputError(f"polarity must be 'given' or 'learn', got {polarity!r}.")
+    check_choice(polarity, "polarity", ("given", "learn"))
     if polarity == "learn" and objective.measure == "capacity":
         raise InvalidInputError(
             f"polarity='learn' inverts sources around 0, but objective {objective.name!r} is for sources in [0, 1]. "

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.learning.objectives.base import ConvexForm, Objective, Parameter, to_common_scale
 from bimichi.learning.objectives.bipolar import BIPOLAR
@@ -117,8 +116,7 @@ def get_objective(
         If the table has no such objective, or not for this additivity, or a setting is not valid.
     """
     if additivity is not None:
-        if isinstance(additivity, bool) or not isinstance(additivity, int | np.integer) or additivity not in (1, 2):
-            raise InvalidInputError(f"additivity must be None, 1 or 2, got {additivity!r}.")
+        check_choice(additivity, "additivity", (None, 1, 2))
         if isinstance(name, str) and name in among and name not in ADDITIVE_OBJECTIVES:
             why = "is not declared to be" if among[name].zero_bound else "has no zero bound, which it would need to be"
             raise InvalidInputError(

@@ -10,6 +10,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from bimichi._checks import check_number
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Relevant
 from bimichi.learning.spaces import ElementSpace, Space, TermSpace
@@ -77,13 +78,7 @@ class Parameter:
         InvalidInputError
             If it is no number, or out of bounds.
         """
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            raise InvalidInputError(f"{self.name} must be a number, got {value!r}.")
-        if self.above is not None and not value > self.above:
-            raise InvalidInputError(f"{self.name} must be above {self.above:g}, got {value!r}.")
-        if self.below is not None and not value < self.below:
-            raise InvalidInputError(f"{self.name} must be below {self.below:g}, got {value!r}.")
-        return float(value)
+        return check_number(value, self.name, self.above, self.below, exclusive=True)
 
 
 @dataclass(frozen=True)

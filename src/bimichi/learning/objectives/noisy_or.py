@@ -41,14 +41,14 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
     silence = _silence(values, numbers, mu, factor) if size <= SMALL else _silence_of_many(values, numbers, mu, factor)
     if label <= 0:
         return -silence
-    if silence == 0.0:  # none speaks aloud: the nearest whisper counts, so that there is a way to go
+    if silence == 0.0:  # no instance is a likely target: the nearest one counts, so that there is a way to go
         return -max(IMPOSSIBLE, factor * ((values - mu) ** 2).min())
     return -math.log(-math.expm1(silence))
 
 
 @numba.njit(cache=True, nogil=True)
 def _silence(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
-    """Return ln of the probability that no instance speaks; without an array of their chances."""
+    """Return ln of the probability that no instance is a target; without an array of their chances."""
     silence, product, factors = 0.0, 1.0, 0.0
     for i in range(fused.size):
         chance = _chance(fused[i] - mu, factor)
@@ -61,7 +61,7 @@ def _silence(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
-    """Return the same; chances and whispers are computed side by side."""
+    """Return the same; chances, and the small ones' sum, are computed side by side."""
     chances = np.empty_like(fused)
     for i in range(fused.size):
         chances[i] = _chance(fused[i] - mu, factor)
@@ -78,7 +78,7 @@ def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _add_loud(chance, count, silence, product, factors):  # type: ignore[no-untyped-def]
-    """Add an instance that speaks aloud: ``ln(1 - N)``, of many at a time as the logarithm of their product."""
+    """Add a likely target: ``ln(1 - N)``, of many at a time as the logarithm of their product."""
     left = 1.0 - min(SURE, chance)
     if count > FACTORS or count != math.floor(count):
         return silence + count * math.log(left), product, factors

@@ -1,0 +1,120 @@
+"""Checks of single arguments that many functions share; each returns the value in the type that is used inside."""
+
+from collections.abc import Iterable
+from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
+
+from bimichi.errors import InvalidInputError
+
+__all__ = ["check_choice", "check_integer", "check_number", "is_integer", "is_number"]
+
+Choice = TypeVar("Choice")
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Whether `value` is a whole number of Python or numpy; a bool is not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether `value` is a real number of Python or numpy; a bool is not."""
+    return is_integer(value) or isinstance(value, float | np.floating)
+
+
+def check_integer(value: Any, name: str, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return a whole number within bounds as an int.
+
+    Parameters
+    ----------
+    value : Any
+        What was given; a bool is refused, integers of numpy are taken.
+    name : str
+        The argument's name, for the error.
+    minimum : int, default=1
+        Least value.
+    maximum : int, optional
+        Largest value; None sets no bound.
+
+    Returns
+    -------
+    value : int
+
+    Raises
+    ------
+    InvalidInputError
+        If `value` is no whole number or is out of bounds.
+    """
+    if is_integer(value) and value >= minimum and (maximum is None or value <= maximum):
+        return int(value)
+    rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+    raise InvalidInputError(f"{name} must be a whole number {rule}, got {value!r}.")
+
+
+def check_number(
+    value: Any, name: str, minimum: float | None = None, maximum: float | None = None, *, exclusive: bool = False
+) -> float:
+    """Return a finite number within bounds as a float.
+
+    Parameters
+    ----------
+    value : Any
+        What was given; a bool is refused, numbers of numpy are taken.
+    name : str
+        The argument's name, for the error.
+    minimum, maximum : float, optional
+        Bounds; None sets none.
+    exclusive : bool, default=False
+        Whether the bounds themselves are refused.
+
+    Returns
+    -------
+    value : float
+
+    Raises
+    ------
+    InvalidInputError
+        If `value` is no finite number or is out of bounds.
+    """
+    if is_number(value) and np.isfinite(value):
+        number = float(value)
+        low, high = -np.inf if minimum is None else minimum, np.inf if maximum is None else maximum
+        if low < number < high or (not exclusive and low <= number <= high):
+            return number
+    rule = "a finite number"
+    if minimum is not None and maximum is not None:
+        rule = f"a number in {'(' if exclusive else '['}{minimum:g}, {maximum:g}{')' if exclusive else ']'}"
+    elif minimum is not None:
+        rule += f" above {minimum:g}" if exclusive else f" of at least {minimum:g}"
+    elif maximum is not None:
+        rule += f" below {maximum:g}" if exclusive else f" of at most {maximum:g}"
+    raise InvalidInputError(f"{name} must be {rule}, got {value!r}.")
+
+
+def check_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
+    """Return the one of `choices` (strings, whole numbers, None) that `value` equals.
+
+    Parameters
+    ----------
+    value : Any
+        What was given.
+    name : str
+        The argument's name, for the error.
+    choices : iterable
+        What it may be; keys of a mapping will do.
+
+    Returns
+    -------
+    choice : object
+        The member of `choices`.
+
+    Raises
+    ------
+    InvalidInputError
+        If `value` is none of them. True is not 1.
+    """
+    known = list(choices)
+    for choice in known:
+        if choice is value or ((isinstance(value, str) or is_integer(value)) and choice == value):
+            return choice
+    raise InvalidInputError(f"{name} must be one of {', '.join(map(str, known))}, got {value!r}.")
