@@ -344,7 +344,10 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
         (lambda: EvolutionarySolver(small_mutation_probability=2), "small_mutation_probability"),
         (lambda: EvolutionarySolver(tolerance=-1), "tolerance"),
         (lambda: EvolutionarySolver(tolerance=None), "tolerance must be a finite number"),
-        (lambda: EvolutionarySolver(small_mutation_probability="x"), r"small_mutation_probability must be a number in \[0, 1\]"),
+        (
+            lambda: EvolutionarySolver(small_mutation_probability="x"),
+            r"small_mutation_probability must be a number in \[0, 1\]",
+        ),
         (lambda: EvolutionarySolver(element_choice="all"), "element_choice"),
         (lambda: EvolutionarySolver(sampling="depth"), "sampling"),
         (lambda: get_solver("simplex"), "solver must be one of convex, evolutionary, binary or a solver object"),
