@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from bimichi.learning.solvers.completion import completed
 
 from bench.marks import Mark, at_least, at_most, in_process, ratio
 from bimichi import AdditiveBiCapacity, BiCapacity, choquet
+from bimichi.learning.spaces.completion import completion_of
 from bimichi.measures.lattice import pair_lattice
 
 
@@ -73,7 +73,7 @@ def compact_files() -> Iterator[Mark]:
             partial_values = np.full(lattice.size, np.nan)
             codes = rng.integers(1, lattice.size, 2000)
             partial_values[codes] = BiCapacity.additive(rng.dirichlet(np.ones(m))).values[codes]
-            g = BiCapacity(completed(lattice, partial_values, "lowest"), None, False)
+            g = BiCapacity(completion_of(lattice, partial_values, "lowest").values, None, False)
             path = Path(folder) / "g"
             g.save(path)
             size = path.stat().st_size

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bimichi.learning.term_problem import TermsInMemory
 from samples import make_bags
 from scipy.optimize import minimize
 from typer.testing import CliRunner
@@ -13,6 +12,7 @@ from typer.testing import CliRunner
 from bimichi import AdditiveBiCapacity, BiMIChI, ConvexSolver, InvalidInputError, ModelFileError
 from bimichi.cli.app import app
 from bimichi.learning.objectives import ADDITIVE_OBJECTIVES
+from bimichi.learning.problem import InMemory
 
 NAMES = list(ADDITIVE_OBJECTIVES)
 
@@ -55,7 +55,7 @@ def test_fewer_terms_fit_less(bags, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_random_starts_have_no_pairs(bags, name):
     objective = replace(ADDITIVE_OBJECTIVES[name], additivity=1)
-    found = ConvexSolver(n_starts=6, max_rounds=1).solve(TermsInMemory(bags, objective), np.random.default_rng(0))
+    found = ConvexSolver(n_starts=6, max_rounds=1).solve(InMemory(bags, objective), np.random.default_rng(0))
     assert not found.values[8:].any()
 
 
@@ -72,9 +72,11 @@ def test_polarity_and_files(bags, name, tmp_path):
 
 def test_other_additivities_are_refused(bags):
     for wrong in (0, 3, True, "1", 2.0, np.array([1, 2])):
-        with pytest.raises(InvalidInputError, match="additivity must be None, 1 or 2"):
+        with pytest.raises(InvalidInputError, match="additivity must be one of None, 1, 2"):
             BiMIChI("mean", additivity=wrong).fit(bags)
-    with pytest.raises(InvalidInputError, match=r"every 1-additive bi-capacity has it\. With additivity=1, choose"):
+    with pytest.raises(
+        InvalidInputError, match=r"has no zero bound.* additive bi-capacities\. With additivity=1, choose"
+    ):
         BiMIChI("bipolar", additivity=1).fit(bags)
 
 

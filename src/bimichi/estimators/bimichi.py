@@ -129,10 +129,18 @@ class BiMIChI(FusionClassifier, BagFusion):
         if is_lazy(X):
             from bimichi.learning.streaming import lazy_training
 
-            options: dict[str, Any] = {"polarity": self.polarity, "nan": self.nan}
-            options |= {"n_jobs": self.n_jobs, "verbose": self.verbose}
             self.classes_, training = lazy_training(
-                X, y, bags, sample_weight, objective, solver, scaled=self.scale is not None, **options
+                X,
+                y,
+                bags,
+                sample_weight,
+                objective,
+                solver,
+                polarity=self.polarity,
+                scaled=self.scale is not None,
+                nan=self.nan,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
             )
             self.n_features_in_ = training.n_sources
         else:

@@ -104,12 +104,7 @@ class MICI(FusionClassifier, _MeasureFromBags):
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
-        chosen = get_objective(self.objective, CAPACITY_OBJECTIVES)
-        settings = {objective.name: objective.settings for objective in CAPACITY_OBJECTIVES.values()}
-        given = {setting.name: getattr(self, setting.name) for some in settings.values() for setting in some}
-        for setting in (setting for some in settings.values() for setting in some):
-            setting.check(given[setting.name])
-        objective = chosen.with_parameters(**{setting.name: given[setting.name] for setting in chosen.settings})
+        objective = get_objective(self.objective, CAPACITY_OBJECTIVES, settings=self.get_params())
         return self._learn(self._take_bags(X, y, bags, sample_weight), objective, get_solver(self.solver, objective))
 
 

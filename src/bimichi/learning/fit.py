@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import IN_MEMORY, check_solver
 from bimichi.learning.objectives import Objective
 from bimichi.learning.polarity import guess_polarity, learn_polarity
 from bimichi.learning.problem import Solution
 from bimichi.learning.training import Training
-from bimichi.measures.base import Measure
 from bimichi.measures.sampling import random_generator
 
 __all__ = ["FitResult", "check_training", "fit_measure"]
@@ -36,7 +36,7 @@ class FitResult:
         How many training instances "touched" each element (or term), and how many gave it weight ("weighted").
     """
 
-    measure: Measure
+    measure: Any
     polarity: NDArray[np.float64]
     solution: Solution
     usage: dict[str, NDArray[np.int64]]
@@ -63,8 +63,7 @@ def check_training(
     InvalidInputError
         If they do not go together; the message says what to change.
     """
-    if polarity not in ("given", "learn"):
-        raise InvalidInputError(f"polarity must be 'given' or 'learn', got {polarity!r}.")
+    check_choice(polarity, "polarity", ("given", "learn"))
     if polarity == "learn" and objective.measure == "capacity":
         raise InvalidInputError(
             f"polarity='learn' inverts sources around 0, but objective {objective.name!r} is for sources in [0, 1]. "

@@ -20,6 +20,7 @@ from bimichi.integral.linear import linear_form
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.bags import Bags, Relevant
 from bimichi.learning.objectives import Objective
+from bimichi.learning.objectives.base import term_of_bag
 from bimichi.learning.spaces import Space
 from bimichi.learning.spaces.base import Usage
 from bimichi.learning.spaces.elements import ElementSpace, Rows
@@ -306,7 +307,7 @@ def _value(term, fused, counts, offsets, labels, weights):  # type: ignore[no-un
     total = 0.0
     for b in range(labels.size):
         bag = slice(offsets[b], offsets[b + 1])
-        total += weights[b] * term.of_bag(fused[bag], counts[bag], labels[b], term.first, term.second)
+        total += weights[b] * term_of_bag(term, fused[bag], counts[bag], labels[b])
     return total
 
 

@@ -136,7 +136,7 @@ class PartitionedTraining:
 
 
 class LocalExecutor:
-    """This process: parts are read in its threads, no more at once than these; see `Executor`."""
+    """Reads parts in threads of this process, no more at once than these; see `Executor`."""
 
     offers = IN_MEMORY
 

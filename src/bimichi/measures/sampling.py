@@ -28,7 +28,7 @@ def sample(lattice: Lattice, rng: np.random.Generator, method: str = "ranks") ->
 
 
 def codes_by_height(lattice: Lattice) -> dict[int, NDArray[np.int64]]:
-    """The codes at each height from the middle, heights outward from it: 0, 1, -1, 2, ...; where there are none, none."""
+    """The codes, maybe none, at each height from the middle; heights go outward from it: 0, 1, -1, 2, ..."""
     heights = lattice.heights()
     outward = sorted(range(-lattice.n_sources, lattice.n_sources + 1), key=lambda height: (abs(height), height < 0))
     return {height: np.flatnonzero(heights == height) for height in outward}

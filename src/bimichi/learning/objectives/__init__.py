@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.learning.objectives.base import ConvexForm, Objective, Parameter, to_common_scale
 from bimichi.learning.objectives.bipolar import BIPOLAR
@@ -86,13 +85,18 @@ def register_objective(objective: Objective) -> Objective:
         raise InvalidInputError(f"objective must be an Objective, got {type(objective).__name__}.")
     if any((known.name, known.measure) == (objective.name, objective.measure) for known in REGISTRY):
         raise InvalidInputError(
-            f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another name."
+            f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another."
         )
     REGISTRY.append(objective)
     return objective
 
 
-def get_objective(name: str, among: Mapping[str, Objective] = OBJECTIVES, additivity: Any = None) -> Objective:
+def get_objective(
+    name: str,
+    among: Mapping[str, Objective] = OBJECTIVES,
+    additivity: Any = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Objective:
     """Return the objective of this name.
 
     Parameters
@@ -103,15 +107,16 @@ def get_objective(name: str, among: Mapping[str, Objective] = OBJECTIVES, additi
         The table to look in.
     additivity : {None, 1, 2}
         Whether it is for additive bi-capacities: 1 for single sources alone, 2 with pairs.
+    settings : mapping of str to number, optional
+        Parameters of all objectives of the table, and whatever else; all are checked, and the objective's own set.
 
     Raises
     ------
     InvalidInputError
-        If the table has no such objective, or not for this additivity.
+        If the table has no such objective, or not for this additivity, or a setting is not valid.
     """
     if additivity is not None:
-        if isinstance(additivity, bool) or not isinstance(additivity, int | np.integer) or additivity not in (1, 2):
-            raise InvalidInputError(f"additivity must be None, 1 or 2, got {additivity!r}.")
+        check_choice(additivity, "additivity", (None, 1, 2))
         if isinstance(name, str) and name in among and name not in ADDITIVE_OBJECTIVES:
             why = "is not declared to be" if among[name].zero_bound else "has no zero bound, which it would need to be"
             raise InvalidInputError(
@@ -122,4 +127,7 @@ def get_objective(name: str, among: Mapping[str, Objective] = OBJECTIVES, additi
         return found.with_additivity(1 if additivity == 1 else 2)
     if not isinstance(name, str) or name not in among:
         raise InvalidInputError(f"objective must be one of {', '.join(among)}, got {name!r}.")
-    return among[name]
+    known, settings = [setting for objective in among.values() for setting in objective.settings], settings or {}
+    given = {setting.name: setting.check(settings[setting.name]) for setting in known if setting.name in settings}
+    own = [setting.name for setting in among[name].settings]
+    return among[name].with_parameters(**{name: value for name, value in given.items() if name in own})

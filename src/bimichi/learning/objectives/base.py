@@ -10,25 +10,33 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from bimichi._checks import check_number
+from bimichi._jit import jit
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Relevant
 from bimichi.learning.spaces import ElementSpace, Space, TermSpace
 
-__all__ = ["ConvexForm", "Objective", "Parameter", "Term", "to_common_scale"]
+__all__ = ["ConvexForm", "Objective", "Parameter", "Term", "term_of_bag", "to_common_scale"]
 
-_Doubles = types.Array(types.float64, 1, "C")
-_SIGNATURE = types.float64(_Doubles, _Doubles, types.float64, types.float64, types.float64)
+_Pointer = types.CPointer(types.float64)  # type: ignore[no-untyped-call]  # an array would take longer to pass than a short bag to evaluate
+_SIGNATURE = types.float64(_Pointer, _Pointer, types.intp, types.float64, types.float64, types.float64)
 
 BagTerm = Callable[..., float]
-"""``bag_term(fused, counts, label, first, second)``; see `Objective.bag_term`."""
+"""``bag_term(fused, counts, size, label, first, second)``; see `Objective.bag_term`."""
 
 
 class Term(NamedTuple):
-    """An objective as kernels take it: ``term.of_bag(fused, counts, label, term.first, term.second)``."""
+    """An objective as kernels take it; see `term_of_bag`."""
 
     of_bag: Any  # compiled
     first: float
     second: float
+
+
+@jit
+def term_of_bag(term, fused, counts, label):  # type: ignore[no-untyped-def]
+    """Term of one bag, from the integrals of its instances; `label` is above 0 for a positive bag, or real."""
+    return term.of_bag(fused.ctypes, counts.ctypes, fused.size, label, term.first, term.second)
 
 
 @cache
@@ -71,13 +79,7 @@ class Parameter:
         InvalidInputError
             If it is no number, or out of bounds.
         """
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            raise InvalidInputError(f"{self.name} must be a number, got {value!r}.")
-        if self.above is not None and not value > self.above:
-            raise InvalidInputError(f"{self.name} must be above {self.above:g}, got {value!r}.")
-        if self.below is not None and not value < self.below:
-            raise InvalidInputError(f"{self.name} must be below {self.below:g}, got {value!r}.")
-        return float(value)
+        return check_number(value, self.name, self.above, self.below, exclusive=True)
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,11 @@ class Objective:
     name : str
         How users choose it.
     bag_term : callable
-        ``bag_term(fused, counts, label, first, second)``, a function at the top level of its file that numba can
-        compile. `fused` are the integrals of the bag's instances, `counts` how many equal instances each stands for,
-        `label` is 1.0 or 0.0 (or real, see `labels`), `first` and `second` are `parameters`. The term must not be
-        negative: solvers stop early because of it.
+        ``bag_term(fused, counts, size, label, first, second)``, a function at the top level of its file that numba can
+        compile. ``fused[i]`` is the integral of instance i of the bag, for i below `size`, and ``counts[i]`` how many
+        equal instances it stands for; both are pointers, of which `numba.carray` makes arrays. `label` is 1.0 or 0.0
+        (or real, see `labels`), `first` and `second` are `parameters`. The term must not be negative: solvers stop
+        early because of it.
     about : str
         One line for help texts and reports.
     measure : {"bicapacity", "capacity"}
@@ -135,9 +138,9 @@ class Objective:
     relevant : {"all", "maximal", "extreme"}
         Which instances of a bag can decide it, for any measure: all, only those with none above them, or those
         with none above or none below; see `bimichi.learning.bags.Bags.reduced`.
-    parameters : tuple of two floats
-        What else `bag_term` takes.
-    settings : tuple of Parameter
+    parameters : tuple of float
+        Two numbers: what else `bag_term` takes; by default the defaults of `settings`, or 0.
+    settings : tuple of at most two Parameter
         Names, defaults and bounds of the `parameters`, if users may set them.
     fastmath : bool
         Whether the compiler may reorder sums in `bag_term`, and assume that there is no NaN.
@@ -154,9 +157,15 @@ class Objective:
     additivity: Literal[1, 2] | None = None
     convex: ConvexForm | Literal["mean"] | None = None
     relevant: Relevant = "all"
-    parameters: tuple[float, float] = (0.0, 0.0)
+    parameters: tuple[float, ...] = ()
     settings: tuple[Parameter, ...] = ()
     fastmath: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.settings) > 2:
+            raise InvalidInputError(f"Objective {self.name!r} has {len(self.settings)} settings; it may have two.")
+        given = self.parameters or [setting.default for setting in self.settings]
+        object.__setattr__(self, "parameters", (*given, 0.0, 0.0)[:2])
 
     @property
     def term(self) -> Term:
@@ -198,10 +207,8 @@ class Objective:
             raise InvalidInputError(
                 f"{unknown[0]!r} is no parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}."
             )
-        if not names:
-            return self
-        first, second = (setting.check(given.get(setting.name, setting.default)) for setting in self.settings)
-        return replace(self, parameters=(first, second))
+        chosen = [setting.check(given.get(setting.name, setting.default)) for setting in self.settings]
+        return replace(self, parameters=tuple(chosen)) if chosen else self
 
     def output(self, integral: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the paper's fusion output."""

@@ -5,14 +5,14 @@ from bimichi.learning.objectives.base import ConvexForm, Objective
 __all__ = ["BIPOLAR"]
 
 
-def bag_term(fused, counts, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Eqs. (2) and (3): max (C + 1)^2 over a negative bag, min (C - 1)^2 over a positive one.
 
     Since C lies in [-1, 1], both are decided by the largest C.
     """
     top = fused[0]
-    for value in fused:
-        top = max(top, value)
+    for i in range(size):
+        top = max(top, fused[i])
     return (1.0 - top) ** 2 if label > 0 else (1.0 + top) ** 2
 
 

@@ -5,11 +5,11 @@ from bimichi.learning.objectives.base import ConvexForm, Objective
 __all__ = ["MAGNITUDE"]
 
 
-def bag_term(fused, counts, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Eqs. (5) and (6): max C^2 over a negative bag, min (1 - |C|)^2 over a positive one: the largest |C|."""
     top = 0.0
-    for value in fused:
-        top = max(top, abs(value))
+    for i in range(size):
+        top = max(top, abs(fused[i]))
     return (1.0 - top) ** 2 if label > 0 else top**2
 
 

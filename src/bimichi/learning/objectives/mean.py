@@ -7,11 +7,11 @@ from bimichi.learning.objectives.base import Objective
 __all__ = ["MEAN", "NORMALISED_MEAN"]
 
 
-def bag_term(fused, counts, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Mean of (C - target)^2 over a bag; merged instances count as many."""
     target = second if label > 0 else first
     total, number = 0.0, 0.0
-    for i in range(fused.size):
+    for i in range(size):
         total += counts[i] * (fused[i] - target) ** 2
         number += counts[i]
     return total / number

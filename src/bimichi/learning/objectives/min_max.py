@@ -5,11 +5,11 @@ from bimichi.learning.objectives.base import ConvexForm, Objective
 __all__ = ["MIN_MAX"]
 
 
-def bag_term(fused, counts, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return max C^2 over a negative bag, min (C - 1)^2 over a positive one: since C is in [0, 1], the largest C."""
     top = fused[0]
-    for value in fused:
-        top = max(top, value)
+    for i in range(size):
+        top = max(top, fused[i])
     return (1.0 - top) ** 2 if label > 0 else top**2
 
 

@@ -5,11 +5,11 @@ from bimichi.learning.objectives.base import Objective
 __all__ = ["REGRESSION"]
 
 
-def bag_term(fused, counts, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return min (C - label)^2 over the bag."""
     best = (fused[0] - label) ** 2
-    for value in fused:
-        best = min(best, (value - label) ** 2)
+    for i in range(size):
+        best = min(best, (fused[i] - label) ** 2)
     return best
 
 

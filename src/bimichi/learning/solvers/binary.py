@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.errors import InvalidInputError
+from bimichi._checks import check_choice, check_integer
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import InMemory, Solution
@@ -51,14 +51,8 @@ class BinarySolver:
     method: str = "auto"
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.n_restarts, bool)
-            or not isinstance(self.n_restarts, int | np.integer)
-            or self.n_restarts < 1
-        ):
-            raise InvalidInputError(f"n_restarts must be a positive whole number, got {self.n_restarts!r}.")
-        if self.method not in ("auto", "exact", "local"):
-            raise InvalidInputError(f"method must be 'auto', 'exact' or 'local', got {self.method!r}.")
+        object.__setattr__(self, "n_restarts", check_integer(self.n_restarts, "n_restarts"))
+        check_choice(self.method, "method", ("auto", "exact", "local"))
 
     def solve(
         self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.errors import InvalidInputError
+from bimichi._checks import check_integer, check_number
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import Problem, Solution
@@ -63,12 +63,8 @@ class ConvexSolver:
 
     def __post_init__(self) -> None:
         for name in ("n_starts", "max_rounds"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
-            object.__setattr__(self, name, int(value))
-        if not isinstance(self.tolerance, float | int) or not 0 < self.tolerance < 1:
-            raise InvalidInputError(f"tolerance must lie between 0 and 1, got {self.tolerance!r}.")
+            object.__setattr__(self, name, check_integer(getattr(self, name), name))
+        check_number(self.tolerance, "tolerance", 0.0, 1.0, exclusive=True)
 
     def solve(
         self, problem: Problem, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0

@@ -61,7 +61,8 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
                 f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
             )
         codes = np.arange(lattice.size)
-        bounding = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
+        lower, upper = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
+        bounding = lower, upper
     fixed = np.array(sorted(lattice.fixed))
     in_order = np.ones(lattice.size, dtype=bool)
     in_order[0] = lattice.zero_bound

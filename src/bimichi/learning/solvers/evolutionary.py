@@ -18,11 +18,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice, check_integer, check_number
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
-from bimichi.learning.objectives.base import Term
+from bimichi.learning.objectives.base import Term, term_of_bag
 from bimichi.learning.problem import InMemory, Solution
 from bimichi.learning.solvers.drawing import bounds_of, draw, drawing_order, uniform
 from bimichi.learning.solvers.population import Population
@@ -94,25 +95,11 @@ class EvolutionarySolver:
 
     def __post_init__(self) -> None:
         for name in ("population_size", "max_iter") + (("patience",) if self.patience is not None else ()):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
-            object.__setattr__(self, name, int(value))
-        for name in ("small_mutation_probability", "tolerance"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-                raise InvalidInputError(f"{name} must be a number, got {value!r}.")
-            object.__setattr__(self, name, float(value))
-        if not 0 <= self.small_mutation_probability <= 1:
-            raise InvalidInputError(
-                f"small_mutation_probability must lie in [0, 1], got {self.small_mutation_probability!r}."
-            )
-        if not self.tolerance >= 0:
-            raise InvalidInputError(f"tolerance must not be negative, got {self.tolerance!r}.")
-        if self.element_choice not in ("weighted", "touched"):
-            raise InvalidInputError(f"element_choice must be 'weighted' or 'touched', got {self.element_choice!r}.")
-        if self.sampling not in (None, "breadth-first", "ranks"):
-            raise InvalidInputError(f"sampling must be 'breadth-first' or 'ranks', got {self.sampling!r}.")
+            object.__setattr__(self, name, check_integer(getattr(self, name), name))
+        for name, most in (("small_mutation_probability", 1.0), ("tolerance", None)):
+            object.__setattr__(self, name, check_number(getattr(self, name), name, 0.0, most))
+        check_choice(self.element_choice, "element_choice", ("weighted", "touched"))
+        check_choice(self.sampling, "sampling", (None, "breadth-first", "ranks"))
 
     def solve(
         self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
@@ -242,18 +229,13 @@ def _fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _bag_term(term, fused, counts, label):  # type: ignore[no-untyped-def]
-    return term.of_bag(fused, counts, label, term.first, term.second)
-
-
-@_jit
 def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-untyped-def]
     """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
     total = 0.0
     for b in range(terms.size):
         start, stop = rows.offsets[b], rows.offsets[b + 1]
         part = _fuse_bag(rows, values, b, fused[start:stop])
-        terms[b] = rows.bag_weights[b] * _bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        terms[b] = rows.bag_weights[b] * term_of_bag(objective, part, rows.counts[start:stop], rows.labels[b])
         total += terms[b]
         if total >= limit:
             return np.inf
@@ -282,7 +264,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
             place[index.row[entry] - base] += delta * index.weight[entry]
             entry += 1
         part = place[start - base : stop - base]
-        term = rows.bag_weights[b] * _bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        term = rows.bag_weights[b] * term_of_bag(objective, part, rows.counts[start:stop], rows.labels[b])
         total += term - terms[b]
         ahead -= terms[b]
         if accept:

@@ -12,8 +12,8 @@ __all__ = ["solve_least_squares"]
 
 def solve_least_squares(problem: Problem | Summed, completion: str = "lowest") -> Solution:
     """Minimise an objective that is a sum of squares; values without weight follow by `completion`."""
-    targets = problem.objective.parameters
-    values, status, bound = problem.space.least_squares(problem, targets, completion, (POLISH, PRECISION))
+    first, second = problem.objective.parameters
+    values, status, bound = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
     if status != "converged":
         warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
     value = problem.value(values)

@@ -36,7 +36,7 @@ class Witnesses(NamedTuple):
     @property
     def used(self) -> NDArray[np.int32]:
         """The codes to which they give weight."""
-        return self.codes[self.weights != 0]
+        return np.asarray(self.codes[self.weights != 0])
 
     @property
     def key(self) -> bytes:

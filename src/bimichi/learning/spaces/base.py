@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.learning.bags import Bags
-from bimichi.measures.base import Measure
 
 __all__ = ["Completion", "Fit", "Instances", "Minimum", "Order", "QuadraticRows", "Space", "Sums", "Usage"]
 
@@ -75,7 +74,7 @@ class Usage(Protocol):
 
 
 class Order(Protocol):
-    """As much of the order of the values as programs were found to need; never changed, so that threads may share it."""
+    """As much of the order of the values as programs were found to need; never changed, so threads may share it."""
 
     def with_violated(self, values: Floats, tolerance: float) -> tuple[Any, bool]:
         """Return the order with what these values (NaN where unknown) violate, and whether any of it is new."""
@@ -215,6 +214,6 @@ class Space(Protocol):
         """
         ...
 
-    def measure(self, values: Floats, names: Sequence[str] | None = None) -> Measure:
-        """Return the measure that these values make up."""
+    def measure(self, values: Floats, names: Sequence[str] | None = None) -> Any:
+        """Return the `Measure` that these values make up."""
         ...

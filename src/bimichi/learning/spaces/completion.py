@@ -8,10 +8,10 @@ from bimichi.learning.spaces.order import highest_below, limits, lowest_above
 from bimichi.measures.base import COMPLETIONS
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["complete"]
+__all__ = ["completion_of"]
 
 
-def complete(lattice: Lattice, partial: NDArray[np.float64], completion: str) -> Completion:
+def completion_of(lattice: Lattice, partial: NDArray[np.float64], completion: str) -> Completion:
     """Fill NaN by the rule, and undo what rounding did to the order: the result is monotone and within bounds.
 
     O(m base^m). Unlike `bimichi.measures.compact.filled`, known values may contradict each other a little, and what

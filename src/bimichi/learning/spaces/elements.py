@@ -13,7 +13,7 @@ from bimichi.integral.linear import Usage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Fit, Minimum, QuadraticRows, Sums
-from bimichi.learning.spaces.completion import complete
+from bimichi.learning.spaces.completion import completion_of
 from bimichi.learning.spaces.gram import Gram, RowsOfSquares, check_used, gram
 from bimichi.learning.spaces.order import OrderedPairs
 from bimichi.learning.spaces.quadratic import Program
@@ -161,7 +161,7 @@ class ElementSpace:
 
     def complete(self, partial: Floats, completion: str) -> Completion:
         """Fill NaN by the rule, and undo what rounding did to the order."""
-        return complete(self.lattice, partial, completion)
+        return completion_of(self.lattice, partial, completion)
 
     def order(self) -> OrderedPairs:
         """Return no pairs but neighbours; programs then add what they violate."""
@@ -202,7 +202,7 @@ class ElementSpace:
         constant = form.constant + boundary @ pull - 2 * form.linear @ boundary
         partial = np.full(lattice.size, np.nan)
         if len(elements) == 0:
-            return Fit(complete(lattice, partial, completion).values, "converged", constant)
+            return Fit(completion_of(lattice, partial, completion).values, "converged", constant)
         P = sp.csc_matrix(sp.triu(2 / scale * form.matrix[elements][:, elements]))
         q = 2 / scale * (pull - form.linear)[elements]
         for precision in precisions:
@@ -210,7 +210,7 @@ class ElementSpace:
             if solved is not None:
                 partial[elements] = solved[0]
                 partial[use == 0] = np.nan  # some were variables only because that is simpler
-                values = complete(lattice, partial, completion).values
+                values = completion_of(lattice, partial, completion).values
                 return Fit(values, "converged", scale * solved[1] + constant)
         return Fit(self.middle(), "the QP could not be solved", -np.inf)
 

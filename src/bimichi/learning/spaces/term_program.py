@@ -74,7 +74,7 @@ class SumOfSquares:
 
     def gradient(self, values: Floats) -> Floats:
         """Its gradient in all terms."""
-        return 2 / self.scale * self.data.total("slope", targets=self.targets, values=values)
+        return np.asarray(2 / self.scale * self.data.total("slope", targets=self.targets, values=values))
 
 
 @dataclass(frozen=True)
