@@ -14,7 +14,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, ConvexSolver, InvalidInputError, choquet
-from bimichi.explain import bootstrap, contributions, identifiability, summary
 from bimichi.integral.terms import term_features
 from bimichi.learning.objectives import ADDITIVE_OBJECTIVES, OBJECTIVES
 from bimichi.learning.problem import InMemory
@@ -292,21 +291,6 @@ def test_parts_give_the_same(name):
     if name == "magnitude":
         np.testing.assert_array_equal(parts.solution_.witnesses, whole.solution_.witnesses)
     BiMIChI(**options).fit([scene(0, "a"), scene(1, "b")])
-
-
-def test_explanations_by_elements_or_a_clear_word(tmp_path):
-    bags = make_bags(3)
-    model = BiMIChI("mean", additivity=2).fit(bags)
-    X = bags.X[:20]
-    np.testing.assert_allclose(contributions(model, X).sum(axis=-1), model.integral(X), atol=1e-12)
-    for refused in (
-        lambda: identifiability(model),
-        lambda: summary(model, X),
-        lambda: bootstrap(model, bags),
-        lambda: model.report(tmp_path / "r.html", np.zeros((4, 4, 3))),
-    ):
-        with pytest.raises(InvalidInputError, match=r"free of each other.*indices\(\); or fit with additivity=None"):
-            refused()
 
 
 def test_a_model_of_all_elements_is_as_before(tmp_path):
