@@ -104,8 +104,9 @@ class TrainingRecord:
             raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.")
         if kept["feature_names"] is not None:
             check_names(kept["feature_names"], len(kept["feature_names"]))
-        value = kept["objective_value"]
+        value, bound = kept["objective_value"], kept["lower_bound"]
         kept["objective_value"] = math.nan if value is None else float(value)
+        kept["lower_bound"] = None if bound is None else float(bound)
         usage = {name: unpack_counts(name, arrays, size) for name in header["usage"]}
         return cls(**kept, history=arrays["history"], usage=usage)
 

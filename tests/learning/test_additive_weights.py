@@ -90,7 +90,7 @@ def test_numbers_too_large_are_the_files_fault(bags, tmp_path):
     BiMIChI("mean", additivity=1).fit(bags).save(path)
     document = json.loads(path.read_text())
     for field in ("objective_value", "lower_bound"):
-        path.write_text(json.dumps(document | {field: 10**400}))
+        path.write_text(json.dumps(document | {"training": document["training"] | {field: 10**400}}))
         with pytest.raises(ModelFileError):
             BiMIChI.load(path)
 
@@ -99,7 +99,7 @@ def test_show_tells_the_weights_alone(bags, tmp_path):
     path = tmp_path / "model.json"
     BiMIChI("mean", additivity=1, source_names=list("abcd")).fit(bags).save(path)
     shown = CliRunner().invoke(app, ["show", str(path)]).stdout
-    assert "Bi-MIChI, 1-additive, objective mean" in shown
+    assert "BiMIChI (1-additive BiCapacity), objective mean" in shown
     assert "of 8 terms are used" in shown
     listed = json.loads(CliRunner().invoke(app, ["show", str(path), "--json"]).stdout)
     assert listed["additivity"] == 1

@@ -9,7 +9,6 @@ import pytest
 import xarray as xr
 
 from bimichi import AdditiveBiCapacity, BiCapacity, InvalidInputError, ModelFileError, choquet
-from bimichi.explain import indices
 from bimichi.integral.terms import term_features
 from bimichi.measures.lattice import pair_lattice
 from bimichi.measures.terms import Terms
@@ -241,11 +240,3 @@ def test_files(tmp_path):
         (tmp_path / "bad").write_text(text.replace(old, new))
         with pytest.raises(ModelFileError, match=message):
             AdditiveBiCapacity.load(tmp_path / "bad")
-
-
-def test_explanations_go_by_the_elements():
-    g = AdditiveBiCapacity.random(4, 0)
-    np.testing.assert_allclose(indices(g).shapley, indices(g.to_bicapacity()).shapley)
-    assert indices(g).shapley.sum() == pytest.approx(2)
-    with pytest.raises(InvalidInputError, match="14 sources"):
-        indices(AdditiveBiCapacity.random(20, 0))

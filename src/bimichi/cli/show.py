@@ -38,7 +38,7 @@ def show(
     from bimichi.rule import FusionRule
 
     rule = FusionRule.load(model)
-    touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))
+    touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
     used = f"{np.count_nonzero(touched):,} of {len(touched):,} {rule.measure.parts} are used."
     Output(json=json).result(
         _data(rule, touched),
@@ -71,7 +71,7 @@ def _data(rule: "FusionRule", touched: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _head(rule: "FusionRule") -> str:
-    record, kind = rule.training, type(rule.measure).__name__
+    record, kind = rule.training, rule.measure.describe()
     if record is None:
         return escape(f"{kind} of {rule.n_sources} sources, not learned.")
     bound = "" if record.lower_bound is None else f", lower bound {record.lower_bound:.4f}"

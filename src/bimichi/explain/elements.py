@@ -38,7 +38,13 @@ _jit = numba.njit(cache=True, nogil=True)
 
 @dataclass(frozen=True, eq=False)
 class ElementParts:
-    """See `bimichi.explain.parts.Parts`."""
+    """The elements of a lattice, their values and the names of the sources.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        What tables call an element, its weight in an instance, its value, and the product of both.
+    """
 
     lattice: Lattice
     values: Floats
@@ -74,14 +80,17 @@ class ElementParts:
         return codes[0][kept].astype(np.int64), weights[0][kept]
 
     def contributor(self) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-        """Return what writes contributions; O(m 3^m) once, then O(m^2) per instance."""
+        """Return what writes the contributions of sources (m, n) to an array (n, m), NaN where a source is.
+
+        O(m 3^m) once, then O(m^2) per instance.
+        """
         potential = np.zeros(self.lattice.size)
         _fill_potential(self.values, self.lattice.base, potential)
         steps = digit_steps(self.lattice)
         return lambda sources, out: _contribute(sources, steps, potential, out)
 
     def use(self, rows: NDArray[Any]) -> tuple[NDArray[np.int64], Counts, Counts, Floats]:
-        """Count; what is returned has entries for the elements met alone, which mostly are few."""
+        """Return the elements that rows touch: how many touch each, how many give it weight, and how much in all."""
         size = self.lattice.size
         codes, weights = (part.ravel() for part in linear_form(rows, self._kind, check_range=False, n_jobs=1))
         touched = np.bincount(codes, minlength=size)
@@ -91,7 +100,10 @@ class ElementParts:
         return met, touched[met], weighted[met], weight[met]
 
     def indices(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Average differences over the sets of other sources, O(m^2 2^m); down and mixed of a capacity are 0."""
+        """Return importance up and down, and interaction up, down and mixed, averaged over the whole measure.
+
+        They are averages of differences over the sets of other sources, O(m^2 2^m); down and mixed of a capacity are 0.
+        """
         m, both_sides = self.lattice.n_sources, self.lattice.base == 3
         if m > MAX_SOURCES:
             raise InvalidInputError(
@@ -157,7 +169,7 @@ class ElementParts:
         return up, down, mixed
 
     def intervals(self, used: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return where elements can lie between the used ones below and above them."""
+        """Return the least and the greatest value of each element that change no fused value, given those in use."""
         low, high = self.lattice.bounds(np.where(used, self.values, np.nan))
         # A measure may break the order by the tolerance, so bounds may cross by as much, or pass a used value.
         return np.where(used, self.values, np.minimum(low, high)), np.where(used, self.values, np.maximum(low, high))

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.integral.terms import add_features, term_rows
+from bimichi.integral.terms import LANES, add_features, sign_table, term_rows
 from bimichi.measures.lattice import set_label
 from bimichi.measures.terms import Terms
 
@@ -22,10 +22,15 @@ __all__ = ["TermParts"]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+_fast = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+
 
 @dataclass(frozen=True, eq=False)
 class TermParts:
-    """See `bimichi.explain.parts.Parts`. The weight of a term is |x|, or the smaller |x| of its two sources."""
+    """Terms, as `bimichi.explain.elements.ElementParts` has elements.
+
+    The weight of a term in an instance is |x|, or the smaller |x| of its two sources.
+    """
 
     space: Terms
     values: Floats
@@ -66,19 +71,20 @@ class TermParts:
 
     def contributor(self) -> Callable[[NDArray[Any], NDArray[Any]], None]:
         """Return what writes contributions; O(m^2) per instance, O(m) without pairs."""
-        table = self.space.matrix(self.values)
+        table = sign_table(self.space, self.values)
         return lambda sources, out: _contribute(sources, table, self.space.pairs, out)
 
     def use(self, rows: NDArray[Any]) -> tuple[NDArray[np.int64], Counts, Counts, Floats]:
-        """Count, as sums of features: those of the signs are 1 where a term has weight, or where it is touched."""
-        met, ones = np.arange(self.space.size), np.ones(len(rows))
-        sums = []
-        for given in (np.where(rows < 0, -1.0, 1.0), np.sign(rows), rows):
-            total = np.zeros(self.space.size)
-            add_features(np.ascontiguousarray(given), ones, self.space.index, total)
-            sums.append(total)
-        touched, weighted, weight = sums
-        return met, touched.astype(np.int64), weighted.astype(np.int64), weight
+        """Count; a zero is above zero, but gives no weight."""
+        touched, weighted = (self._together(above, rows < 0) for above in (rows >= 0, rows > 0))
+        weight = np.zeros(self.space.size)
+        add_features(np.ascontiguousarray(rows), np.ones(len(rows)), self.space.index, weight)
+        return np.arange(self.space.size), touched, weighted, weight
+
+    def _together(self, above: NDArray[np.bool_], below: NDArray[np.bool_]) -> Counts:
+        """How many rows have a source, or both of a pair, on the sides of each term; sums of a chunk are exact."""
+        sides = np.hstack([above, below]).astype(np.float32)
+        return np.asarray((sides.T @ sides)[self.space.both_sides].astype(np.int64))
 
     def _tables(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Terms of pairs that are both up, both down, and (row up, column down); NaN on the diagonals."""
@@ -110,20 +116,35 @@ class TermParts:
         return nothing, nothing
 
 
-@numba.njit(cache=True, nogil=True)
+@_fast
 def _contribute(sources, table, pairs, out):  # type: ignore[no-untyped-def]
     m, n = sources.shape
-    side, size, total = np.empty(m, np.int64), np.empty(m), np.empty(m)
-    for i in range(n):
-        missing = False
-        for k in range(m):
-            x = np.float64(sources[k, i])
-            missing |= np.isnan(x)
-            size[k], side[k] = abs(x), k if x >= 0 else k + m
-            total[k] = size[k] * table[side[k], side[k]]
-            for j in range(k if pairs else 0):
-                half = 0.5 * min(size[j], size[k]) * table[side[j], side[k]]
-                total[j] += half
-                total[k] += half
-        for k in range(m):
-            out[i, k] = np.nan if missing else total[k]
+    size, sign, total = np.zeros((m, LANES)), np.zeros((m, LANES)), np.zeros((m, LANES))
+    missing = np.empty(LANES, np.bool_)
+    for start in range(0, n, LANES):
+        width = min(LANES, n - start)
+        missing[:] = False
+        for i in range(m):
+            a, b = table[i, i, 0], table[i, i, 1]
+            for lane in range(width):
+                x = np.float64(sources[i, start + lane])
+                missing[lane] |= x != x
+                size[i, lane], sign[i, lane] = abs(x), -1.0 if x < 0 else 1.0
+                total[i, lane] = size[i, lane] * (a + b * sign[i, lane])
+            for k in range(i if pairs else 0):
+                _share_pair(size[k], sign[k], size[i], sign[i], table[k, i], total[k], total[i])
+        for lane in range(width):
+            for i in range(m):
+                out[start + lane, i] = np.nan if missing[lane] else total[i, lane]
+
+
+@_fast
+def _share_pair(size, sign, other_size, other_sign, parts, total, other_total):  # type: ignore[no-untyped-def]
+    """Add the term of a pair by half to each of the two; `parts` as in `bimichi.integral.terms.sign_table`."""
+    a, b, c, d = parts[0], parts[1], parts[2], parts[3]
+    for lane in range(LANES):
+        s, t = sign[lane], other_sign[lane]
+        x, y = size[lane], other_size[lane]
+        half = 0.5 * (x if x < y else y) * (a + b * s + t * (c + d * s))
+        total[lane] += half
+        other_total[lane] += half

@@ -132,8 +132,12 @@ class AdditiveBiCapacity(Measure):
     def _options(self) -> tuple[Any, ...]:
         return (self.order,)
 
+    def describe(self) -> str:
+        """Say in a word or two what it is."""
+        return f"{self.order}-additive BiCapacity"
+
     @property
-    def n_terms(self) -> int:
+    def n_parts(self) -> int:
         """How many terms may differ from 0; they stand first."""
         return self._space.size if self._space.pairs else 2 * self.n_sources
 
@@ -206,7 +210,7 @@ class AdditiveBiCapacity(Measure):
 
     def overview(self, touched: NDArray[np.int64], limit: int) -> Table:
         """Return the largest terms."""
-        return self.to_table(limit=min(limit, self.n_terms))
+        return self.to_table(limit=min(limit, self.n_parts))
 
     def to_markdown(self, bold: Any = None, limit: int | None = None) -> str:
         """Write the terms as a Markdown table, to two digits; see `to_table`."""
@@ -231,7 +235,7 @@ class AdditiveBiCapacity(Measure):
     def __repr__(self) -> str:
         large = int((np.abs(self._values) >= 0.005).sum())
         names = ", ".join(self._source_names)
-        head = f"AdditiveBiCapacity of order {self.order}, {self.n_sources} sources ({names}), {self.n_terms:,} terms"
+        head = f"AdditiveBiCapacity of order {self.order}, {self.n_sources} sources ({names}), {self.n_parts:,} terms"
         rest = f"\nand {large - SHOWN:,} more that are not 0.00" if large > SHOWN else ""
         return f"{head}\n{self.to_table(limit=min(SHOWN, large)).to_text()}{rest}"
 

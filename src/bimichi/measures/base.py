@@ -111,6 +111,15 @@ class Measure(ABC):
         """The numbers that the measure is made of, in the order of its space; read-only."""
         return self._values
 
+    def describe(self) -> str:
+        """Say in a word or two what it is."""
+        return type(self).__name__
+
+    @property
+    def n_parts(self) -> int:
+        """How many elements or terms there are; terms beyond them are 0."""
+        return len(self._values)
+
     def renamed(self, source_names: Sequence[str] | None) -> Self:
         """Return the same measure with other names of its sources."""
         return type(self)(self._values, source_names, *self._options)  # type: ignore[call-arg]  # all take these
