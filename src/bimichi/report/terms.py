@@ -76,7 +76,7 @@ def _weights(material: Material, measure: AdditiveBiCapacity) -> Markup:
 
 def _pairs(material: Material, measure: AdditiveBiCapacity) -> list[Markup]:
     m = measure.n_sources
-    numbers = np.arange(2 * m, measure.n_terms)
+    numbers = np.arange(2 * m, measure.n_parts)
     if material.rule.low == 0:  # no source is below zero
         numbers = numbers[[not measure.sets(int(k))[1] for k in numbers]]
     strength = np.abs(measure.values[numbers])
