@@ -121,10 +121,8 @@ def _interaction(found: DataIndices, one_sided: bool) -> list[Markup]:
     def table(part: list[Markup]) -> Markup:
         return element("div", element("table", head, element("tbody", *part), class_="bars"), class_="scroll")
 
-    above = "above 0: together they count more for a target than one by one; below 0: one replaces the other."
-    words = (
-        f"Both high, {above} Both low: the other way round. High beside low, above 0: the low one dampens the high one."
-    )
+    above = "above 0: together they count more for a target than separately; below 0: one replaces the other."
+    words = f"Both high, {above} Both low: the other way round. One high and one low, above 0: the low one dampens the high one."
     note = element("p", above[0].upper() + above[1:] if one_sided else words, class_="note")
     first = min(FIRST, max(1, sum(strength[pair] >= NOTHING for pair in pairs)))
     count = f"{len(rows) - first:,} weaker pairs" + (f" of {len(pairs) - first:,}" if len(pairs) > LAST else "")
