@@ -21,9 +21,7 @@ __all__ = ["MATRIX_LIMIT", "contents", "panel", "title"]
 MATRIX_LIMIT = 4
 MOST_USED = 16
 
-VALUE = (
-    "g(A, B) is the fused value where the sources in A are +1, for a target, those in B −1, against it, the others 0."
-)
+VALUE = "g(A, B) is the integral C where the sources in A are +1, those in B −1, and the others 0."
 
 Floats = NDArray[np.float64]
 
