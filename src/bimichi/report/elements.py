@@ -92,12 +92,13 @@ def panel(material: Material) -> Markup:
     if found.one_sided:
         sets = sorted(range(1, 1 << m), key=int.bit_count)
         codes: NDArray[Any] = found.measure.lattice.from_masks(sets)
-        lead = f"g(A) is the fused value where the sources in A are 1 and the others 0. {state}"
+        lead = f"g(A) is the integral C where the sources in A are 1 and the others 0. {state}"
         if m > MATRIX_LIMIT:
             codes, lead = _most_used(found), f"{lead} These are the {MOST_USED} sets that most {found.users} use."
         return section("measure", heading, _list(found, codes), lead=lead, class_="wide" if m > MATRIX_LIMIT else None)
     if m > MATRIX_LIMIT:
-        lead = f"{VALUE} Of its {found.measure.lattice.size:,} elements, these are the {MOST_USED} that most {found.users} use. {state}"
+        count = f"{found.measure.lattice.size:,}"
+        lead = f"{VALUE} Of its {count} elements, these are the {MOST_USED} that most {found.users} use. {state}"
         return section("measure", heading, _list(found, _most_used(found)), lead=lead, class_="wide")
     lead = f"{VALUE} {state}"
     size = "wide" if m == MATRIX_LIMIT else None
