@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from bench.marks import Mark, at_least, at_most, in_process, ratio
-from bimichi import BiCapacity, TwoAdditive, choquet
-from bimichi.learning.solvers.completion import completed
+from bimichi import AdditiveBiCapacity, BiCapacity, choquet
+from bimichi.learning.spaces.completion import completion_of
 from bimichi.measures.lattice import pair_lattice
 
 
 def additive_integral() -> Iterator[Mark]:
     rng = np.random.default_rng(0)
     for m in (10, 20, 30):
-        g = TwoAdditive.random(m, 0)
+        g = AdditiveBiCapacity.random(m, 0)
         planes = [rng.uniform(-1, 1, 300_000).astype(np.float32) for _ in range(m)]
         times, ours = ratio(partial(vectorised, planes, g), partial(choquet, planes, g))
         detail = f"{len(planes[0]) / ours / 1e6:,.1f} million instances/s"
         yield at_least(f"2-additive, m={m} float32 planes, against NumPy", times, 10, detail=detail)
 
 
-def vectorised(planes: list[np.ndarray], g: TwoAdditive) -> np.ndarray:
+def vectorised(planes: list[np.ndarray], g: AdditiveBiCapacity) -> np.ndarray:
     """What one would write with NumPy: a minimum for each pair of sides."""
     sides = [np.maximum(p, 0) for p in planes] + [np.maximum(-p, 0) for p in planes]
     fused = np.zeros_like(planes[0])
@@ -73,7 +73,7 @@ def compact_files() -> Iterator[Mark]:
             partial_values = np.full(lattice.size, np.nan)
             codes = rng.integers(1, lattice.size, 2000)
             partial_values[codes] = BiCapacity.additive(rng.dirichlet(np.ones(m))).values[codes]
-            g = BiCapacity(completed(lattice, partial_values, "lowest"), None, False)
+            g = BiCapacity(completion_of(lattice, partial_values, "lowest").values, None, False)
             path = Path(folder) / "g"
             g.save(path)
             size = path.stat().st_size

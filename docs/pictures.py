@@ -52,7 +52,7 @@ def matrix(model: BiMIChI) -> None:
     """What was learned; elements that no pixel determines are hatched."""
     figure, ax = plt.subplots(figsize=(7.5, 5.5))
     found = identifiability(model)
-    plot_matrix(model.bicapacity_, used=model.usage_["weighted"] > 0, identified=found.used, ax=ax)
+    plot_matrix(model, used=model.usage_["weighted"] > 0, identified=found.used, ax=ax)
     save(figure, "matrix")
 
 

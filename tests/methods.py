@@ -1,48 +1,47 @@
-"""One of each method, quick to fit, for the tests that run over all of them."""
+"""Every registered method once, quick to fit, for the tests that run over all of them."""
 
 from sklearn.base import clone
 
-from bimichi import (
-    MICI,
-    BiCapacityQP,
-    BiMIChI,
-    BinaryMICI,
-    ChoquetQP,
-    ConstantFusion,
-    EvolutionarySolver,
-    KNNFusion,
-    MaxFusion,
-    MeanFusion,
-    MICIRegressor,
-    MinFusion,
-    SingleSource,
-    SVMFusion,
-    WeightedMeanFusion,
-)
+from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, Capacity, DetectorMask, EvolutionarySolver
+from bimichi.estimators.measured import MeasureFusion
+from bimichi.evaluation.methods import registered_methods
+from bimichi.learning.objectives import CAPACITY_OBJECTIVES
 
 QUICK = EvolutionarySolver(max_iter=100, population_size=6)
-BIPOLAR = {"bipolar_input": True}
-METHODS = {
-    "bipolar": BiMIChI(random_state=0),
-    "magnitude": BiMIChI("magnitude", random_state=0),
-    "mean": BiMIChI("mean", random_state=0),
-    "noisy-or": MICI(solver=QUICK, random_state=0, **BIPOLAR),
-    "min-max": MICI("min-max", random_state=0, **BIPOLAR),
-    "generalized-mean": MICI("generalized-mean", solver=QUICK, random_state=0, **BIPOLAR),
-    "normalised mean": MICI("mean", **BIPOLAR),
-    "binary": BinaryMICI(**BIPOLAR),
-    "regression": MICIRegressor(solver=QUICK, random_state=0, **BIPOLAR),
-    "CI-QP": ChoquetQP(**BIPOLAR),
-    "bi-capacity QP": BiCapacityQP(),
-    "min": MinFusion(**BIPOLAR),
-    "max": MaxFusion(**BIPOLAR),
-    "average": MeanFusion(**BIPOLAR),
-    "weighted mean": WeightedMeanFusion(**BIPOLAR),
-    "single": SingleSource(1, **BIPOLAR),
-    "constant": ConstantFusion(0.25, **BIPOLAR),
-    "KNN": KNNFusion(n_neighbors=20),
-    "SVM": SVMFusion(),
+
+
+def quick(entry):
+    """Make the method; where only the evolutionary search applies, let it search for a short time."""
+    method = entry.make()
+    parameters = method.get_params()
+    objective = CAPACITY_OBJECTIVES.get(parameters.get("objective"))
+    slow = parameters.get("solver") == "auto" and objective is not None and objective.convex is None
+    return method.set_params(solver=QUICK) if slow or parameters.get("solver") == "evolutionary" else method
+
+
+METHODS = {}
+"""By name in the registry. `DetectorMask`, which takes an image instead of sources, has tests of its own."""
+
+for _entry in registered_methods():
+    _method = quick(_entry)
+    if _entry.estimator is not DetectorMask and repr(_method) not in map(repr, METHODS.values()):
+        _name = _entry.name if _entry.name not in METHODS else f"{_entry.name} ({_entry.estimator.__name__})"
+        METHODS[_name] = _method  # one of those that differ in nothing but the name
+
+MEASURED = {name: method for name, method in METHODS.items() if isinstance(method, MeasureFusion)} | {
+    f"{objective} {additivity}-additive": BiMIChI(objective, additivity=additivity, random_state=0)
+    for objective in ("mean", "magnitude")
+    for additivity in (1, 2)
 }
+"""Those that learn a measure, with every additivity."""
+
+BARE = {
+    "bi-capacity": BiCapacity.random(3, False, 1),
+    "capacity": Capacity.random(3, 1),
+    "additive": AdditiveBiCapacity.random(3, 1),
+    "weights": AdditiveBiCapacity.random(3, 1, order=1),
+}
+"""Measures of three sources that nobody learned."""
 
 
 def fitted(method, data):

@@ -5,6 +5,7 @@ import json
 import re
 import zlib
 from functools import cache
+from html import unescape
 
 import numpy as np
 
@@ -26,6 +27,17 @@ def fitted(m, objective="bipolar", scale=None, polarity="given", names=None, see
     return model.fit(X, y, bags=np.repeat(np.arange(30), 5))
 
 
+@cache
+def other(m, kind, **options):
+    """A model of another kind, learned from the same bags; of the label of every instance where it needs these."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (150, m))
+    y = np.repeat(np.arange(30) % 3 == 0, 5).astype(int)
+    X[y == 1] = np.clip(X[y == 1] + 0.4, -1, 1)
+    X[:, 0] *= -1 if options.get("polarity") == "learn" else 1
+    return kind(**options).fit(X, y, bags=np.repeat(np.arange(30), 5))
+
+
 def image(m, height=12, width=16, seed=1, scaled=False, holes=0):
     """An image of m sources; the first is of few levels, ties and zeros are among the rest."""
     rng = np.random.default_rng(seed)
@@ -37,6 +49,12 @@ def image(m, height=12, width=16, seed=1, scaled=False, holes=0):
     for row, column, k in rng.integers(0, (height, width, m), (holes, 3)):
         planes[row, column, k] = np.nan
     return planes
+
+
+def text_of(page):
+    """What the page says, without its data and script."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())
 
 
 def data_of(page):

@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -55,6 +56,22 @@ def test_docstring_examples_run_and_names_are_listed(name):
     module = importlib.import_module(name)
     assert module.__all__
     assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", modules())
+def test_public_methods_are_documented(name):
+    """By themselves, or by what they override."""
+    module = importlib.import_module(name)
+    for kind in vars(module).values():
+        if isinstance(kind, type) and kind.__module__ == name and not kind.__name__.startswith("_"):
+            undocumented = [
+                key
+                for key, member in vars(kind).items()
+                if not key.startswith("_")
+                and (inspect.isfunction(member) or isinstance(member, property | classmethod | staticmethod))
+                and not inspect.getdoc(getattr(kind, key))
+            ]
+            assert not undocumented, f"{kind.__name__}: {undocumented}"
 
 
 def test_bare_install(tmp_path):

@@ -9,6 +9,7 @@ References
 """
 
 import sys
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,39 +18,40 @@ from bimichi._version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a test compares the two
     from bimichi import metrics as metrics
-    from bimichi.errors import BimichiError as BimichiError
-    from bimichi.errors import InvalidInputError as InvalidInputError
-    from bimichi.errors import ModelFileError as ModelFileError
-    from bimichi.errors import NotRunError as NotRunError
-    from bimichi.estimators import MICI as MICI
-    from bimichi.estimators import BiCapacityQP as BiCapacityQP
-    from bimichi.estimators import BiMIChI as BiMIChI
-    from bimichi.estimators import BinaryMICI as BinaryMICI
-    from bimichi.estimators import ChoquetQP as ChoquetQP
-    from bimichi.estimators import ConstantFusion as ConstantFusion
-    from bimichi.estimators import DetectorMask as DetectorMask
-    from bimichi.estimators import KNNFusion as KNNFusion
-    from bimichi.estimators import MaxFusion as MaxFusion
-    from bimichi.estimators import MeanFusion as MeanFusion
-    from bimichi.estimators import MICIRegressor as MICIRegressor
-    from bimichi.estimators import MinFusion as MinFusion
-    from bimichi.estimators import SingleSource as SingleSource
-    from bimichi.estimators import SVMFusion as SVMFusion
-    from bimichi.estimators import WeightedMeanFusion as WeightedMeanFusion
-    from bimichi.evaluation.comparison import Comparison as Comparison
-    from bimichi.evaluation.comparison import compare as compare
+    from bimichi.errors import (
+        BimichiError as BimichiError,
+        InvalidInputError as InvalidInputError,
+        ModelFileError as ModelFileError,
+        NotRunError as NotRunError,
+    )
+    from bimichi.estimators import (
+        MICI as MICI,
+        BiCapacityQP as BiCapacityQP,
+        BiMIChI as BiMIChI,
+        BinaryMICI as BinaryMICI,
+        ChoquetQP as ChoquetQP,
+        ConstantFusion as ConstantFusion,
+        DetectorMask as DetectorMask,
+        KNNFusion as KNNFusion,
+        MaxFusion as MaxFusion,
+        MeanFusion as MeanFusion,
+        MICIRegressor as MICIRegressor,
+        MinFusion as MinFusion,
+        SingleSource as SingleSource,
+        SVMFusion as SVMFusion,
+        WeightedMeanFusion as WeightedMeanFusion,
+    )
+    from bimichi.evaluation.comparison import Comparison as Comparison, compare as compare
     from bimichi.evaluation.methods import paper_methods as paper_methods
     from bimichi.integral.integrals import choquet as choquet
-    from bimichi.integral.linear import linear_form as linear_form
-    from bimichi.integral.linear import usage_counts as usage_counts
+    from bimichi.integral.linear import linear_form as linear_form, usage_counts as usage_counts
     from bimichi.learning.bags import Bags as Bags
-    from bimichi.learning.scene import Scene as Scene
-    from bimichi.learning.scene import join_bags as join_bags
-    from bimichi.learning.solvers import ConvexSolver as ConvexSolver
-    from bimichi.learning.solvers import EvolutionarySolver as EvolutionarySolver
-    from bimichi.measures.additive import TwoAdditive as TwoAdditive
+    from bimichi.learning.scene import Scene as Scene, join_bags as join_bags
+    from bimichi.learning.solvers import ConvexSolver as ConvexSolver, EvolutionarySolver as EvolutionarySolver
+    from bimichi.measures.additive import AdditiveBiCapacity as AdditiveBiCapacity
     from bimichi.measures.bicapacity import BiCapacity as BiCapacity
     from bimichi.measures.capacity import Capacity as Capacity
+    from bimichi.rule import FusionRule as FusionRule, as_rule as as_rule
 
 _NAMES = {
     "errors": "BimichiError InvalidInputError ModelFileError NotRunError",
@@ -64,9 +66,10 @@ _NAMES = {
     "learning.bags": "Bags",
     "learning.scene": "Scene join_bags",
     "learning.solvers": "ConvexSolver EvolutionarySolver",
-    "measures.additive": "TwoAdditive",
+    "measures.additive": "AdditiveBiCapacity",
     "measures.bicapacity": "BiCapacity",
     "measures.capacity": "Capacity",
+    "rule": "FusionRule as_rule",
 }
 _HOME = {name: f"bimichi.{home}" for home, names in _NAMES.items() for name in names.split()}
 
@@ -76,6 +79,9 @@ sys.meta_path.insert(0, MovedFinder())
 
 
 def __getattr__(name: str) -> Any:
+    if name == "TwoAdditive":
+        warnings.warn("TwoAdditive is now called AdditiveBiCapacity.", DeprecationWarning, stacklevel=2)
+        name = "AdditiveBiCapacity"
     if name == "metrics":
         return import_module("bimichi.metrics")
     if name not in _HOME:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from program import images, run
 
-from bimichi import BiMIChI, ModelFileError
-from bimichi.cli.model import FusionModel
+from bimichi import BiMIChI, FusionRule, ModelFileError
 from bimichi.imaging import write_image
 
 
@@ -29,14 +28,18 @@ def test_the_program_trains_shows_and_fuses(here):
     assert "terms are used" in shown
     told = json.loads(run("show", "model.json", "--json").stdout)
     assert len(told["terms"]) == 2 * len(names) ** 2
-    model, plain = FusionModel.load("model.json"), BiMIChI.load("model.json")
-    assert model.bicapacity == plain.bicapacity_
+    model, plain = FusionRule.load("model.json"), BiMIChI.load("model.json")
+    assert model.measure == plain.bicapacity_
     X = np.random.default_rng(0).uniform(-1, 1, (50, len(names)))
     np.testing.assert_array_equal(model.fuse(list(X.T)), plain.fuse(X))
     content = json.loads((here / "model.json").read_text())
-    assert content["version"] == 2
-    for change, message in (({"additivity": 3}, "None, 1 or 2"), ({"additivity": None}, "values"), ({}, "")):
+    assert content["version"] == 3
+    for change, message in (
+        ({"order": 3}, "order must be 1 or 2"),
+        ({"measure": "bicapacity"}, "zero_bound"),
+        ({}, ""),
+    ):
         (here / "bad.json").write_text(json.dumps(content | change))
-        for load in (FusionModel.load, BiMIChI.load) if message else ():
+        for load in (FusionRule.load, BiMIChI.load) if message else ():
             with pytest.raises(ModelFileError, match=message):
                 load("bad.json")

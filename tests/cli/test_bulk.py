@@ -12,10 +12,8 @@ import rasterio
 from affine import Affine
 from program import ENVIRONMENT, images, program, run, target_mask
 
-from bimichi import BiMIChI, Scene, join_bags
-from bimichi.cli import fusing
-from bimichi.cli.model import FusionModel
-from bimichi.imaging import label_bags, read_image, superpixels, to_bipolar, write_image
+from bimichi import BiMIChI, FusionRule, Scene, join_bags
+from bimichi.imaging import fusing, label_bags, read_image, superpixels, to_bipolar, write_image
 
 PLACE = Affine(30.0, 0.0, 500_000.0, 0.0, -30.0, 4_600_000.0)
 
@@ -41,12 +39,12 @@ def test_one_bad_scene_is_told_and_the_others_are_done(frames):
     result = run("fuse", "model.json", "thermal", "grey", "-o", "fused", "--json", code=1)
     assert sorted(path.name for path in Path("fused").glob("*.tif")) == ["0.tif", "1.tif", "3.tif"]
     assert list(json.loads(result.stdout)["failed"]) == ["2"]
-    assert "3 fused, 0 were there already, 1 failed" in result.stderr
+    assert "3 fused, 0 existed already, 1 failed" in result.stderr
     assert "2.png" in result.stderr
     write_image("grey/2.png", images(2)["grey"])
     before = {path: path.stat().st_mtime_ns for path in Path("fused").glob("*.tif")}
     assert (
-        "1 fused, 3 were there already, 0 failed"
+        "1 fused, 3 existed already, 0 failed"
         in run("fuse", "model.json", "thermal", "grey", "-o", "fused", "--resume").stderr
     )
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
@@ -115,7 +113,7 @@ def of_floats():
         (damaged, "Scene 's2': Cannot read greys/s2.png"),
         (small, "Scene 's2': thermals/s2.png is 60 x 40 pixels and greys/s2.png is 60 x 39 pixels"),
         (beyond, "(Scene 's2'.)"),
-        (of_floats, "scene 's2' has other ones than scene 's0'"),
+        (of_floats, "Scene 's2' has integers where scene 's0' has floats, or the other way round"),
     ],
 )
 def test_a_bad_scene_is_named_and_no_model_written(many, spoil, message):
@@ -171,7 +169,8 @@ main()
 
 KILLED = """
 import threading
-from bimichi.cli import fusing, main
+from bimichi.cli import main
+from bimichi.imaging import fusing
 whole, begun = fusing.fused_strips, []
 def stuck(*arguments):
     strips = whole(*arguments)
@@ -200,7 +199,7 @@ def test_a_killed_run_is_resumed_to_the_same_bytes(frames, monkeypatch):
     shown = [path for path in Path("fused").iterdir() if not path.name.startswith(".")]
     assert sorted(path.name for path in shown) == ["0.png", "0.tif", "1.png", "1.tif"]
     Path("fused/1.png").unlink()  # as if it had been killed between the two files of a scene
-    assert "3 fused, 1 were there already, 0 failed" in run(*command, "-o", "fused", "--resume").stderr
+    assert "3 fused, 1 existed already, 0 failed" in run(*command, "-o", "fused", "--resume").stderr
     for path in Path("whole").glob("?.*"):
         assert Path("fused", path.name).read_bytes() == path.read_bytes()
 
@@ -218,7 +217,7 @@ def test_a_disk_without_room_is_told_and_damages_nothing(frames):
     Path("fused/0.tif").write_text("what was there before")
     failed = program("fuse", "model.json", "thermal", "grey", "-o", "fused", script=FULL)
     assert failed.returncode == 1
-    assert "0 fused, 0 were there already, 4 failed" in failed.stderr
+    assert "0 fused, 0 existed already, 4 failed" in failed.stderr
     assert "Cannot write fused/3.tif: File too large" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert [path.name for path in Path("fused").glob("*") if path.name != "run.json"] == ["0.tif"]
@@ -229,7 +228,7 @@ def test_rasters_keep_their_place(trained):
     for name, image in images(1).items():
         write_raster(f"other/{name}.tif", image, nodata=255 if name == "grey" else None)
     run("fuse", "model.json", "other/grey.tif", "other/thermal.tif", "-o", "fused.tif", "--overviews")
-    model = FusionModel.load(Path("model.json"))
+    model = FusionRule.load(Path("model.json"))
     expected = model.fuse([to_bipolar(images(1)[name]) for name in model.source_names])
     expected[images(1)["grey"] == 255] = np.nan
     with rasterio.open("fused.tif") as file:
@@ -285,6 +284,9 @@ def test_rasters_and_recipes(trained):
     for name, image in images(1).items():
         write_raster(f"other/{name}.tif", image)
     files = ("other/thermal.tif", "other/grey.tif")
-    assert "equalize, which looks at a whole image" in run("fuse", "e.json", *files, "-o", "f.tif", code=1).stderr
-    write_raster("other/grey.tif", images(1)["grey"].astype(np.uint16))
-    assert "of several types" in run("fuse", "model.json", *files, "-o", "f.tif", code=1).stderr
+    assert "equalize, which needs a whole image" in run("fuse", "e.json", *files, "-o", "f.tif", code=1).stderr
+    write_raster("other/grey.tif", images(1)["grey"].astype(np.uint16) * 257)
+    run("fuse", "model.json", *files, "-o", "f.tif")
+    model = FusionRule.load(Path("model.json"))
+    expected = model.fuse([to_bipolar(images(1)[name]) for name in model.source_names])
+    np.testing.assert_allclose(read_image("f.tif"), expected, atol=1e-6)

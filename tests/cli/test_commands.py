@@ -8,18 +8,21 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
-from program import ENVIRONMENT, PROGRAM, SHAPE, images, program, run, target_mask
+import typer
+from program import BOX, ENVIRONMENT, PROGRAM, SHAPE, images, program, run, target_mask
+from typer.testing import CliRunner
 
-from bimichi import BiCapacity, BiMIChI, InvalidInputError
-from bimichi.cli import fusing
-from bimichi.cli.inputs import find_sets
-from bimichi.cli.model import FusionModel
-from bimichi.cli.recipes import AS_IS, RECIPES
-from bimichi.imaging import SOURCE_RECIPES, gamma_correction, read_image, to_bipolar, write_image
+from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError
+from bimichi.cli.options import expand_groups
+from bimichi.imaging import SOURCE_RECIPES, fusing, gamma_correction, read_image, to_bipolar, write_image
+from bimichi.imaging.collecting import collect_scenes
+from bimichi.imaging.recipes import AS_IS, RECIPES
 
 
 def test_train_keeps_all_that_fuse_needs(trained):
@@ -38,7 +41,7 @@ def test_train_keeps_all_that_fuse_needs(trained):
 def test_recipes_are_kept_and_applied_again(here):
     options = ["--recipe", "gamma_correction,equalize", "--labels", "mask.png", "--superpixels", 40]
     run("train", "thermal.png", "grey.png", *options, "--names", "heat,light", "-o", "model.json")
-    assert FusionModel.load(Path("model.json")).recipes == ["gamma_correction", "equalize"]
+    assert FusionRule.load(Path("model.json")).recipes == ("gamma_correction", "equalize")
     run("fuse", "model.json", "other/grey.png", "other/thermal.png", "--names", "light,heat", "-o", "fused.tif")
     planes = [gamma_correction(images(1)["thermal"]), SOURCE_RECIPES["equalize"](images(1)["grey"])]
     np.testing.assert_array_equal(read_image("fused.tif"), BiMIChI.load("model.json").fuse(planes))
@@ -71,7 +74,7 @@ def test_models_fuse_as_the_estimator_does(objective, scale, tmp_path, rng):
     y = np.repeat(X[::10, 0] - X[::10, 1] > 0, 10)
     model = BiMIChI(objective, polarity="learn", scale=scale, random_state=0).fit(X, y, np.repeat(np.arange(20), 10))
     model.save(tmp_path / "model.json")
-    found = FusionModel.load(tmp_path / "model.json")
+    found = FusionRule.load(tmp_path / "model.json")
     assert found.recipes is None
     for kind in (np.float32, np.float64):
         planes = list(np.moveaxis(X.reshape(10, 20, 3).astype(kind), -1, 0))
@@ -79,11 +82,11 @@ def test_models_fuse_as_the_estimator_does(objective, scale, tmp_path, rng):
 
 
 def test_strips_give_what_the_whole_gives(trained, monkeypatch):
-    model = FusionModel.load(Path("model.json"))
+    model = FusionRule.load(Path("model.json"))
     planes = [images(1)["thermal"], images(1)["grey"]]
-    whole = np.concatenate(list(fusing.fused_strips(model, planes)))
+    whole = np.concatenate(list(fusing.fused_strips(model, planes, model.recipes)))
     monkeypatch.setattr(fusing, "STRIP", 7 * SHAPE[1])
-    strips = list(fusing.fused_strips(model, planes, n_jobs=3))
+    strips = list(fusing.fused_strips(model, planes, model.recipes, n_jobs=3))
     assert [len(strip) for strip in strips] == [7, 7, 7, 7, 7, 5]
     np.testing.assert_array_equal(np.concatenate(strips), whole)
     run("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fused.tif")
@@ -96,7 +99,7 @@ def test_nan_stays_nan_and_is_told_of_a_png(here):
     for name, plane in planes.items():
         write_image(f"{name}.tif", plane)
     run("train", "thermal.tif", "grey.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json")
-    assert FusionModel.load(Path("model.json")).recipes == [AS_IS, AS_IS]
+    assert FusionRule.load(Path("model.json")).recipes == (AS_IS, AS_IS)
     done = run("fuse", "model.json", "thermal.tif", "grey.tif", "-o", "fused.tif", "--png")
     assert "NaN in 2 pixels" in done.stderr
     assert np.isnan(read_image("fused.tif")).sum() == 2
@@ -153,6 +156,23 @@ def test_masks_bags_and_what_to_ignore(here):
     assert picture.std() > 20
 
 
+def test_every_annotation_format_can_label_a_scene(here):
+    x, y, w, h = BOX
+    text = f"% bbGt version=3\nperson {x} {y} {w} {h} 0 0 0 0 0 0 0\nperson? 40 25 10 8 0 0 0 0 0 1 0\n"
+    Path("boxes.txt").write_text(text)
+    common = ["bags", "thermal.png", "grey.png", "--bags", "segments.png", "-o", "bags.png", "--json"]
+    counts = {
+        labels: json.loads(run(*common, *labels.split()).stdout)["scenes"][0]
+        for labels in ("--labels mask.png", "--labels boxes.csv", "--boxes boxes.csv", "--labels boxes.txt")
+    }
+    ignored = counts.pop("--labels boxes.txt")
+    assert len({(found["positive"], found["negative"], found["left_out"]) for found in counts.values()}) == 1
+    assert ignored["positive"] == 6
+    assert ignored["left_out"] == 2
+    Path("boxes.csv").write_text(f"image,x,y,w,h\nthermal,{x},{y},{w},{h}\n")
+    assert "pass it as boxes" in run(*common, "--labels", "boxes.csv", code=1).stderr
+
+
 def test_bags_of_many_scenes(many):
     done = run("bags", "thermals", "greys", "--labels", "masks", "--superpixels", 20, "-o", "pictures")
     assert {path.name for path in Path("pictures").iterdir()} == {"s0.png", "s1.png", "s2.png", "run.json"}
@@ -183,7 +203,7 @@ def test_names_are_shown_as_they_are(here):
         assert name in shown
     assert "used by" in shown
     failed = run("fuse", "model.json", "thermal.png", "grey.png", "-o", "fused.tif", code=1)
-    assert "[bold]a, <script>, [/red], b_c" in failed.stderr
+    assert "([bold]a, <script>, [/red], b_c)" in failed.stderr
 
 
 def test_compare_writes_every_kind_of_table(here):
@@ -273,12 +293,12 @@ def test_what_users_get_wrong(here, command, code, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("thermal.png",), "fuses 2 sources: thermal, grey. Given are 1: thermal"),
-        (("thermal.png", "mask.png"), "Given are 2: thermal, mask"),
+        (("thermal.png",), "has 1 source (thermal), but the model has 2 sources (thermal, grey)."),
+        (("thermal.png", "mask.png"), "has 2 sources (thermal, mask), but"),
         (("thermal.png", "grey.png", "mask.png"), "Quote patterns"),
-        (("thermal.png", "grey.png", "--names", "grey,heat"), "Given are 2: grey, heat"),
+        (("thermal.png", "grey.png", "--names", "grey,heat"), "has 2 sources (grey, heat), but"),
         (("thermal.png", "grey.tif"), "Source 'grey' (index 1) reaches"),
-        (("thermal.png", "other"), "thermal.png is a file, but other a folder"),
+        (("thermal.png", "other"), "thermal.png is a file, but other is a folder"),
         (("nothing/*.png", "other/*.png"), "nothing/*.png has no files"),
         (("thermal.png", "grey.png", "-o", "thermal.png"), "one of the inputs"),
         (("thermal.png", "grey.png", "-o", "thermal.tif", "--png"), "one of the inputs"),
@@ -329,7 +349,7 @@ def test_a_missing_band(here):
     Path("bands/2.tif").rename("two.tif")
     run("train", "bands", "--boxes", "named.csv", "--superpixels", 20, "-o", "model.json")
     failed = run("fuse", "model.json", "two.tif", "-o", "fused.tif", code=1)
-    assert "3 sources: band 1, band 2, band 3. Given are 2: band 1, band 2." in failed.stderr
+    assert "has 2 sources (band 1, band 2), but the model has 3 sources (band 1, band 2, band 3)." in failed.stderr
 
 
 def csv_of(*scenes):
@@ -346,7 +366,7 @@ def test_an_output_that_cannot_be_written_is_found_before_the_work(trained, monk
     def read(*_):
         raise AssertionError("the work has begun")
 
-    monkeypatch.setattr("bimichi.cli.sources.read_image", read)
+    monkeypatch.setattr("bimichi.imaging.reading.read_image", read)
     for output in ("mask.png/model.tif", "mask.png/deeper/model.tif"):
         for command in (("train", "--boxes", "boxes.csv"), ("fuse", "model.json")):
             failed = run(*command, "thermal.png", "grey.png", "-o", output, code=1)
@@ -363,17 +383,28 @@ def test_a_missing_extra_is_told_without_a_traceback(trained, monkeypatch):
     assert "pip install 'bimichi[image]'" in failed.stderr
 
 
-@pytest.mark.parametrize("recipes", [["to_bipolar"], ["to_bipolar", "soup"], "to_bipolar", [1, 2]])
+@pytest.mark.parametrize("recipes", [["to_bipolar"], "to_bipolar", [1, 2]])
 def test_hostile_recipes_in_a_model(trained, recipes):
     header = json.loads(Path("model.json").read_text()) | {"recipes": recipes}
     Path("model.json").write_text(json.dumps(header))
-    assert "recipes must be 2 of" in run("show", "model.json", code=1).stderr
+    assert "recipes" in run("show", "model.json", code=1).stderr
 
 
-@pytest.mark.parametrize(("key", "value"), [("solver", "x"), ("status", 3), ("n_iter", "3"), ("lower_bound", "low")])
+def test_an_unknown_recipe_is_refused_where_it_is_used(trained):
+    header = json.loads(Path("model.json").read_text()) | {"recipes": ["to_bipolar", "soup"]}
+    Path("model.json").write_text(json.dumps(header))
+    run("show", "model.json")
+    failed = run("fuse", "model.json", "thermal.png", "grey.png", "-o", "fused.tif", code=1).stderr
+    assert "'soup'" in failed
+    assert "newer bimichi" in failed
+
+
+@pytest.mark.parametrize(("key", "value"), [("solver", 3), ("status", 3), ("n_iter", "3"), ("lower_bound", "low")])
 def test_hostile_headers_in_a_model(trained, key, value):
-    Path("model.json").write_text(json.dumps(json.loads(Path("model.json").read_text()) | {key: value}))
-    assert "not a valid BiMIChI file" in run("show", "model.json", code=1).stderr
+    document = json.loads(Path("model.json").read_text())
+    document["training"] |= {key: value}
+    Path("model.json").write_text(json.dumps(document))
+    assert "not a valid FusionRule file" in run("show", "model.json", code=1).stderr
 
 
 @pytest.mark.parametrize("name", ["polarity", "centre", "factor", "touched", "values"])
@@ -381,7 +412,7 @@ def test_damaged_arrays_in_a_model(trained, name):
     document = json.loads(Path("model.json").read_text())
     document["arrays"][name] = document["arrays"][name][:-1]
     Path("model.json").write_text(json.dumps(document))
-    assert "not a valid BiMIChI file" in run("show", "model.json", code=1).stderr
+    assert "not a valid FusionRule file" in run("show", "model.json", code=1).stderr
 
 
 def test_sources_and_scenes_are_named_by_files_folders_and_patterns(tmp_path, monkeypatch):
@@ -391,8 +422,8 @@ def test_sources_and_scenes_are_named_by_files_folders_and_patterns(tmp_path, mo
         Path(path).touch()
 
     def found(*sources):
-        sets = find_sets(sources)
-        return sets.source_names, sets.scenes
+        scenes = collect_scenes(sources)
+        return scenes.source_names, scenes.names
 
     assert found("ir") == (["ir"], ["1", "2"])
     assert found("./ir/", "ir/[0-9]*") == (["ir", "ir 2"], ["1", "2"])
@@ -405,16 +436,32 @@ def test_sources_and_scenes_are_named_by_files_folders_and_patterns(tmp_path, mo
     assert found("ir/1.png", "ir/1.png") == (["1", "1 2"], ["ir"])
     assert found("a1/t.npy", "b2/t.npy") == (["a1", "b2"], ["t"])
     with pytest.raises(InvalidInputError, match=r"\*\* is not supported"):
-        find_sets(["**/t.npy"])
+        collect_scenes(["**/t.npy"])
     with pytest.raises(InvalidInputError, match=r"15 sources.*Quote patterns"):
-        find_sets(["ir/1.png"] * 15)
+        collect_scenes(["ir/1.png"] * 15)
     Path("ir/1.tif").touch()
-    with pytest.raises(InvalidInputError, match=r"both of scene '1'"):
-        find_sets(["ir"])
+    with pytest.raises(InvalidInputError, match=r"both belong to scene '1'"):
+        collect_scenes(["ir"])
 
 
-def test_recipes_are_those_of_imaging():
-    assert (AS_IS, *SOURCE_RECIPES) == RECIPES
+def test_groups_of_options_are_options_of_the_command():
+    @dataclass(frozen=True)
+    class Group:
+        size: Annotated[int, typer.Option(help="How large.")] = 3
+
+    def command(*, name: str, group: Group, loud: bool = False) -> None:
+        print(name, group.size, loud)
+
+    alone = typer.Typer()
+    alone.command()(expand_groups(command))
+    assert CliRunner().invoke(alone, ["x", "--size", "5", "--loud"]).stdout == "x 5 True\n"
+    assert CliRunner().invoke(alone, ["x"]).stdout == "x 3 False\n"
+    assert "How large." in CliRunner().invoke(alone, ["--help"]).stdout
+
+
+def test_help_lists_recipes():
+    shown = " ".join(run("train", "--help").stdout.replace("│", " ").split())
+    assert ", ".join(RECIPES) in shown
 
 
 def test_help_has_examples():
@@ -460,7 +507,8 @@ def test_the_path_of_a_user(here):
 
 INTERRUPTED = """
 import signal
-from bimichi.cli import fusing, main
+from bimichi.cli import main
+from bimichi.imaging import fusing
 signal.signal(signal.SIGINT, signal.default_int_handler)
 whole = fusing.fused_strips
 def slow(*arguments):

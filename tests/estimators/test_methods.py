@@ -11,7 +11,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-import bimichi
 from bimichi import (
     MICI,
     ConstantFusion,
@@ -22,15 +21,18 @@ from bimichi import (
     SingleSource,
     SVMFusion,
     WeightedMeanFusion,
+    estimators,
     paper_methods,
 )
-from bimichi.estimators.base import Fusion
+from bimichi.estimators import SignedSource
+from bimichi.evaluation import registered_methods
 
 
 def test_every_method_is_under_contract():
-    every = {getattr(bimichi, name) for name in bimichi.__all__ if isinstance(getattr(bimichi, name), type)}
-    methods = {kind for kind in every if issubclass(kind, Fusion)}
-    assert methods == {type(method) for method in METHODS.values()} | {DetectorMask}  # which has tests of its own
+    exported = {getattr(estimators, name) for name in estimators.__all__}
+    registered = {entry.estimator for entry in registered_methods()}
+    assert exported == registered
+    assert {type(method) for method in METHODS.values()} == registered - {DetectorMask}  # which has tests of its own
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
@@ -98,11 +100,13 @@ class TestAverages:
         for name, expected in (
             ("min", unit.min(1)),
             ("max", unit.max(1)),
-            ("average", unit.mean(1)),
-            ("single", unit[:, 1]),
+            ("mean", unit.mean(1)),
+            ("source {source}", unit[:, 0]),
+            ("empty map", np.zeros(len(X))),
         ):
             np.testing.assert_allclose(fitted(METHODS[name], data).fuse(X), expected, atol=1e-15)
-        assert (fitted(METHODS["constant"], data).fuse(X) == 0.25).all()
+        assert (ConstantFusion(0.25, bipolar_input=True).fit(X).fuse(X) == 0.25).all()
+        np.testing.assert_array_equal(fitted(METHODS["source {source}, inverted"], data).fuse(X), -X[:, 0])
 
     def test_weights_are_the_least_squares_of_the_simplex(self, data):
         X, _, _, target = data
@@ -126,6 +130,10 @@ class TestAverages:
         X = data[0]
         with pytest.raises(InvalidInputError, match=r"source must be an index in 0\.\.2, got 3"):
             SingleSource(3).fit(X)
+        with pytest.raises(InvalidInputError, match=r"source must be an index in 0\.\.2, got 3"):
+            SignedSource(3).fit(X)
+        with pytest.raises(InvalidInputError, match="sign must be 1 or -1, got 2"):
+            SignedSource(sign=2).fit(X)
         with pytest.raises(InvalidInputError, match=r"value must lie in \[0, 1\], got 2"):
             ConstantFusion(2).fit(X)
         with pytest.raises(InvalidInputError, match="pass bipolar_input=True"):
@@ -140,7 +148,7 @@ class TestClassifiers:
 
     def test_neighbours_are_those_of_scikit_learn(self, data):
         X, _, _, target = data
-        expected = KNeighborsClassifier(20).fit(X, target).predict_proba(X)[:, 1]
+        expected = KNeighborsClassifier(100).fit(X, target).predict_proba(X)[:, 1]
         np.testing.assert_array_equal(fitted(METHODS["KNN"], data).fuse(X), expected)
 
     def test_subsampling(self):

@@ -213,9 +213,9 @@ def test_bipolar_input_is_mapped():
     [
         ({"objective": "best"}, "objective must be one of noisy-or, min-max, generalized-mean, mean"),
         ({"solver": "simplex"}, "solver must be one of"),
-        ({"sigma": 0}, "sigma must be above 0, got 0"),
-        ({"p1": -1}, "p1 must be above 0 and p2 below it"),
-        ({"p2": "x"}, "p2 must be a number, got 'x'"),
+        ({"sigma": 0}, "sigma must be a finite number above 0, got 0"),
+        ({"p1": -1}, "p1 must be a finite number above 0, got -1"),
+        ({"p2": "x"}, "p2 must be a finite number below 0, got 'x'"),
         ({"source_names": ["a"]}, "1 names for 3 sources"),
     ],
 )
@@ -236,9 +236,11 @@ def test_bad_input():
         MICIRegressor().fit(X, 3.0 * y, ids)
     with pytest.raises(InvalidInputError, match="positive and negative bags, not real labels"):
         MICI().fit(Bags.from_instances(X, y / 2, ids, real_labels=True))
-    with pytest.raises(InvalidInputError, match="n_restarts must be a positive whole number, got 0"):
+    with pytest.raises(InvalidInputError, match="n_restarts must be a whole number of at least 1, got 0"):
         BinaryMICI(n_restarts=0).fit(X, y, ids)
-    with pytest.raises(InvalidInputError, match="method must be 'auto', 'exact' or 'local'"):
+    with pytest.raises(InvalidInputError, match="method must be one of auto, exact, local"):
         BinarySolver(method="best")
-    with pytest.raises(InvalidInputError, match="The binary solver minimises 'min-max'"):
+    with pytest.raises(
+        InvalidInputError, match="BinarySolver cannot minimise 'regression': it is made for 'min-max' alone"
+    ):
         BinarySolver().solve(InMemory(Bags.from_instances(X, y, ids), REGRESSION), np.random.default_rng(0))

@@ -19,7 +19,10 @@ from bimichi import (
 )
 from bimichi.estimators.base import Fusion
 from bimichi.evaluation.comparison import Result
+from bimichi.evaluation.engine import TrainingData
+from bimichi.evaluation.methods import Candidate
 from bimichi.evaluation.metrics import Scores
+from bimichi.learning.scene import Scenes
 
 
 def scene(seed, name="scene", **known):
@@ -128,7 +131,7 @@ def test_one_failure_does_not_stop_the_rest(caplog):
     assert np.isnan(table["broken"].mean("auc"))
 
 
-def test_labels_that_are_missing_are_told():
+def test_missing_labels_are_reported():
     table = compare(
         {"bags": BiMIChI(), "pixels": ChoquetQP(bipolar_input=True)},
         scene(0, segments=None, labels=None, truth=None),
@@ -154,6 +157,44 @@ def test_jobs_change_nothing():
     methods = {"objective 1": BiMIChI(random_state=0), "QP": ChoquetQP(bipolar_input=True)}
     one, two = (compare(methods, scene(0), n_jobs=jobs) for jobs in (1, 2))
     assert [r.scores for r in one.results] == [r.scores for r in two.results]
+
+
+def test_scenes_are_read_when_needed():
+    held = {name: scene(seed, name) for seed, name in enumerate("abcd")}
+    read = []
+    lazy = Scenes(list(held), lambda name: read.append(name) or held[name])
+    methods = {
+        "bags": BiMIChI("mean", random_state=0),
+        "pixels": ChoquetQP(bipolar_input=True),
+        "none": MeanFusion(bipolar_input=True),
+    }
+    found = compare(methods, lazy[:2], lazy[2:], n_jobs=1)
+    expected = compare(methods, [held["a"], held["b"]], [held["c"], held["d"]], n_jobs=1)
+    assert read[:2] == ["c", "d"]  # whether all have a truth
+    assert read.count("c") == 1 + len(methods)
+    for name in methods:
+        np.testing.assert_allclose(found[name].scores, expected[name].scores, rtol=1e-9)
+
+
+def test_training_data_are_gathered_once_and_discarded():
+    rows = [
+        Candidate("one", "", "bags", BiMIChI()),
+        Candidate("two", "", "pixels", ChoquetQP()),
+        Candidate("three", "", "bags", ChoquetQP()),
+    ]
+    read = []
+    scenes = Scenes("ab", lambda name: read.append(name) or scene(ord(name), name))
+    data = TrainingData(scenes, rows, pixels="bags", in_parts=False)
+    for row, n in zip(rows, (3, 2, 2), strict=True):
+        assert len(data._gathered) == (row.name != "one")
+        with data.arguments(row) as arguments:
+            assert len(arguments) == n
+    assert data._gathered == {}
+    assert read == ["a", "b"]
+    with data.arguments(rows[0]) as (X, y, bags), data.arguments(rows[1]) as (same, truth):
+        assert same is X
+        assert (np.unique(bags[y == 0], return_counts=True)[1] <= 64).all()
+        assert not (truth & (y == 0)).any()  # what is a target lies in positive bags
 
 
 def test_bad_input():

@@ -99,14 +99,14 @@ def test_models_are_explained_with_their_scale_and_polarity(objective, rng):
     model = BiMIChI(objective, polarity="learn", scale="minmax", random_state=0).fit(X, y, bags=bags)
     assert (model.polarity_ < 0).any()
     np.testing.assert_allclose(contributions(model, X).sum(-1), model.integral(X), atol=1e-12)
-    entered = (X - model._scale.centre) * model._scale.factor * model.polarity_
+    entered = (X - model.rule_.centre) * model.rule_.factor * model.polarity_
     np.testing.assert_allclose(contributions(model, X), contributions(model.bicapacity_, entered), atol=1e-12)
     steps = chain(model, X[3])
     assert steps.total == pytest.approx(model.integral(X[3:4])[0], abs=1e-12)
     np.testing.assert_array_equal(contributions(model, X[3]), contributions(model, X)[3])
-    turned = tuple(str(k + 1) for k in np.flatnonzero(model.polarity_ < 0))
-    assert steps.turned == turned
-    assert f"Turned over before the integral: {', '.join(turned)}." in repr(steps)
+    inverted = tuple(str(k + 1) for k in np.flatnonzero(model.polarity_ < 0))
+    assert steps.inverted == inverted
+    assert f"Inverted before the integral: {', '.join(inverted)}." in repr(steps)
 
 
 def test_a_chain_shows_as_a_table():
@@ -148,5 +148,5 @@ def test_data_frames_are_matched_by_their_columns(rng):
     frame = pandas.DataFrame(rng.uniform(-1, 1, (20, 2)), columns=["thermal", "rgb"])
     model = BiMIChI(random_state=0).fit(frame, np.arange(20) % 2)
     np.testing.assert_array_equal(contributions(model, frame), contributions(model, frame.to_numpy()))
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(InvalidInputError, match="columns of X are rgb, thermal"):
         contributions(model, frame[["rgb", "thermal"]])

@@ -99,7 +99,7 @@ def test_twelve_sources_are_quick_and_more_are_referred_to_data():
 
 @pytest.mark.parametrize("wrong", [None, "thermal", pair_lattice(2), BiMIChI])
 def test_what_cannot_be_explained_is_named(wrong):
-    with pytest.raises(InvalidInputError, match="must be a BiCapacity, a Capacity or a fitted BiMIChI"):
+    with pytest.raises(InvalidInputError, match="a BiCapacity, a Capacity or an AdditiveBiCapacity is needed"):
         indices(wrong)
 
 

@@ -3,22 +3,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 
-from bimichi import BiCapacity, BiMIChI, Capacity, InvalidInputError
+from bimichi import BiCapacity, BiMIChI, Capacity, FusionRule, InvalidInputError
 from bimichi.explain import contributions, data_indices, identifiability, sentences, summary
 
 NAMES = ["thermal", "bright", "texture"]
 
 
 def with_measure(g, polarity=None, objective="bipolar"):
-    """A model that has learned g, without the learning."""
+    """A rule as if g had been learned."""
     m = g.n_sources
     X = np.concatenate([np.eye(m), -np.eye(m)])
-    model = BiMIChI(objective, source_names=g.source_names).fit(X, np.arange(2 * m) < m)
-    model.bicapacity_ = g
-    model.polarity_ = np.ones(m) if polarity is None else np.array(polarity, dtype=float)
-    return model
+    learned = BiMIChI(objective, source_names=g.source_names).fit(X, np.arange(2 * m) < m).rule_
+    return FusionRule(g, polarity=polarity, output=learned.output, training=learned.training)
 
 
 @pytest.fixture
@@ -57,8 +54,8 @@ def test_every_sentence_is_backed_by_its_numbers(objective, scene):
     assert search.numbers["J"] == model.objective_value_
     assert search.numbers["lower bound"] == model.solution_.lower_bound
     assert "The search converged" in search.sentence
-    turned = [fact.sources[0] for fact in found.facts if fact.kind == "turned"]
-    assert turned == [name for name, sign in zip(NAMES, model.polarity_, strict=True) if sign < 0]
+    inverted = [fact.sources[0] for fact in found.facts if fact.kind == "inverted"]
+    assert inverted == [name for name, sign in zip(NAMES, model.polarity_, strict=True) if sign < 0]
     assert ("target" in str(found)) == (objective != "magnitude")
 
 
@@ -72,6 +69,14 @@ def test_who_decides_and_who_hardly_matters(rng):
     assert kinds(even)[0] == "leads"
     assert re.match(r"No source decides alone: source [12] carries \d\d %", even.sentences[0])
     assert not {"complements", "substitutes", "dampened", "heightened", "against"} & set(kinds(even))
+
+
+def test_many_sources_that_hardly_matter_are_one_sentence(rng):
+    found = summary(BiCapacity.additive([0.9, 0.03, 0.03, 0.02, 0.02]), rng.uniform(-1, 1, (500, 5)))
+    assert kinds(found)[:2] == ["decides", "hardly"]
+    assert set(found.facts[1].sources) == set("2345")
+    assert re.match(r"Source \d, source \d, source \d and source \d hardly matter: together", found.sentences[1])
+    assert found.facts[0].numbers["share"] + found.facts[1].numbers["share"] == pytest.approx(1)
 
 
 def test_nothing_to_tell_of_silence():
@@ -97,8 +102,8 @@ def test_interactions_in_words(elements, signs, kind, sentence, rng):
     assert fact.kind == kind
     assert fact.sentence.startswith(sentence)
     assert fact.numbers["share"] == pytest.approx(abs(fact.numbers["interaction"]) / data_indices(g, X).magnitude)
-    turned = summary(with_measure(g, (1, -1)), X * (1, -1))
-    assert any("low b" in s if signs[1] > 0 else "high b" in s for s in turned.sentences)
+    inverted = summary(with_measure(g, (1, -1)), X * (1, -1))
+    assert any("low b" in s if signs[1] > 0 else "high b" in s for s in inverted.sentences)
 
 
 def test_only_the_strongest_interactions_are_told(rng):
@@ -138,9 +143,9 @@ def test_what_the_training_left_open_is_told(rng):
 
 
 def test_a_search_that_ended_early_is_told(rng):
-    model = with_measure(BiCapacity.random(3, False, 0))
-    model.solution_ = replace(model.solution_, status="reached max_rounds", lower_bound=None)
-    fact = summary(model, rng.uniform(-1, 1, (9, 3))).facts[-1]
+    rule = with_measure(BiCapacity.random(3, False, 0))
+    record = replace(rule.training, status="reached max_rounds", lower_bound=None)
+    fact = summary(replace(rule, training=record), rng.uniform(-1, 1, (9, 3))).facts[-1]
     assert "did not converge (reached max_rounds)" in fact.sentence
     assert set(fact.numbers) == {"J", "rounds"}
 
@@ -151,7 +156,12 @@ def test_layouts_nan_and_bad_input(rng):
     image = rng.uniform(-1, 1, (20, 30, 3))
     image[0, 0, 0] = np.nan
     assert summary(model, image).sentences == summary(model, list(np.moveaxis(image, -1, 0)), n_jobs=1).sentences
-    with pytest.raises(InvalidInputError, match="model must be a fitted BiMIChI, got BiCapacity"):
-        summary(g, image)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(InvalidInputError, match="This BiMIChI is not fitted"):
         summary(BiMIChI(), image)
+
+
+def test_a_bare_measure_has_no_training_to_speak_of(rng):
+    found = summary(BiCapacity.random(3, False, 3), rng.uniform(-1, 1, (50, 3)))
+    assert kinds(found)[-1] == "unlearned"
+    assert found.sentences[-1] == "This measure was not learned here; nothing is known about training data."
+    assert not {"open", "search", "completion"} & set(kinds(found))

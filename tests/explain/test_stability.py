@@ -116,7 +116,7 @@ def test_scale_and_polarity_stay_as_fitted(data):
     model = BiMIChI("mean", polarity="learn", scale="minmax", random_state=0).fit(50 * X, labels, bags=bags)
     assert (model.polarity_ < 0).any()
     found = bootstrap(model, 50 * X, labels, bags, n_resamples=3)
-    entered = np.clip((50 * X - model._scale.centre) * model._scale.factor, -1, 1) * model.polarity_
+    entered = np.clip((50 * X - model.rule_.centre) * model.rule_.factor, -1, 1) * model.polarity_
     plain = BiMIChI("mean", random_state=0).fit(entered, y, bags=bags)
     same = bootstrap(plain, entered, y, bags, n_resamples=3)
     np.testing.assert_allclose(found.values, same.values, atol=1e-7)
@@ -158,7 +158,7 @@ def test_tables_show_intervals_and_leave_out_open_elements(found):
         ({"y": None}, "y must be given"),
         ({"y": np.full(144, 7)}, "y has the label .*7.*; the model knows"),
         ({"X": np.zeros((144, 3))}, "3 sources"),
-        ({"X": np.full((144, 2), 5.0)}, "reaches .*fitted to"),
+        ({"X": np.full((144, 2), 5.0)}, "reaches .*Rescale it as the training data was"),
     ],
 )
 def test_bad_input(model, data, options, message):
@@ -171,7 +171,7 @@ def test_bad_input(model, data, options, message):
 def test_bags_come_alone(model, data):
     with pytest.raises(InvalidInputError, match="nothing besides"):
         bootstrap(model, Bags.from_instances(*data), data[1])
-    with pytest.raises(InvalidInputError, match="model must be a fitted BiMIChI"):
+    with pytest.raises(InvalidInputError, match=r"this rule was not learned.*Pass a fitted model"):
         bootstrap(model.bicapacity_, *data)
 
 

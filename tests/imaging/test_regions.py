@@ -179,7 +179,7 @@ def test_boxes_from_csv(tmp_path):
         read_boxes(path, "d")
     path.write_text("x,y,w,h\n")
     assert read_boxes(path).shape == (0, 4)
-    with pytest.raises(InvalidInputError, match="no column 'image'"):
+    with pytest.raises(InvalidInputError, match="does not name images"):
         read_boxes(path, image="a")
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bimichi import BiCapacity, Capacity, InvalidInputError, choquet, linear_form, usage_counts
-from bimichi.integral import integrals as integral
-from bimichi.integral import planes
+from bimichi.integral import integrals as integral, planes
 from bimichi.integral.linear import count_usage
 
 SIZES = [1, 2, 3, 4, 5, 6]
@@ -161,7 +159,7 @@ def test_usage_is_counted_once_for_all_signs(m):
     usage = count_usage(X[:100]) + count_usage(X[100:], n_jobs=2)
     for signs in itertools.product([1.0, -1.0], repeat=m):
         for weighted in (False, True):
-            assert np.array_equal(usage.counts(signs, weighted), usage_counts(X * np.array(signs), weighted))
+            assert np.array_equal(usage.counts(weighted, signs), usage_counts(X * np.array(signs), weighted))
 
 
 def test_one_instance_and_no_instance():
@@ -347,7 +345,9 @@ def test_bad_options():
     for n_jobs in (0, -2, 1.5, "2", True):
         with pytest.raises(InvalidInputError, match="n_jobs"):
             choquet(np.zeros((1, 2)), g, n_jobs=n_jobs)
-    with pytest.raises(InvalidInputError, match="g must be a BiCapacity, a Capacity or a TwoAdditive, got list"):
+    with pytest.raises(
+        InvalidInputError, match="g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got list"
+    ):
         choquet(np.zeros((1, 2)), [0, 1])
     with pytest.raises(InvalidInputError, match="measure must be one of bicapacity, capacity"):
         linear_form(np.zeros((1, 2)), "tricapacity")

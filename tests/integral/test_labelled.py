@@ -58,7 +58,7 @@ class TestContract:
         assert model.fuse(X.astype(np.float32).chunk(y=5)).compute().dtype == np.float32
 
     def test_the_integral_too(self, data):
-        model = fitted(METHODS["magnitude"], data)
+        model = fitted(METHODS["Bi-MIChI (objective 2)"], data)
         X = xr.DataArray(data[0], dims=("pixel", "source"))
         np.testing.assert_array_equal(model.integral(X).values, model.integral(data[0]))
         assert model.integral(X).min() < 0 <= model.fuse(X).min()
@@ -97,7 +97,7 @@ class TestWhatIsKept:
     @pytest.mark.parametrize("dtype", [np.int16, np.float32, np.float64])
     @pytest.mark.parametrize("chunks", [None, {"y": 5}])
     def test_fill_values_become_nan(self, grid, data, dtype, chunks):
-        model = clone(METHODS["bipolar"]).set_params(scale="minmax")
+        model = clone(METHODS["Bi-MIChI (objective 1)"]).set_params(scale="minmax")
         model.fit(data[0] * 100, data[1], bags=data[2])
         values = (grid.values * 100).astype(dtype)
         expected = model.fuse(list(values))

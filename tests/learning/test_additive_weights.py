@@ -9,10 +9,10 @@ from samples import make_bags
 from scipy.optimize import minimize
 from typer.testing import CliRunner
 
-from bimichi import BiMIChI, ConvexSolver, InvalidInputError, ModelFileError, TwoAdditive
+from bimichi import AdditiveBiCapacity, BiMIChI, ConvexSolver, InvalidInputError, ModelFileError
 from bimichi.cli.app import app
 from bimichi.learning.objectives import ADDITIVE_OBJECTIVES
-from bimichi.learning.term_problem import TermsInMemory
+from bimichi.learning.problem import InMemory
 
 NAMES = list(ADDITIVE_OBJECTIVES)
 
@@ -55,7 +55,7 @@ def test_fewer_terms_fit_less(bags, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_random_starts_have_no_pairs(bags, name):
     objective = replace(ADDITIVE_OBJECTIVES[name], additivity=1)
-    found = ConvexSolver(n_starts=6, max_rounds=1).solve(TermsInMemory(bags, objective), np.random.default_rng(0))
+    found = ConvexSolver(n_starts=6, max_rounds=1).solve(InMemory(bags, objective), np.random.default_rng(0))
     assert not found.values[8:].any()
 
 
@@ -72,9 +72,11 @@ def test_polarity_and_files(bags, name, tmp_path):
 
 def test_other_additivities_are_refused(bags):
     for wrong in (0, 3, True, "1", 2.0, np.array([1, 2])):
-        with pytest.raises(InvalidInputError, match="additivity must be None, 1 or 2"):
+        with pytest.raises(InvalidInputError, match="additivity must be one of None, 1, 2"):
             BiMIChI("mean", additivity=wrong).fit(bags)
-    with pytest.raises(InvalidInputError, match=r"every 1-additive bi-capacity has it\. With additivity=1, choose"):
+    with pytest.raises(
+        InvalidInputError, match=r"has no zero bound.* additive bi-capacities\. With additivity=1, choose"
+    ):
         BiMIChI("bipolar", additivity=1).fit(bags)
 
 
@@ -88,7 +90,7 @@ def test_numbers_too_large_are_the_files_fault(bags, tmp_path):
     BiMIChI("mean", additivity=1).fit(bags).save(path)
     document = json.loads(path.read_text())
     for field in ("objective_value", "lower_bound"):
-        path.write_text(json.dumps(document | {field: 10**400}))
+        path.write_text(json.dumps(document | {"training": document["training"] | {field: 10**400}}))
         with pytest.raises(ModelFileError):
             BiMIChI.load(path)
 
@@ -97,7 +99,7 @@ def test_show_tells_the_weights_alone(bags, tmp_path):
     path = tmp_path / "model.json"
     BiMIChI("mean", additivity=1, source_names=list("abcd")).fit(bags).save(path)
     shown = CliRunner().invoke(app, ["show", str(path)]).stdout
-    assert "Bi-MIChI, 1-additive, objective mean" in shown
+    assert "BiMIChI (1-additive BiCapacity), objective mean" in shown
     assert "of 8 terms are used" in shown
     listed = json.loads(CliRunner().invoke(app, ["show", str(path), "--json"]).stdout)
     assert listed["additivity"] == 1
@@ -105,7 +107,7 @@ def test_show_tells_the_weights_alone(bags, tmp_path):
 
 
 def test_elements_are_pairs_of_sets_or_of_lone_sources():
-    g = TwoAdditive.additive([0.7, 0.3], ["a", "b"])
+    g = AdditiveBiCapacity.additive([0.7, 0.3], ["a", "b"])
     assert g["a", ()] == g[["a"], []] == g[0, ()] == 0.7
     for wrong in (0, "a", (0, 1, 0)):
         with pytest.raises(InvalidInputError, match="An element is a pair"):

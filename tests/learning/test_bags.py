@@ -1,8 +1,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bimichi import Bags, BiCapacity, InvalidInputError
 from bimichi.learning.objectives import OBJECTIVES
@@ -191,30 +190,30 @@ def test_extremes_and_gram_agree_with_the_rows(rng):
     for row, value in [*zip(seen.low_row, seen.low, strict=True), *zip(seen.high_row, seen.high, strict=True)]:
         codes, weights = problem.rows(np.array([row]))
         assert float((weights * g.values[codes]).sum()) == pytest.approx(value)
-    gram = problem.gram((-1.0, 1.0))
+    gram = problem.total("gram", targets=(-1.0, 1.0))
     quadratic = g.values @ (gram.matrix @ g.values) - 2 * gram.linear @ g.values + gram.constant
     assert quadratic == pytest.approx(problem.value(g.values))
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_a_turned_problem_is_the_problem_of_turned_bags(name, rng):
+def test_an_inverted_problem_is_the_problem_of_inverted_bags(name, rng):
     data = np.round(rng.uniform(-1, 1, (80, 3)), 1)  # with zeros and equal instances
     bags = Bags.from_instances(data, np.arange(80) % 4 == 0, np.arange(80) % 8)
     problem = InMemory(bags, OBJECTIVES[name])
-    problem.gram((-1.0, 1.0))
+    problem.total("gram", targets=(-1.0, 1.0))
     for signs in np.array([[1, 1, 1], [-1, 1, 1], [1, -1, -1], [-1, -1, -1]], dtype=float):
-        turned, direct = problem.turned(signs), InMemory(bags.turned(signs), OBJECTIVES[name])
-        back = turned.turned(signs)
+        inverted, direct = problem.with_signs(signs), InMemory(bags.with_signs(signs), OBJECTIVES[name])
+        back = inverted.with_signs(signs)
         for seed in range(5):
             values = BiCapacity.random(3, OBJECTIVES[name].zero_bound, seed).values
-            assert turned.value(values) == pytest.approx(direct.value(values), rel=1e-12)
+            assert inverted.value(values) == pytest.approx(direct.value(values), rel=1e-12)
             assert back.value(values) == pytest.approx(problem.value(values), rel=1e-12)
-            for ours, theirs in zip(turned.extremes(values)[:2], direct.extremes(values)[:2], strict=True):
+            for ours, theirs in zip(inverted.extremes(values)[:2], direct.extremes(values)[:2], strict=True):
                 np.testing.assert_allclose(ours, theirs, atol=1e-14)
-        ours, theirs = turned.gram((-1.0, 1.0)), direct.gram((-1.0, 1.0))
+        ours, theirs = (p.total("gram", targets=(-1.0, 1.0)) for p in (inverted, direct))
         np.testing.assert_allclose(ours.matrix.toarray(), theirs.matrix.toarray(), atol=1e-12)
         np.testing.assert_allclose(ours.linear, theirs.linear, atol=1e-12)
-        for ours, theirs in zip(turned.use_counts(), direct.use_counts(), strict=True):
+        for ours, theirs in ((inverted.usage_counts(flag), direct.usage_counts(flag)) for flag in (False, True)):
             np.testing.assert_array_equal(ours, theirs)
 
 

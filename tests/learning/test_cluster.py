@@ -157,7 +157,7 @@ def test_a_killed_worker_changes_nothing(cluster):
             """Kills a worker when the fit is under way and its parts are on the workers."""
 
             def solve(self, problem, rng, n_jobs=None, verbose=0):
-                problem.value(problem.lattice.with_boundary(np.zeros(problem.lattice.size)))
+                problem.value(problem.space.lattice.with_boundary(np.zeros(problem.space.lattice.size)))
                 os.kill(victims[0], signal.SIGKILL)
                 killed.append(victims[0])
                 return super().solve(problem, rng, n_jobs, verbose)

@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bimichi import Bags, BiCapacity, BiMIChI, ConvexSolver, InvalidInputError, choquet, usage_counts
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, OBJECTIVES
 from bimichi.learning.problem import InMemory
-from bimichi.learning.solvers.completion import completed, traced
-from bimichi.learning.solvers.least_squares import _in_order
-from bimichi.learning.solvers.order import Order, highest_below, limits, lowest_above
-from bimichi.learning.solvers.quadratic import Program
+from bimichi.learning.spaces.completion import completion_of
+from bimichi.learning.spaces.elements import minimise_in_order
+from bimichi.learning.spaces.order import OrderedPairs, highest_below, limits, lowest_above
+from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.lattice import pair_lattice, subset_lattice
 
 LATTICES = [pair_lattice(3), pair_lattice(3, zero_bound=False), subset_lattice(5)]
@@ -70,9 +69,8 @@ def test_limits_are_what_the_boundary_leaves(lattice):
 @given(lattices, seeds, st.sampled_from(["lowest", "nearest-zero", "highest"]))
 def test_completions_are_monotone_and_tell_what_was_known(lattice, seed, completion):
     known = some_known(lattice, seed)
-    measure = traced(lattice, known, completion)
+    measure = completion_of(lattice, known, completion)
     assert not lattice.violations(measure.values)[0].size
-    assert np.array_equal(measure.values, completed(lattice, known, completion))
     codes = np.arange(1, lattice.size)
     assert lattice.less_equal(measure.lower[codes], codes).all()
     assert (measure.values[measure.lower[codes]] <= measure.values[codes]).all()
@@ -90,10 +88,9 @@ def test_order_is_found_where_it_is_broken_and_nowhere_else(lattice, seed):
     partial[list(lattice.fixed)] = np.nan
     elements = np.flatnonzero(~np.isnan(partial))
     broken = lattice.less_equal(elements[:, None], elements) & (partial[elements][:, None] > partial[elements])
-    order = Order(lattice)
-    found = order.with_violated(partial, 0.0)
-    assert (found is not order) == broken.any()
-    assert found.with_violated(partial, 0.0) is found
+    found, new = OrderedPairs(lattice).with_violated(partial, 0.0)
+    assert new == broken.any()
+    assert not found.with_violated(partial, 0.0)[1]
     lower, upper = found.among(elements)
     assert lattice.less_equal(elements[lower], elements[upper]).all()
     pairs = set(zip(lower.tolist(), upper.tolist(), strict=True))
@@ -109,7 +106,7 @@ def test_a_program_with_the_order_it_needs_equals_one_with_all_of_it(lattice, se
     free = np.setdiff1d(np.arange(lattice.size), list(lattice.fixed))
     elements = np.sort(rng.permutation(free)[: int(rng.integers(1, len(free)))])
     P, q = sp.csc_matrix(sp.identity(len(elements))), rng.normal(0, 0.7, len(elements))
-    x, bound = _in_order(lattice, elements, P, q, 1e-10)
+    x, bound = minimise_in_order(lattice, elements, P, q, 1e-10)
     below = lattice.less_equal(elements[:, None], elements)
     np.fill_diagonal(below, False)
     whole = Program(len(elements))
@@ -121,7 +118,7 @@ def test_a_program_with_the_order_it_needs_equals_one_with_all_of_it(lattice, se
 
 def whole_program(problem, rows, signs):
     """J at best for these witnesses: every element a variable, every row a constraint, every cover in order."""
-    form, lattice, data = problem.objective.convex, problem.lattice, problem.data
+    form, lattice, data = problem.objective.convex, problem.space.lattice, problem.table
     size, n_bags = lattice.size, len(problem.labels)
     bag = np.repeat(np.arange(n_bags), np.diff(data.offsets))
     fixed = {code: value for code, value in lattice.fixed.items() if code or lattice.zero_bound}
@@ -161,8 +158,8 @@ def test_the_fit_is_that_of_all_elements_all_rows_and_the_whole_order(objective,
     problem = InMemory(Bags.from_instances(X, y, ids), objective)
     solution = ConvexSolver(n_starts=3).solve(problem, np.random.default_rng(0))
     assert solution.status == "converged"
-    rows = np.array([np.flatnonzero(problem.instance == witness)[0] for witness in solution.witnesses])
-    fused = (problem.data.weights[rows] * solution.values[problem.data.codes[rows]]).sum(axis=1)
+    rows = np.array([np.flatnonzero(problem.bags.instance == witness)[0] for witness in solution.witnesses])
+    fused = (problem.table.weights[rows] * solution.values[problem.table.codes[rows]]).sum(axis=1)
     signs = np.where(fused >= 0, 1, -1) if objective.absolute else np.ones(len(rows))
     assert solution.objective_value == pytest.approx(whole_program(problem, rows, signs), abs=1e-7)
     assert solution.lower_bound == pytest.approx(solution.objective_value, abs=1e-7)
@@ -175,10 +172,10 @@ def test_twelve_sources(name):
     assert np.array_equal(one.values, two.values)
     assert np.array_equal(one.starts, two.starts)
     assert one.status == "converged"
-    assert not problem.lattice.violations(one.values)[0].size
+    assert not problem.space.lattice.violations(one.values)[0].size
     assert one.objective_value == pytest.approx(problem.value(one.values), abs=1e-12)
     assert one.objective_value == pytest.approx(one.lower_bound, abs=1e-6)
-    lower, upper = problem.lattice.bounds(np.full(problem.lattice.size, np.nan))
+    lower, upper = problem.space.lattice.bounds(np.full(problem.space.lattice.size, np.nan))
     assert one.objective_value < 0.9 * problem.value((lower + upper) / 2)
 
 

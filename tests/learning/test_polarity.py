@@ -22,7 +22,7 @@ def search(bags, name, n_starts, calls):
     def solve(signs):
         calls.append(tuple(signs))
         return ConvexSolver(n_starts=n_starts).solve(
-            InMemory(bags.turned(signs), OBJECTIVES[name]), np.random.default_rng(0)
+            InMemory(bags.with_signs(signs), OBJECTIVES[name]), np.random.default_rng(0)
         )
 
     return solve

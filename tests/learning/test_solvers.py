@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import um
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bimichi import Bags, BiCapacity, ConvexSolver, EvolutionarySolver, InvalidInputError, ModelFileError
 from bimichi.learning.objectives import OBJECTIVES, get_objective
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import SOLVERS, get_solver
-from bimichi.learning.solvers.quadratic import Program
+from bimichi.learning.spaces.quadratic import Program
 
 BAGS, IMAGE, TRUTH = um.um()
 
@@ -30,7 +29,7 @@ def tiny(seed, m, positive=2):
 
 def brute_force(problem):
     """Minimum over all choices of witnesses, each by a QP over all elements and all rows."""
-    form, lattice, data = problem.objective.convex, problem.lattice, problem.data
+    form, lattice, data = problem.objective.convex, problem.space.lattice, problem.table
     size, n_bags = lattice.size, len(problem.labels)
     rows = sp.csr_array(
         (data.weights.ravel(), data.codes.ravel(), np.arange(0, data.codes.size + 1, data.codes.shape[1])),
@@ -314,7 +313,7 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
     def test_elements_are_chosen_by_all_instances(self):
         data = np.sign(np.random.default_rng(0).normal(size=(60, 3)))
         bags = Bags.from_instances(data, np.arange(60) % 2, np.arange(60) % 4)
-        touched, weighted = InMemory(bags, OBJECTIVES["bipolar"]).use_counts()
+        touched, weighted = map(InMemory(bags, OBJECTIVES["bipolar"]).usage_counts, (False, True))
         assert touched.sum() == 180
         assert weighted.sum() == 60
 
@@ -336,18 +335,21 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ConvexSolver(n_starts=0), "n_starts must be a positive whole number, got 0"),
+        (lambda: ConvexSolver(n_starts=0), "n_starts must be a whole number of at least 1, got 0"),
         (lambda: ConvexSolver(max_rounds=True), "max_rounds"),
         (lambda: ConvexSolver(tolerance=0), "tolerance"),
         (lambda: EvolutionarySolver(population_size=0.5), "population_size"),
         (lambda: EvolutionarySolver(patience=0), "patience"),
         (lambda: EvolutionarySolver(small_mutation_probability=2), "small_mutation_probability"),
         (lambda: EvolutionarySolver(tolerance=-1), "tolerance"),
-        (lambda: EvolutionarySolver(tolerance=None), "tolerance must be a number"),
-        (lambda: EvolutionarySolver(small_mutation_probability="x"), "small_mutation_probability must be a number"),
+        (lambda: EvolutionarySolver(tolerance=None), "tolerance must be a finite number"),
+        (
+            lambda: EvolutionarySolver(small_mutation_probability="x"),
+            r"small_mutation_probability must be a number in \[0, 1\]",
+        ),
         (lambda: EvolutionarySolver(element_choice="all"), "element_choice"),
         (lambda: EvolutionarySolver(sampling="depth"), "sampling"),
-        (lambda: get_solver("simplex"), "solver must be one of convex, evolutionary or a solver object"),
+        (lambda: get_solver("simplex"), "solver must be one of convex, evolutionary, binary or a solver object"),
         (lambda: get_objective("best"), "objective must be one of bipolar, magnitude, mean"),
     ],
 )

@@ -6,13 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from mutation import mutate
 
-from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, ModelFileError
-from bimichi.cli.model import FusionModel
-from bimichi.learning.solvers.completion import completed
+from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, FusionRule, ModelFileError
+from bimichi.learning.spaces.completion import completion_of
 from bimichi.measures.base import complete
 from bimichi.measures.compact import COMPACT_FROM, COMPLETIONS, pack_counts, pack_values, unpack_counts, unpack_values
 from bimichi.measures.lattice import pair_lattice, subset_lattice
@@ -67,7 +65,7 @@ def test_files_of_what_a_solver_leaves(m, zero_bound, rule, rng, tmp_path):
     lattice = pair_lattice(m, zero_bound)
     partial = known_part(lattice, 200, rng)
     partial = np.clip(partial + rng.normal(0, 1e-10, lattice.size), -1, 1)
-    g = BiCapacity(completed(lattice, partial, rule), None, zero_bound)
+    g = BiCapacity(completion_of(lattice, partial, rule).values, None, zero_bound)
     g.save(tmp_path / "g")
     assert BiCapacity.load(tmp_path / "g") == g
     if m == 10:
@@ -76,7 +74,7 @@ def test_files_of_what_a_solver_leaves(m, zero_bound, rule, rng, tmp_path):
 
 def test_measures_that_break_the_order_within_tolerance_stay_exact(tmp_path, rng):
     lattice = pair_lattice(8)
-    values = completed(lattice, known_part(lattice, 40, rng), "lowest")
+    values = completion_of(lattice, known_part(lattice, 40, rng), "lowest").values
     inner = np.flatnonzero((np.abs(values) < 0.9) & (values != 0))
     values[rng.choice(inner, 500)] += rng.choice([-4e-10, 4e-10], 500)
     g = BiCapacity(values)
@@ -100,31 +98,13 @@ def test_a_fitted_model_is_small_and_the_same(model, tmp_path):
     model.save(path)
     assert path.stat().st_size < 25_000  # three arrays of 6,561 numbers would be far more
     document = json.loads(path.read_text())
-    assert document["version"] == 2
+    assert document["version"] == 3
     assert document["completion"] in RULES
-    back, plain = BiMIChI.load(path), FusionModel.load(path)
-    assert back.bicapacity_ == model.bicapacity_ == plain.bicapacity
+    back, plain = BiMIChI.load(path), FusionRule.load(path)
+    assert back.bicapacity_ == model.bicapacity_ == plain.measure
     for name in ("touched", "weighted"):
         np.testing.assert_array_equal(back.usage_[name], model.usage_[name])
-    np.testing.assert_array_equal(plain.touched, model.usage_["touched"])
-
-
-def test_files_of_version_1_are_read(model, tmp_path):
-    """As the first version wrote them: all values, all counts."""
-    path = tmp_path / "model"
-    model.save(path)
-    document = json.loads(path.read_text())
-    arrays = document["arrays"]
-    for name in ("codes", "known", "touched_codes", "weighted_codes"):
-        del arrays[name]
-    del document["completion"], document["additivity"]
-    document["version"] = 1
-    arrays |= {"values": model.bicapacity_.values.tolist()}
-    arrays |= {name: counts.tolist() for name, counts in model.usage_.items()}
-    path.write_text(json.dumps(document))
-    assert BiMIChI.load(path).bicapacity_ == model.bicapacity_
-    assert FusionModel.load(path).bicapacity == model.bicapacity_
-    np.testing.assert_array_equal(BiMIChI.load(path).usage_["touched"], model.usage_["touched"])
+    np.testing.assert_array_equal(plain.usage["touched"], model.usage_["touched"])
 
 
 @pytest.mark.parametrize(
@@ -161,7 +141,7 @@ def test_hostile_files_are_refused(change, message, model, tmp_path):
     document = json.loads(path.read_text())
     change(document, document["arrays"])
     path.write_text(json.dumps(document))
-    for load in (BiMIChI.load, FusionModel.load):
+    for load in (BiMIChI.load, FusionRule.load):
         with pytest.raises(ModelFileError, match=message):
             load(path)
 
@@ -178,7 +158,7 @@ def test_counts():
 def test_no_mutated_file_gives_anything_but_a_measure_or_our_error(tmp_path, rng):
     path = tmp_path / "fuzzed"
     lattice = pair_lattice(7)
-    BiCapacity(completed(lattice, known_part(lattice, 30, rng), "lowest")).save(path)
+    BiCapacity(completion_of(lattice, known_part(lattice, 30, rng), "lowest").values).save(path)
     original = path.read_bytes()
     assert b"completion" in original
     outcomes = Counter()

@@ -7,8 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from mutation import mutate
 
 from bimichi import BiCapacity, BimichiError, Capacity, ModelFileError
@@ -96,8 +95,8 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "bimichi-model", "version": 3, "tables": {}}', "format version 3; this bimichi .* reads up to 2"),
-        (changed(version=3), "format version 3; this bimichi .* reads up to 2. Upgrade"),
+        ('{"format": "bimichi-model", "version": 4, "tables": {}}', "format version 4; this bimichi .* reads up to 3"),
+        (changed(version=4), "format version 4; this bimichi .* reads up to 3. Upgrade"),
         (changed(version="1"), "no valid format version, but '1'"),
         (changed(version=True), "no valid format version"),
         (changed(version=0), "no valid format version"),

@@ -183,7 +183,7 @@ def test_ranks_are_sizes_of_first_minus_second_set():
 def test_turning_sources_swaps_their_sides(m):
     lattice = pair_lattice(m)
     signs = [-1 if k % 2 else 1 for k in range(m)]
-    turned = lattice.turned(signs)
+    turned = lattice.with_signs(signs)
     assert (turned[turned] == np.arange(lattice.size)).all()
     for code in range(lattice.size):
         up, down = lattice.sets(code)

@@ -266,7 +266,7 @@ def test_bags_without_an_image_and_with_labels_by_number():
     [
         ([[0.5, 1.0]], {0: 1}, None, "segments must be whole numbers"),
         ([0, 1], {0: 1}, None, r"segments must be .* got int64 of shape \(2,\)"),
-        ([[0, 1]], {7: True}, None, "names segment 7, which no pixel belongs to"),
+        ([[0, 1]], {7: True}, None, "labels name segment 7, which no pixel belongs to"),
         ([[0, 1]], [1], None, "labels must be 1-D and reach segment 1"),
         ([[0, 1]], {0: 2}, None, "labels must be 0 and 1, .* found 2"),
         ([[0, 1, 2]], [-1, 0, 1], None, "labels must be 0 and 1, -1 and .1, or bool"),

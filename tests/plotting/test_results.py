@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from pictures import HOSTILE, indices, no_traces, shown, texts_at
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from bimichi import BiMIChI, EvolutionarySolver, InvalidInputError
-from bimichi.plotting import plot_history, plot_importance, plot_interaction, plot_interactions, plot_roc
+from bimichi import BiCapacity, BiMIChI, EvolutionarySolver, InvalidInputError
+from bimichi.measures.additive import AdditiveBiCapacity
+from bimichi.plotting import plot_history, plot_importance, plot_interaction, plot_interactions, plot_roc, plot_terms
 
 __all__ = ["indices", "no_traces"]  # fixtures
 
@@ -23,7 +24,7 @@ def test_importance_has_bars_on_both_sides(indices):
     assert [bar.get_width() for bar in left] == (-indices.down).tolist()
     assert [shown(t.get_text()) for t in ax.get_yticklabels()] == list(indices.source_names)
     written = [t.get_text() for t in ax.texts]
-    assert written == ["up (above 0)", "0.50", "0.10", "0.30", "down (below 0)", "0.20", "0.60", "0.30"]
+    assert written == ["0.50", "0.10", "0.30", "0.20", "0.60", "0.30", "down (below 0)", "up (above 0)"]
     ax.figure.canvas.draw()
     ticks = [t.get_text() for t in ax.get_xticklabels()]
     assert ticks == ticks[::-1]  # importance is never negative
@@ -70,6 +71,40 @@ def test_importance_values_stay_inside(indices, figsize):
 def test_bad_importance(given, message):
     with pytest.raises(InvalidInputError, match=message):
         plot_importance(*given)
+
+
+def test_terms_have_signed_bars_and_pairs_by_strength():
+    up, down = [[0.6, 0.2], [0.2, 0.2]], [[-0.5, 0], [0, -0.5]]
+    g = AdditiveBiCapacity.from_tables(up, down, [[0, -0.1], [0.003, 0]], ["$hot$", "bright"])
+    ax = plot_terms(g)
+    above, below, pairs = ax.containers
+    assert [bar.get_width() for bar in above] == [0.6, 0.2]
+    assert [bar.get_width() for bar in below] == [-0.5, -0.5]
+    assert [bar.get_width() for bar in pairs] == [0.2, -0.1]  # the strongest first; 0.00 is not drawn
+    names = [shown(t.get_text()) for t in ax.get_yticklabels()]
+    assert names == ["$hot$", "bright", "$hot$ ↑  bright ↑", "$hot$ ↑  bright ↓"]
+    assert {t.get_text() for t in ax.texts} >= {"0.60", "-0.50", "0.20", "-0.10", "↓ below 0", "↑ above 0"}
+    assert ax.get_xlim()[0] == -ax.get_xlim()[1]
+
+
+def test_terms_of_many_sources_and_of_none_but_sources():
+    g = AdditiveBiCapacity.random(6, random_state=0)
+    ax = plot_terms(g)
+    pairs = [abs(bar.get_width()) for bar in ax.containers[2]]
+    assert len(pairs) == 12
+    assert pairs == sorted(pairs, reverse=True)
+    assert "weaker pairs" in ax.texts[-1].get_text()
+    ax.figure.canvas.draw()
+    box = ax.get_window_extent()
+    for text in (t for t in ax.texts if t.get_text().strip("-").startswith("0.")):
+        assert box.x0 <= text.get_window_extent().x0
+        assert text.get_window_extent().x1 <= box.x1
+    X = np.array([[0.9, -0.8], [-0.7, 0.6], [-0.9, 0.7]])
+    model = BiMIChI("mean", additivity=1).fit(X, [1, 0, 0])
+    for given in (model, model.rule_, model.rule_.measure):
+        assert [len(bars) for bars in plot_terms(given).containers] == [2, 2, 0]
+    with pytest.raises(InvalidInputError, match="terms of an additive bi-capacity, got BiCapacity; use plot_matrix"):
+        plot_terms(BiCapacity.random(2, random_state=0))
 
 
 def test_interaction_writes_all_but_the_diagonal(indices):

@@ -6,8 +6,9 @@ import shutil
 
 import numpy as np
 import pytest
-from pages import HOSTILE, data_of, fitted, image, planes_of
+from pages import HOSTILE, data_of, fitted, image, other, planes_of
 
+from bimichi import MICI, BiMIChI, WeightedMeanFusion, as_rule
 from bimichi.explain import chain, contributions
 from bimichi.report import write_report
 from bimichi.report.colours import colour_of
@@ -32,7 +33,7 @@ READOUT = """() => {
       code: Number(row.dataset.step), numbers: [...row.querySelectorAll("td")].map((cell) => cell.textContent),
     })),
     totals: rows("#sources .total, #chain .total").map((cell) => cell.textContent),
-    lit: rows(".lit").map((cell) => Number(cell.dataset.code)),
+    active: rows(".active").map((cell) => Number(cell.dataset.code)),
     known: rows("[data-code]").map((cell) => Number(cell.dataset.code)),
   };
 }"""
@@ -118,19 +119,33 @@ def same(text, value):
 def check_pixel(page, model, x):
     """Compare what is shown with what `explain` says of the instance x."""
     found, steps, parts = page.evaluate(READOUT), chain(model, x), contributions(model, x[None])[0]
-    entered = [float(plane[0]) for plane in model._scale.apply([np.array([v]) for v in x], model.polarity_)]
+    entered = [float(plane[0]) for plane in as_rule(model).enter(np.array([x]))]
+    rule = as_rule(model)
+    unchanged = bool((rule.polarity > 0).all() and (rule.factor == 1).all() and not rule.centre.any())
     for k, row in enumerate(found["sources"]):
         assert same(row["given"], x[k])
         assert row["enters"] is None or same(row["enters"], entered[k])
-        assert (row["enters"] is None) == (model.scale is None and (model.polarity_ > 0).all())
+        assert (row["enters"] is None) == unchanged
         assert same(row["part"], parts[k])
-    assert [step["code"] for step in found["steps"]] == [step.code for step in steps.steps]
-    for row, step in zip(found["steps"], steps.steps, strict=True):
+    rows, listed = found["steps"], list(steps.steps)
+    if rule.measure.parts == "terms":  # the largest, and the rest in one row
+        listed = [step for step in listed if abs(step.product) >= 0.0005][:20]
+        if len(listed) < len(steps.steps):
+            assert same(rows.pop()["numbers"][-1], steps.total - sum(step.product for step in listed))
+    assert [step["code"] for step in rows] == codes_on_page(model, listed)
+    for row, step in zip(rows, listed, strict=True):
         assert all(map(same, row["numbers"], (step.weight, step.value, step.product)))
     assert all(same(text, steps.total) for text in found["totals"])
-    assert same(found["fused"], float(model.fuse(x[None])[0]))
-    codes = {step.code for step in steps.steps}
-    assert set(found["lit"]) == codes & set(found["known"])
+    assert same(found["fused"], float(rule.fuse(x[None])[0]))
+    assert set(found["active"]) == set(codes_on_page(model, listed)) & set(found["known"])
+
+
+def codes_on_page(model, steps):
+    """The page has a capacity as a bi-capacity: sets in A, digits of base 3."""
+    codes = [step.code for step in steps]
+    if as_rule(model).measure.kind != "capacity":
+        return codes
+    return [sum(3**k for k in range(12) if code >> k & 1) for code in codes]
 
 
 CASES = {
@@ -139,8 +154,19 @@ CASES = {
     "three": (3, {"names": ("thermal", "rgb", "grey")}),
     "six": (6, {}),
     "magnitude": (3, {"objective": "magnitude"}),
-    "turned": (3, {"polarity": "learn"}),
+    "inverted": (3, {"polarity": "learn"}),
     "scaled": (3, {"scale": "minmax", "polarity": "learn"}),
+}
+
+
+OTHERS = {
+    "weights": (6, BiMIChI, {"objective": "mean", "additivity": 1}),
+    "pairs": (6, BiMIChI, {"objective": "mean", "additivity": 2, "polarity": "learn"}),
+    "pairs, magnitude": (3, BiMIChI, {"objective": "magnitude", "additivity": 2}),
+    "many sources": (20, BiMIChI, {"objective": "mean", "additivity": 2, "scale": "minmax"}),
+    "capacity": (3, MICI, {"objective": "min-max", "bipolar_input": True}),
+    "larger capacity": (5, MICI, {"objective": "mean", "bipolar_input": True}),
+    "weighted mean": (4, WeightedMeanFusion, {"bipolar_input": True}),
 }
 
 
@@ -156,6 +182,22 @@ def test_hovering_shows_what_explain_says(opened, case):
         check_pixel(page, model, planes[y, x])
     hover(page, 9, 3, which="source-0")
     check_pixel(page, model, planes[3, 9])
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_every_kind_of_measure_is_shown_as_explain_says(opened, case):
+    m, kind, options = OTHERS[case]
+    model = other(m, kind, **options)
+    page = opened(model, image(m, holes=2))
+    planes = planes_of(page.embedded)
+    for x, y in ((0, 0), (1, 1), (7, 5), (12, 9)):
+        if not np.isnan(planes[y, x]).any():
+            hover(page, x, y)
+            check_pixel(page, model, planes[y, x])
+    y, x = np.unravel_index(np.nanargmax(as_rule(model).fuse(planes)), planes.shape[:2])
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect_pixel(page, x, y)
 
 
 def test_starts_with_the_largest_fused_value(opened):
@@ -197,7 +239,7 @@ def test_pixels_without_data_say_so(opened):
     assert found["fused"] == "no data"
     assert found["note"].startswith(("thermal", "rgb", "grey")[k])
     assert found["sources"][k]["given"] == "no data"
-    assert found["steps"] == found["lit"] == []
+    assert found["steps"] == found["active"] == []
     assert found["totals"] == ["", ""]
 
 
@@ -218,7 +260,7 @@ def test_arrow_keys_move_the_pixel(opened):
         page.keyboard.press(key)
         expect_pixel(page, x, y)
     check_pixel(page, model, planes_of(page.embedded)[0, 14])
-    sync_api.expect(page.locator("#spoken")).to_have_text(re.compile(r"^x 14, y 0\. Fused .*3 contributes"))
+    sync_api.expect(page.locator("#announcement")).to_have_text(re.compile(r"^x 14, y 0\. Fused .*3 contributes"))
 
 
 def test_zoom_is_shared_and_a_click_holds(opened):
@@ -238,7 +280,7 @@ def test_zoom_is_shared_and_a_click_holds(opened):
     page.mouse.click(*place_of(page, 2, 3))
     page.mouse.move(*place_of(page, 9, 9))
     expect_pixel(page, 2, 3)
-    page.get_by_role("button", name="Let go").click()
+    page.get_by_role("button", name="Release").click()
     hover(page, 9, 9)
 
 
@@ -253,7 +295,7 @@ def test_dragging_moves_the_view(opened):
     page.mouse.up()
     page.mouse.move(hover_at[0] - 120, hover_at[1] + 1)
     sync_api.expect(page.locator("#place")).to_have_text(before)  # the pixel went along
-    sync_api.expect(page.locator("#held")).to_be_hidden()
+    sync_api.expect(page.locator("#release")).to_be_hidden()
 
 
 def test_tapping_chooses_a_pixel(opened):
@@ -336,11 +378,15 @@ def test_light_and_dark(opened):
                 assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
-@pytest.mark.parametrize("m", [1, 4, 6])  # without pairs, with the largest table, with a list
-def test_narrow_screens_have_no_overflow(opened, m):
+@pytest.mark.parametrize(
+    ("m", "options"),
+    [(1, {}), (4, {}), (6, {}), (6, {"additivity": 1}), (6, {"additivity": 2}), (12, {"additivity": 2})],
+)  # without pairs, with the largest table, with a list; weights beside the maps, and pairs, and both below them
+def test_narrow_screens_have_no_overflow(opened, m, options):
     names = ("an_unbroken_name_" * 8, *(f"a source called {k}" for k in range(1, m)))
     scene = image(m)
-    page = opened(fitted(m, names=names), scene, screen=(390, 844), truth=scene[..., 0] > 0, title="unbroken" * 20)
+    model = other(m, BiMIChI, objective="mean", source_names=names, **options)
+    page = opened(model, scene, screen=(390, 844), truth=scene[..., 0] > 0, title="unbroken" * 20)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.set_viewport_size({"width": 320, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -348,7 +394,7 @@ def test_narrow_screens_have_no_overflow(opened, m):
 
 def test_an_old_browser_is_told(opened):
     page = opened(fitted(2), image(2), before="delete window.DecompressionStream")
-    sync_api.expect(page.locator("#trouble")).to_contain_text("DecompressionStream")
+    sync_api.expect(page.locator("#problem")).to_contain_text("DecompressionStream")
 
 
 def test_every_control_can_be_reached_by_key(opened):

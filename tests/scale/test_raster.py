@@ -9,6 +9,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,10 @@ from methods import METHODS, fitted
 from rasterio.control import GroundControlPoint
 from rasterio.enums import ColorInterp
 
-from bimichi import BiCapacity, BiMIChI, BimichiError, InvalidInputError, MeanFusion, choquet
+from bimichi import BiCapacity, BiMIChI, BimichiError, FusionRule, InvalidInputError, MeanFusion, choquet
+from bimichi.imaging import SOURCE_RECIPES
 from bimichi.scale import FrameResults, fuse_frames, fuse_raster, gdal, geotiffs, rasters, stacks
+from bimichi.scale.rasters import with_default_recipes
 
 NAMES = ["thermal", "red", "edges"]
 MEASURE = BiCapacity.random(3, random_state=1)
@@ -93,13 +96,48 @@ class TestWindows:
         assert len(windows) == 5 * 4
         assert under_way == 3
 
-    @pytest.mark.parametrize("name", ["bipolar", "min-max", "CI-QP", "average", "KNN"])
+    @pytest.mark.parametrize("name", ["Bi-MIChI (objective 1)", "MICI min-max", "CI-QP", "mean", "KNN"])
     def test_models(self, planes, scene, tmp_path, data, name):
         model = fitted(METHODS[name], data)
         few = write(tmp_path / "few.tif", planes[:, :40, :30])
         np.testing.assert_array_equal(
             read(fuse_raster(model, few, tmp_path / "out.tif")), model.fuse(list(planes[:, :40, :30]))
         )
+
+    def test_anything_that_fuses_and_is_fitted(self, planes, scene, tmp_path):
+        class Largest:
+            n_features_in_ = 3
+
+            def fuse(self, X):
+                return np.max(X, axis=0)
+
+        np.testing.assert_array_equal(read(fuse_raster(Largest(), scene, tmp_path / "out.tif")), planes.max(axis=0))
+
+    def test_recipes_of_the_rule_are_applied_to_bands(self, planes, tmp_path):
+        kinds = [np.uint8, np.uint16, np.float32]
+        images = [
+            (plane * 127 + 128).astype(kind) if kind != np.float32 else (plane + 1) / 2
+            for plane, kind in zip(planes, kinds, strict=True)
+        ]
+        files = [write(tmp_path / f"{name}.tif", [image]) for name, image in zip(NAMES, images, strict=True)]
+        recipes = ("gamma_correction", "to_bipolar", "to_bipolar")
+        rule = FusionRule(NAMED, recipes=recipes)
+        sources = [SOURCE_RECIPES[recipe](image) for recipe, image in zip(recipes, images, strict=True)]
+        found = read(fuse_raster(rule, files[::-1], tmp_path / "out.tif"))
+        np.testing.assert_allclose(found, rule.fuse(sources), atol=1e-6)
+        for wrong, message in (("equalize", "equalize, which needs a whole image"), ("soup", "no recipe 'soup'")):
+            with pytest.raises(InvalidInputError, match=message):
+                fuse_raster(replace(rule, recipes=(wrong,) * 3), files, tmp_path / "out.tif")
+
+    def test_recipes_by_type(self, planes, tmp_path):
+        whole = write(tmp_path / "whole.tif", (planes * 100).astype(np.int16))
+        floats = write(tmp_path / "floats.tif", planes)
+        rule = FusionRule(MEASURE)
+        assert with_default_recipes(rule, [whole]).recipes == ("to_bipolar",) * 3
+        assert with_default_recipes(rule, [floats]).recipes == ("as_is",) * 3
+        assert with_default_recipes(replace(rule, recipes=("equalize",) * 3), [whole]).recipes == ("equalize",) * 3
+        with pytest.raises(InvalidInputError, match="Some bands are integers, some are floats"):
+            with_default_recipes(rule, [whole, floats])
 
     @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16, np.int32, np.float64])
     def test_values_are_as_in_the_file_and_the_model_scales_them(self, planes, tmp_path, data, dtype):

@@ -1,4 +1,4 @@
-"""The command-line program, `bimichi`. One command a file; see docs/command-line.md."""
+"""The command-line program, `bimichi`. One command per file; see docs/command-line.md."""
 
 import sys
 
@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the program, or say what it needs."""
+    """Run the program, or print what it needs."""
     try:
         from bimichi.cli.app import run
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""The commands, put together: one line each.
+"""The program: its commands, one line each.
 
-They import what is slow to import when they run, so that help and completion are quick.
+Commands import slow modules when they run, so that help and completion are quick.
 """
 
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from bimichi.cli.compare import compare
 from bimichi.cli.console import user_errors
 from bimichi.cli.demo import demo
 from bimichi.cli.fuse import fuse
+from bimichi.cli.options import expand_groups
 from bimichi.cli.report import report
 from bimichi.cli.reproduce import reproduce
 from bimichi.cli.show import show
@@ -24,7 +25,7 @@ __all__ = ["app", "run"]
 
 
 class Program(TyperGroup):
-    """A group of commands that all fail alike."""
+    """A group of commands that handle errors alike."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; see `user_errors`."""
@@ -56,19 +57,19 @@ def program(
 ) -> None:
     """Fuse several sensors into one confidence map, and learn how from imprecise labels.
 
-    `bimichi COMMAND --help` tells more, with examples.
+    `bimichi COMMAND --help` lists all options, with examples.
     """
 
 
-app.command()(train)
-app.command()(fuse)
-app.command()(bags)
+app.command()(expand_groups(train))
+app.command()(expand_groups(fuse))
+app.command()(expand_groups(bags))
 app.command()(show)
-app.command()(compare)
-app.command()(report)
+app.command()(expand_groups(compare))
+app.command()(expand_groups(report))
 app.add_typer(reproduce)
-app.command()(study)
-app.command()(demo)
+app.command()(expand_groups(study))
+app.command()(expand_groups(demo))
 
 
 def run() -> None:

@@ -10,12 +10,12 @@ import typer
 
 import bimichi
 from bimichi._files import atomic_write
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, plain, rich_table
-from bimichi.cli.inputs import find_sets
+from bimichi.cli.console import Output, plain, rich_table
+from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, listed, output_option
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.collecting import collect_scenes
 
 __all__ = ["compare"]
 
@@ -24,55 +24,46 @@ TABLES = (".md", ".csv", ".tex")
 
 def compare(
     ctx: typer.Context,
-    sources: options.Sources,
+    *,
+    sources: Sources,
     truth: Annotated[
         str,
-        typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK", show_default=False),
+        typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK"),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to write the table: .md, .csv or .tex.", show_default=False),
-    ] = None,
+    output: Annotated[Path | None, output_option("The table: .md, .csv or .tex.")] = None,
     methods: Annotated[
         str | None,
         typer.Option(help="Only these, by their names in the table, separated by commas.", metavar="A,B,C"),
     ] = None,
-    boxes: options.Boxes = None,
-    labels: options.Labels = None,
-    bags: options.Bags = None,
-    superpixels: options.Superpixels = 300,
-    min_overlap: options.MinOverlap = 0.0,
-    ignore: options.Ignore = None,
-    target: options.Target = None,
-    names: options.Names = None,
-    recipe: options.Recipe = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    labelled: LabelOptions,
+    made: SourceOptions,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
     """Compare the methods of the paper on your own scenes, each under the kind of label it needs.
 
     Methods are trained and scored on the same scenes, as in the paper. Those that need the label of every pixel take it
-    from the truth; the others see bags alone.
+    from the truth; the others see bags only.
 
     ```
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
-    from bimichi.cli.labels import SceneReader
+    from bimichi.imaging.labelling import SceneReader
 
-    say, labelling, image_sets = Output(quiet, json), options.labelling(ctx.params), find_sets(sources)
-    inputs = [*image_sets.files, *labelling.files(image_sets), *image_sets.companions(truth, "--truth")]
+    labelling, collection = labelled.labelling(), collect_scenes(sources)
+    masks = collection.companions(truth, "truth").values()
+    inputs = [*collection.files, *labelling.files(collection), *masks]
     if output is not None:
         keep_inputs([output_file(output, TABLES)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
-            reader = SceneReader(image_sets, labelling, options.listed(names), options.listed(recipe), False, truth)
+            reader = SceneReader(collection, labelling, *made.lists(), truth=truth)
             scenes = list(reader.scenes)
             reader.check_both()
         with run.timed("compare"):
-            chosen = _chosen(bimichi.paper_methods(scenes[0].source_names, random_state=seed), options.listed(methods))
+            chosen = _chosen(bimichi.paper_methods(scenes[0].source_names, random_state=seed), listed(methods))
             comparison = bimichi.compare(chosen, scenes, n_jobs=jobs, verbose=say.verbose)
         rows = [_row(result) for result in comparison.results]
         data: dict[str, Any] = {"methods": rows, "seconds": run.seconds}
@@ -88,7 +79,7 @@ def compare(
 def _chosen(methods: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
     unknown = [name for name in names or [] if name not in methods]
     if unknown:
-        raise InvalidInputError(f"There is no method {unknown[0]!r}; --methods knows {', '.join(methods)}.")
+        raise InvalidInputError(f"There is no method {unknown[0]!r}; --methods takes {', '.join(methods)}.")
     return methods if names is None else {name: methods[name] for name in names}
 
 

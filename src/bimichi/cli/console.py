@@ -1,4 +1,4 @@
-"""What commands say, where they say it, and how they fail: results on standard output, all else on standard error."""
+"""What commands print and how they fail: results go to standard output, everything else to standard error."""
 
 import json
 import math
@@ -23,44 +23,36 @@ from bimichi.errors import BimichiError
 
 __all__ = ["Json", "Output", "Quiet", "plain", "rich_table", "say", "user_errors"]
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON on standard output, and nothing else there.")
 ]
 
 WIDE = 200
-"""Columns of a pipe or file, where nobody needs lines to be broken."""
+"""Columns of a pipe or file, where lines need not be wrapped."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """What one command prints.
+    """What a command prints; as one of its parameters, the options --quiet and --json."""
 
-    Parameters
-    ----------
-    quiet : bool
-        Whether notes and tables are left out.
-    json : bool
-        Whether the result is printed as JSON instead of for people.
-    """
-
-    quiet: bool = False
-    json: bool = False
+    quiet: Quiet = False
+    json: Json = False
 
     @property
     def verbose(self) -> int:
-        """What to pass on as `verbose`: whether somebody wants to see progress."""
+        """The `verbose` of library functions: 1 if progress is to be shown."""
         return 0 if self.quiet or self.json else 1
 
     def note(self, text: str) -> None:
-        """Say something by the way, on standard error; `text` is shown as it is."""
+        """Print a note on standard error; `text` is shown as it is."""
         if not self.quiet:
             say(text)
 
     def result(self, data: Mapping[str, Any], *shown: RenderableType) -> None:
-        """Print what came of it: `data` as JSON, or what is to be `shown` to people. Strings may hold rich's markup.
+        """Print the result: `data` as JSON, or the parts in `shown`. Strings may hold rich's markup.
 
-        Names and other text of users must be escaped with ``rich.markup.escape``.
+        Names and other text from users must be escaped with ``rich.markup.escape``.
         """
         if self.json:
             sys.stdout.write(json.dumps(plain(data), indent=1, allow_nan=False) + "\n")
@@ -79,12 +71,12 @@ def rich_table(table: Table) -> RichTable:
 
 
 def say(text: str, heading: str = "") -> None:
-    """Print one message on standard error, not wrapped, and with nothing in it taken for markup."""
+    """Print a message on standard error, not wrapped, and with nothing in it taken as markup."""
     _console(stderr=True).print(f"{heading}{escape(text)}", soft_wrap=True, highlight=False)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: NaN and infinity become null, paths and whatever else is unknown become text."""
+    """Return a value as JSON can hold it: NaN and infinity become null, paths and all other objects text."""
     if isinstance(value, Enum):
         return plain(value.value)
     if isinstance(value, Mapping):
@@ -100,7 +92,7 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Turn what users can mend into a message and exit code 1, and Ctrl-C into 130; other errors are bugs."""
+    """Turn errors that users can correct into a message and exit code 1, and Ctrl-C into 130; others are bugs."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: say(str(message), "[yellow]Warning:[/] ")
         try:
@@ -108,7 +100,7 @@ def user_errors() -> Iterator[None]:
         except KeyboardInterrupt:
             say("Stopped; no file is half-written.")
             raise typer.Exit(130) from None
-        except BrokenPipeError:  # whoever read this has had enough
+        except BrokenPipeError:  # the reader of the output has closed it
             raise
         except (BimichiError, ImportError, OSError, MemoryError) as error:
             say(_message(error), "[bold red]Error:[/] ")

@@ -1,23 +1,22 @@
-"""`bimichi demo`: what it does, seen in less than a minute."""
+"""`bimichi demo`: a demonstration that takes less than a minute."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, rich_table
+from bimichi.cli.console import Output, rich_table
+from bimichi.cli.options import Folder, Jobs, Seed
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
 
 __all__ = ["demo"]
 
 SIZE = (240, 320)
-"""A quarter of a camera's pixels, so that methods take seconds."""
+"""A quarter of the pixels of a camera, so that methods take seconds."""
 
 NEXT = """What to try next:
-  bimichi reproduce pedestrian --street      such a street in full size, with all methods
+  bimichi reproduce pedestrian --street      such a street at full size, with all methods
   bimichi train --help                       learn from your own images and boxes
   bimichi study --street --train 4 --test 2 -o output/study
                                              learn from some scenes, score on others"""
@@ -25,15 +24,15 @@ NEXT = """What to try next:
 
 def demo(
     ctx: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")] = Path("output/demo"),
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    output: Folder = Path("output/demo"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
-    """See it work: the paper's letters, and people on a drawn street at night.
+    """Show what bimichi does: the letters of the paper, and people on a drawn street at night.
 
-    Takes less than a minute, and needs no data. The two slowest methods are left out.
+    Takes less than a minute and needs no data. The two slowest methods are left out.
 
     ```
     bimichi demo
@@ -43,7 +42,7 @@ def demo(
     from bimichi.datasets import street
     from bimichi.experiments import SLOW, run_pedestrian, run_um
 
-    say, folder = Output(quiet, json), output_folder(output)
+    folder = output_folder(output)
     with Run("demo", ctx.params, seed=seed) as run:
         say.note("1/2 UM: a letter that all sensors miss, found as the other pole")
         with run.timed("UM"):

@@ -1,96 +1,49 @@
-"""Options that commands share."""
+"""Options that commands share, alone or in groups."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from bimichi.cli.recipes import RECIPES
+from bimichi.imaging.annotations import ANNOTATION_FORMATS
+from bimichi.imaging.recipes import RECIPES
 
 if TYPE_CHECKING:
-    from bimichi.cli.labels import Labelling
+    from bimichi.imaging.labelling import Labelling
 
 __all__ = [
-    "Bags",
-    "Boxes",
-    "Ignore",
+    "LABELS",
+    "Folder",
     "Jobs",
-    "Labels",
-    "MinOverlap",
+    "LabelOptions",
+    "Model",
     "Names",
-    "Recipe",
     "Seed",
+    "SourceOptions",
     "Sources",
-    "Superpixels",
-    "Target",
-    "labelling",
+    "expand_groups",
     "listed",
+    "output_option",
 ]
 
-LABELS = "What the bags are, and where targets are"
+LABELS = "Bags, and where the targets are"
 
-Sources = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCES",
-        show_default=False,
-        help="One argument a source: an image file; or, for many scenes, a folder or a quoted pattern, paired up by "
-        "name. A single argument: files of several bands.",
-    ),
-]
-Boxes = Annotated[
-    Path | None,
-    typer.Option(
-        help="CSV with the columns x, y, w, h in pixels, and image if there are many scenes.",
-        rich_help_panel=LABELS,
-        metavar="CSV",
-    ),
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(help="Instead of boxes: a mask of targets, above 0.", rich_help_panel=LABELS, metavar="MASK"),
-]
-Bags = Annotated[
-    str | None,
-    typer.Option(
-        help="Instead of superpixels: an image that numbers the bag of each pixel.",
-        rich_help_panel=LABELS,
-        metavar="IMAGE",
-    ),
-]
-Ignore = Annotated[
-    str | None,
-    typer.Option(
-        help="Mask, above 0 where nobody knows: bags that meet it and are not positive are left out.",
-        rich_help_panel=LABELS,
-        metavar="MASK",
-    ),
-]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        help="Count only this value of the mask, or this text in the column label of the CSV, as target.",
-        rich_help_panel=LABELS,
-        metavar="VALUE",
-    ),
-]
-Superpixels = Annotated[
-    int, typer.Option(min=1, help="About how many bags to cut a scene into.", rich_help_panel=LABELS, metavar="N")
-]
-MinOverlap = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        max=1.0,
-        help="The least share of a bag that has to be target; 0: one pixel is enough.",
-        rich_help_panel=LABELS,
-        metavar="SHARE",
-    ),
-]
+
+def _label(text: str, metavar: str, **limits: Any) -> Any:
+    return typer.Option(help=text, metavar=metavar, rich_help_panel=LABELS, **limits)
+
+
+def output_option(text: str, **options: Any) -> Any:
+    """Return the option --output, -o of a command."""
+    return typer.Option("--output", "-o", help=text, show_default=False, **options)
 
 
 def listed(text: str | None) -> list[str] | None:
-    """Split what is separated by commas."""
+    """Split text at commas."""
     return None if text is None else [part.strip() for part in text.split(",")]
 
 
@@ -101,27 +54,108 @@ def _check_recipes(text: str | None) -> str | None:
     return text
 
 
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCES",
+        show_default=False,
+        help="One argument per source: an image file; or, for many scenes, a folder or a quoted pattern, whose files "
+        "are paired by name. Or a single argument: files of several bands.",
+    ),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model from `bimichi train`.")]
 Names = Annotated[
     str | None,
     typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C"),
 ]
-Recipe = Annotated[
-    str | None,
-    typer.Option(
-        help=f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}. By default "
-        "to_bipolar for whole numbers, over the range of their type, and as_is for floats.",
-        metavar="A,B,C",
-        callback=_check_recipes,
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="What all random numbers come from.", metavar="N")]
+Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.", metavar="N")]
 
 
-def labelling(parameters: dict[str, Any]) -> "Labelling":
-    """Gather the options above from ``ctx.params``."""
-    from bimichi.cli.labels import Labelling
+@dataclass(frozen=True)
+class SourceOptions:
+    """How images become sources."""
 
-    if (parameters["boxes"] is None) == (parameters["labels"] is None):
-        raise typer.BadParameter("give one of the two", param_hint="'--boxes' / '--labels'")
-    return Labelling(**{name: parameters[name] for name in Labelling.__dataclass_fields__})
+    names: Names = None
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}. By default "
+            "to_bipolar for integers, over the range of their type, and as_is for floats.",
+            metavar="A,B,C",
+            callback=_check_recipes,
+        ),
+    ] = None
+
+    def lists(self) -> tuple[list[str] | None, list[str] | None]:
+        """Return the names and the recipes."""
+        return listed(self.names), listed(self.recipe)
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How bags are made, and where the targets are."""
+
+    boxes: Annotated[Path | None, _label(f"Boxes of all scenes: {ANNOTATION_FORMATS['csv'].description}.", "FILE")] = (
+        None
+    )
+    labels: Annotated[
+        str | None,
+        _label("Instead of boxes: a mask of targets, above 0, or another annotation file per scene.", "FILE"),
+    ] = None
+    bags: Annotated[
+        str | None, _label("Instead of superpixels: an image that numbers the bag of each pixel.", "IMAGE")
+    ] = None
+    superpixels: Annotated[int, _label("About how many bags per scene.", "N", min=1)] = 300
+    min_overlap: Annotated[
+        float,
+        _label("The least share of a positive bag that is target; 0: one pixel is enough.", "SHARE", min=0.0, max=1.0),
+    ] = 0.0
+    ignore: Annotated[
+        str | None, _label("Mask, above 0 where targets are unknown: such bags, unless positive, are left out.", "MASK")
+    ] = None
+    target: Annotated[
+        str | None, _label("Count only this class as target: a value of the mask, or a label of boxes.", "VALUE")
+    ] = None
+
+    def labelling(self) -> "Labelling":
+        """Return them as the library takes them."""
+        from bimichi.imaging.labelling import Labelling
+
+        if (self.boxes is None) == (self.labels is None):
+            raise typer.BadParameter("give exactly one of them", param_hint="'--boxes' / '--labels'")
+        return Labelling(**vars(self))
+
+
+def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with each parameter that is a group of options, a dataclass, replaced by the options in it.
+
+    typer reads the options of a command from its signature; groups let commands share them without repeating them.
+    """
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        group = parameter.annotation
+        if not is_dataclass(group):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[parameter.name] = group
+        hints = get_type_hints(group, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            )
+            for field in fields(group)
+        ]
+
+    @wraps(command)
+    def expanded(**given: Any) -> None:
+        made = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**given, **made)
+
+    expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # which typer reads
+    return expanded

@@ -1,4 +1,4 @@
-"""Where results go; what cannot be written is found before the work."""
+"""Where results are written; that it is possible is checked before the work."""
 
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -10,14 +10,14 @@ __all__ = ["keep_inputs", "output_file", "output_files", "output_folder"]
 
 
 def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
-    """Check that a file can be written, and make its folder if it is missing.
+    """Check that a file can be written, and create its folder if it is missing.
 
     Parameters
     ----------
     path : Path
-        Where the result is to go; an old file will be replaced.
+        Where the result is written; an existing file will be replaced.
     suffixes : sequence of str, optional
-        How its name must end, such as ".tif"; in any way by default.
+        Suffixes that it may have, such as ".tif"; any by default.
     """
     if suffixes and path.suffix.lower() not in suffixes:
         raise InvalidInputError(f"The output must end in {' or '.join(suffixes)}, got {path}.")
@@ -28,7 +28,7 @@ def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
 
 
 def output_folder(path: Path) -> Path:
-    """Check that files can be written to a folder, and make it if it is missing."""
+    """Check that files can be written to a folder, and create it if it is missing."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -38,7 +38,7 @@ def output_folder(path: Path) -> Path:
 
 
 def output_files(output: Path, scenes: Sequence[str], many: bool, suffixes: Sequence[str]) -> list[Path]:
-    """Return one file a scene: `output` itself, or, where there may be many, files of the first suffix in it."""
+    """Return one file per scene: `output` itself, or, if there may be many, files of the first suffix in it."""
     if not many:
         return [output_file(output, suffixes)]
     if output.suffix.lower() in suffixes:
@@ -48,8 +48,8 @@ def output_files(output: Path, scenes: Sequence[str], many: bool, suffixes: Sequ
 
 
 def keep_inputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Raise if an output would replace an input."""
+    """Raise an error if an output would replace an input."""
     read = {path.resolve() for path in inputs}
     for path in outputs:
         if path.resolve() in read:
-            raise BimichiError(f"The output {path} is one of the inputs; it would be replaced. Name another.")
+            raise BimichiError(f"The output {path} is one of the inputs and would replace it. Choose another name.")

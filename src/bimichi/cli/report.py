@@ -1,66 +1,52 @@
-"""`bimichi report`: a page that shows what a model fused, and explains every pixel."""
+"""`bimichi report`: a page that shows a fused scene and explains every pixel."""
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet
-from bimichi.cli.inputs import ImageSets, find_sets
+from bimichi.cli.console import Output
+from bimichi.cli.options import Jobs, Model, Names, Sources, listed, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
+from bimichi.imaging.collecting import SceneCollection, SceneFiles, collect_scenes
 
 if TYPE_CHECKING:
-    from bimichi import BiMIChI, Comparison, Scene
+    from bimichi import Comparison, Scene
+    from bimichi.rule import FusionRule
 
 __all__ = ["report"]
-
-PAGES = (".html", ".htm")
 
 
 def report(
     ctx: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="What `bimichi train` wrote.")],
-    sources: options.Sources,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Where to write the page: .html; a folder if sources are folders or patterns.",
-            show_default=False,
-        ),
-    ],
+    *,
+    model: Model,
+    sources: Sources,
+    output: Annotated[Path, output_option("The page: .html; a folder for many scenes.")],
     truth: Annotated[
         str | None, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")
     ] = None,
     boxes: Annotated[
         Path | None,
-        typer.Option(
-            help="Boxes to draw: CSV with the columns x, y, w, h, and image if there are many scenes.", metavar="CSV"
-        ),
+        typer.Option(help="Boxes to draw: a file as in `bimichi train`.", metavar="FILE"),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            help="Count only this value of the mask, and this text in the column label of the CSV.", metavar="VALUE"
-        ),
+        typer.Option(help="Count only this class as target: a value of the mask, a label of boxes.", metavar="VALUE"),
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(help="Another model of the same sources, to score beside; may be repeated. Needs --truth."),
+        typer.Option(help="Another model of the same sources to compare with; may be repeated. Needs --truth."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
-    names: options.Names = None,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    names: Names = None,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
-    """Write a page that shows what a model fused, says how it decides, and explains every pixel.
+    """Write a page that shows a fused scene, describes the model, and explains every pixel.
 
     It is one file that needs no network; open it in a browser.
 
@@ -70,33 +56,34 @@ def report(
     bimichi report mean.json ir.png vi.png --truth mask.png --compare bipolar.json -o report.html
     ```
     """
-    from bimichi import BiMIChI
-    from bimichi.cli import labels
+    from bimichi.imaging.labelling import boxes_by_scene
     from bimichi.report import write_report
+    from bimichi.rule import FusionRule
 
-    say, image_sets, called = Output(quiet, json), find_sets(sources), options.listed(names)
+    scenes, called = collect_scenes(sources), listed(names)
     files = list(dict.fromkeys([model, *(compare or [])]))
     if len(files) > 1 and truth is None:
         raise typer.BadParameter("needs --truth, to score against", param_hint="'--compare'")
-    masks = image_sets.companions(truth, "--truth") if truth else []
-    inputs = [*files, *image_sets.files, *masks, *([boxes] if boxes else [])]
-    outputs = output_files(output, image_sets.scenes, image_sets.many, PAGES)
+    masks = scenes.companions(truth, "truth") if truth else {}
+    inputs = [*files, *scenes.files, *masks.values(), *([boxes] if boxes else [])]
+    outputs = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
     keep_inputs(outputs, inputs)
-    models = {file: BiMIChI.load(file) for file in files}
+    rules = {file: FusionRule.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
-        drawn = labels.boxes_by_scene(boxes, target, image_sets.sets) if boxes else {}
-        for one, path in zip(image_sets.sets, outputs, strict=True):
-            alone = replace(image_sets, sets=[one])
+        drawn = boxes_by_scene(boxes, target, scenes.scenes) if boxes else {}
+        for one, path in zip(scenes.scenes, outputs, strict=True):
             with run.timed("read"):
-                scenes = {file: _scene(file, alone, called, truth, target) for file in files}
+                read = {
+                    file: _read(rule, one, scenes, called, masks.get(one.name), target) for file, rule in rules.items()
+                }
             with run.timed("explain and write"):
                 write_report(
                     path,
-                    models[model],
-                    scenes[model],
+                    rules[model],
+                    read[model],
                     boxes=drawn.get(one.name),
-                    comparison=_compared(models, scenes) if len(files) > 1 else None,
-                    title=title or (one.name if image_sets.many else "Fusion report"),
+                    comparison=_compared(rules, read) if len(files) > 1 else None,
+                    title=title or (one.name if scenes.many else "Fusion report"),
                     notes={"Model file": _short(model), "Image files": ", ".join(map(_short, one.files))},
                     n_jobs=jobs,
                 )
@@ -106,32 +93,34 @@ def report(
 
 
 def _short(path: Path) -> str:
-    """Name a file with its folder, and no more of where it is kept."""
+    """Return the name of a file with that of its folder."""
     return "/".join(path.parts[-2:])
 
 
-def _scene(
-    model: Path, image_sets: ImageSets, names: Sequence[str] | None, truth: str | None, target: str | None
+def _read(
+    rule: "FusionRule",
+    scene: SceneFiles,
+    scenes: SceneCollection,
+    names: Sequence[str] | None,
+    mask: Path | None,
+    target: str | None,
 ) -> "Scene":
-    """Read the sources of one scene as this model takes them, and its truth."""
+    """Read the sources of one scene as this rule takes them, and its truth."""
     import numpy as np
 
     from bimichi import Scene
-    from bimichi.cli.fusing import matched
-    from bimichi.cli.labels import with_truth
-    from bimichi.cli.model import FusionModel
-    from bimichi.cli.sources import choose_recipes, make_source, read_images
+    from bimichi.imaging.fusing import read_for_rule
+    from bimichi.imaging.labelling import with_truth
+    from bimichi.imaging.recipes import make_source
 
-    found = FusionModel.load(model)
-    images = matched(found, read_images(image_sets.sets[0]), image_sets, names)
-    recipes = found.recipes or choose_recipes(None, images, found.source_names)
+    images, recipes = read_for_rule(rule, scene, scenes, names)
     planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
-    scene = Scene(np.stack(planes, axis=-1), image_sets.sets[0].name, found.source_names)
-    return with_truth(scene, image_sets.companions(truth, "--truth")[0], target) if truth else scene
+    made = Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
+    return made if mask is None else with_truth(made, mask, target)
 
 
-def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Comparison":
-    """Score models, each on the scene as it takes it."""
+def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "Comparison":
+    """Score rules, each on the scene as it takes it."""
     import numpy as np
 
     from bimichi import Comparison
@@ -139,11 +128,11 @@ def _compared(models: "dict[Path, BiMIChI]", scenes: "dict[Path, Scene]") -> "Co
     from bimichi.evaluation.metrics import scores
 
     results = []
-    for file, model in models.items():
+    for file, rule in rules.items():
         start = time.perf_counter()
-        fused = model.fuse(scenes[file].sources)
+        fused = rule.fuse(scenes[file].sources)
         taken = time.perf_counter() - start
         truth = np.asarray(scenes[file].truth)  # which --compare asks for
-        found = scores(truth, fused, model.output_range, np.isnan(fused))
-        results.append(Result(_short(file), model, [found], fuse_seconds=taken))
+        found = scores(truth, fused, rule.output_range, np.isnan(fused))
+        results.append(Result(_short(file), rule, [found], fuse_seconds=taken))
     return Comparison(results)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, rich_table
+from bimichi.cli.console import Output, rich_table
+from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
-from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
+from bimichi.cli.scenes import DataOptions, input_files
 
 if TYPE_CHECKING:
     from bimichi.learning.scene import Scene
@@ -24,19 +24,20 @@ reproduce = typer.Typer(name="reproduce", no_args_is_help=True, rich_markup_mode
 
 @reproduce.callback()
 def about() -> None:
-    """Run an experiment of the paper again: its figures, its tables, and its numbers beside yours."""
+    """Reproduce an experiment of the paper: its figures and tables, and its numbers beside yours."""
 
 
 @reproduce.command()
+@expand_groups
 def um(
     ctx: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")] = Path("output/um"),
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    output: Folder = Path("output/um"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
-    """The letters U and M: both objectives, both solvers, and the best measure there is.
+    """Run the experiment on the letters U and M: both objectives, both solvers, beside the optimum.
 
     ```
     bimichi reproduce um
@@ -45,7 +46,7 @@ def um(
     """
     from bimichi.experiments import run_um
 
-    say, folder = Output(quiet, json), output_folder(output)
+    folder = output_folder(output)
     with Run("reproduce um", ctx.params, seed=seed) as run:
         with run.timed("learn"):
             result = run_um(random_state=seed, n_jobs=jobs)
@@ -56,17 +57,17 @@ def um(
 
 
 @reproduce.command()
+@expand_groups
 def pedestrian(
     ctx: typer.Context,
-    kaist: Kaist = None,
-    msrs: Msrs = None,
-    street: Street = False,
+    *,
+    where: DataOptions,
     scene: Annotated[
         list[str] | None,
         typer.Option(
             "--scene",
             help="Name of a scene, such as set09/V000/I01139, 00037N or street-3; may be given several times. By "
-            "default, the first ones of the night that show people.",
+            "default, the first night scenes that show people.",
             metavar="NAME",
         ),
     ] = None,
@@ -74,20 +75,17 @@ def pedestrian(
     detector: Annotated[
         Path | None,
         typer.Option(
-            help="Mask R-CNN in an ONNX file of the ONNX model zoo; its row is left empty without it.", metavar="ONNX"
+            help="Mask R-CNN of the ONNX model zoo, an ONNX file; without it, its row stays empty.", metavar="ONNX"
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; each scene has one in it.")] = Path(
-        "output/pedestrian"
-    ),
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Folder = Path("output/pedestrian"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
-    """People at night, in colour and in heat: all methods of the paper's table, on one scene or several.
+    """Compare all methods of the paper on people at night, in colour and thermal images of one scene or several.
 
-    Takes up to a minute a scene. Without a data set, one drawn street.
+    Takes up to a minute per scene. Without a data set, one street is drawn.
 
     ```
     bimichi reproduce pedestrian --street
@@ -97,13 +95,14 @@ def pedestrian(
     """
     from bimichi import DetectorMask
     from bimichi.evaluation.files import write_json, write_text
-    from bimichi.experiments import run_pedestrian, scene_folder, summary
+    from bimichi.experiments import mean_table, run_pedestrian, scene_folder
 
-    drawn = street or (kaist is None and msrs is None)
-    scenes = find_scenes(kaist, msrs, _numbers(scene, seed) if drawn else (), names=scene)
-    say, folder = Output(quiet, json), output_folder(output)
+    where = where or DataOptions(street=True)
+    drawn = where.street and where.root is None
+    scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene)
+    folder = output_folder(output)
     chosen = list(scenes) if scene or drawn else list(islice(_with_people(scenes), limit))
-    inputs = input_files(kaist or msrs, (one.name for one in chosen))
+    inputs = input_files(where.root, (one.name for one in chosen))
     network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
         results, written = [], []
@@ -112,7 +111,7 @@ def pedestrian(
             with run.timed(one.name):
                 results.append(run_pedestrian(one, network, seed, jobs, say.verbose))
                 written += results[-1].write(output_folder(scene_folder(folder, one)))
-        table = summary(results)
+        table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
         written += [
             write_text(folder / "results.md", f"# Means over {len(results)} scenes\n\n{table.to_markdown()}"),
@@ -132,11 +131,11 @@ def _with_people(scenes: "Sequence[Scene]") -> "Iterator[Scene]":
             found = True
             yield scene
     if not found:
-        raise InvalidInputError("No scene of the night shows people; name scenes with --scene.")
+        raise InvalidInputError("No night scene shows people; name scenes with --scene.")
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
-    """Numbers of the streets that are asked for by name."""
+    """Return the numbers of streets given by name."""
     try:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:

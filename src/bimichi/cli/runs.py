@@ -1,4 +1,4 @@
-"""`run.json`: what was run on what, kept beside the results, so that it can be repeated."""
+"""`run.json`: a record of a run beside its results, so that it can be repeated."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ __all__ = ["Run", "run_path"]
 
 
 class Run:
-    """A run of a command, as a context: inputs are hashed beside the work, parts of the work are timed.
+    """A run of a command, as a context: inputs are hashed in the background, parts of the work are timed.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class Run:
     parameters : mapping of str to value
         All its parameters, such as ``ctx.params`` of a ``typer.Context``.
     inputs : iterable of Path, optional
-        Files that it reads; their SHA-256 is kept.
+        Files that it reads; their SHA-256 is recorded.
     seed : int, optional
-        What all random numbers come from.
+        Seed of all random numbers.
 
     Examples
     --------
@@ -57,13 +57,13 @@ class Run:
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Add the time of what is done within to this part of the run."""
+        """Add the time spent in the context to this part of the run."""
         start = time.perf_counter()
         yield
         self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - start
 
     def record(self, outputs: Iterable[Path] = ()) -> dict[str, Any]:
-        """Return what `write` writes."""
+        """Return the record that `write` writes."""
         inputs = {path: digest.result() for path, digest in self._hashes.items()}
         seconds = self.seconds | {"total": time.perf_counter() - self._clock}
         return {
@@ -78,14 +78,14 @@ class Run:
         }
 
     def write(self, path: Path, outputs: Iterable[Path] = ()) -> Path:
-        """Write it as JSON to `path`, whole or not at all; see `run_path`."""
+        """Write the record as JSON to `path`, whole or not at all; see `run_path`."""
         text = json.dumps(self.record(outputs), indent=1)
         atomic_write(path, lambda file: file.write(text.encode()))
         return path
 
 
 def run_path(output: Path) -> Path:
-    """Return where the record goes: beside a file (``model.json.run.json``), or into a folder (``run.json``)."""
+    """Return where the record is written: beside a file (``model.json.run.json``), or into a folder (``run.json``)."""
     return output / "run.json" if output.is_dir() else output.with_name(f"{output.name}.run.json")
 
 

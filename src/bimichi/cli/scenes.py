@@ -1,63 +1,66 @@
-"""Scenes of the experiments: of a public data set that the user has, or drawn."""
+"""Scenes of the experiments: from a public data set that the user has, or drawn."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from bimichi.datasets import Scenes
 
-__all__ = ["Kaist", "Msrs", "Street", "find_scenes", "input_files"]
-
-DATA = "Where scenes come from"
-
-Kaist = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder of the KAIST Multispectral Pedestrian Benchmark, which holds `images` and `annotations`.",
-        metavar="DIR",
-        rich_help_panel=DATA,
-    ),
-]
-Msrs = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder of MSRS, which holds `vi`, `ir` and `label`, or `train` and `test`.",
-        metavar="DIR",
-        rich_help_panel=DATA,
-    ),
-]
-Street = Annotated[bool, typer.Option("--street", help="Streets drawn by bimichi.", rich_help_panel=DATA)]
+__all__ = ["DataOptions", "input_files"]
 
 
-def find_scenes(
-    kaist: Path | None,
-    msrs: Path | None,
-    streets: Sequence[int],
-    n_sources: Literal[3, 6] = 3,
-    names: Sequence[str] | None = None,
-) -> "Scenes":
-    """List scenes of the one place that is given: a folder, or the numbers of streets.
+def _data(*names: str, text: str, **options: Any) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel="Where scenes come from", **options)
 
-    Without `names`, scenes of the day are left out.
-    """
-    from bimichi import datasets
-    from bimichi.experiments import street_scenes
 
-    if (kaist is not None) + (msrs is not None) + bool(streets) != 1:
-        raise typer.BadParameter("give one of them", param_hint="'--kaist' / '--msrs' / '--street'")
-    night = True if names is None else None
-    if kaist is not None:
-        return datasets.kaist(kaist, names, night=night, n_sources=n_sources)
-    if msrs is not None:
-        return datasets.msrs(msrs, names, night=night, n_sources=n_sources)
-    return street_scenes(streets, n_sources)
+@dataclass(frozen=True)
+class DataOptions:
+    """Where scenes come from."""
+
+    kaist: Annotated[
+        Path | None,
+        _data(
+            text="Folder of the KAIST Multispectral Pedestrian Benchmark, which holds `images` and `annotations`.",
+            metavar="DIR",
+        ),
+    ] = None
+    msrs: Annotated[
+        Path | None,
+        _data(text="Folder of MSRS, which holds `vi`, `ir` and `label`, or `train` and `test`.", metavar="DIR"),
+    ] = None
+    street: Annotated[bool, _data("--street", text="Streets drawn by bimichi.")] = False
+
+    @property
+    def root(self) -> Path | None:
+        """The folder of the data set, if there is one."""
+        return self.kaist or self.msrs
+
+    def __bool__(self) -> bool:
+        return self.root is not None or self.street
+
+    def scenes(
+        self, streets: Sequence[int], n_sources: Literal[3, 6] = 3, names: Sequence[str] | None = None
+    ) -> "Scenes":
+        """List the scenes of the data set, or streets of these numbers. Without `names`, day scenes are left out."""
+        from bimichi import datasets
+        from bimichi.experiments import street_scenes
+
+        if (self.kaist is not None) + (self.msrs is not None) + self.street != 1:
+            raise typer.BadParameter("give exactly one", param_hint="'--kaist' / '--msrs' / '--street'")
+        night = True if names is None else None
+        if self.kaist is not None:
+            return datasets.kaist(self.kaist, names, night=night, n_sources=n_sources)
+        if self.msrs is not None:
+            return datasets.msrs(self.msrs, names, night=night, n_sources=n_sources)
+        return street_scenes(streets, n_sources)
 
 
 def input_files(root: Path | None, names: Iterable[str]) -> list[Path]:
-    """Return the files of scenes in a folder of a data set: all that have a scene's name, in folders of its name."""
+    """Return the files of some scenes in the folder of a data set, found by the name of the scene and its folders."""
     if root is None:
         return []
     folders: dict[str, list[set[str]]] = {}

@@ -1,7 +1,6 @@
 """`bimichi study`: learn from some scenes, score on others."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -9,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from rich.markup import escape
 
-from bimichi.cli import options
-from bimichi.cli.console import Json, Output, Quiet, rich_table
-from bimichi.cli.inputs import find_sets
+from bimichi.cli.console import Output, rich_table
+from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions, output_option
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
-from bimichi.cli.scenes import Kaist, Msrs, Street, find_scenes, input_files
+from bimichi.cli.scenes import DataOptions, input_files
+from bimichi.imaging.collecting import collect_scenes
 
 if TYPE_CHECKING:
     from bimichi.learning.scene import Scenes
@@ -25,15 +24,14 @@ __all__ = ["study"]
 FilesOf = Callable[[Sequence[str]], list[Path]]
 
 OWN = ("truth", "boxes", "labels", "bags", "ignore", "target", "names", "recipe")
-"""Options of the user's own scenes alone."""
-
+"""Options for the user's own scenes only."""
 
 MAKING = ("images", "kaist", "msrs", "street", "sources", "superpixels", "min_overlap", *OWN)
-"""Options that say how scenes are made."""
+"""Options that determine how scenes are made."""
 
 
 class Sources(StrEnum):
-    """How many sources to make of a scene."""
+    """How many sources a scene has."""
 
     three = "3"
     six = "6"
@@ -54,51 +52,39 @@ def study(
         typer.Argument(
             metavar="SOURCES",
             show_default=False,
-            help="Your own scenes: a folder or a quoted pattern a source, as in train, with --truth to score against.",
+            help="Your own scenes: a folder or a quoted pattern per source, as in train; --truth to score against.",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.", show_default=False)],
-    kaist: Kaist = None,
-    msrs: Msrs = None,
-    street: Street = False,
+    output: Annotated[Path, output_option("Folder for all results.")],
+    data: DataOptions,
     train: Annotated[int, typer.Option(min=1, help="How many scenes to learn from.", metavar="N")] = 16,
     test: Annotated[int, typer.Option(min=1, help="How many scenes to score on.", metavar="M")] = 8,
     sources: Annotated[
-        Sources, typer.Option(help="The paper's three sources, or six; of your own scenes, SOURCES say it.")
+        Sources, typer.Option(help="The paper's three sources, or six; not for your own scenes.")
     ] = Sources.six,
     rows: Annotated[Rows, typer.Option(help="All methods, or Bi-MIChI alone.")] = Rows.all,
     truth: Annotated[
         str | None,
-        typer.Option(
-            help="Masks of targets, above 0, to score against.", metavar="MASK", rich_help_panel=options.LABELS
-        ),
+        typer.Option(help="Masks of targets, above 0, to score against.", metavar="MASK", rich_help_panel=LABELS),
     ] = None,
-    boxes: options.Boxes = None,
-    labels: options.Labels = None,
-    bags: options.Bags = None,
-    superpixels: options.Superpixels = 300,
-    min_overlap: options.MinOverlap = 0.0,
-    ignore: options.Ignore = None,
-    target: options.Target = None,
-    names: options.Names = None,
-    recipe: options.Recipe = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    labelled: LabelOptions,
+    made: SourceOptions,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the study in the folder.")] = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
 ) -> None:
     """Learn from some scenes, and score on others: single sources, boosting, least squares, and Bi-MIChI.
 
     Scenes are drawn at random by the seed. Those without targets are never scored on, as they have no AUC. Results are
-    written after each method, so that a stopped study can go on with --resume.
+    written after each method, so that a stopped study can be continued with --resume.
 
     ```
     bimichi study --msrs ~/MSRS --train 16 --test 8 --seed 0 -o results
     bimichi study --street --train 4 --test 2 --sources 3 --rows bi-michi -o streets
     ```
 
-    Your own scenes: a folder a source, files of one name belong together:
+    Your own scenes: one folder per source, whose files are paired by name:
 
     ```
     bimichi study ir/ vi/ --recipe to_bipolar --boxes boxes.csv --truth masks/ --train 40 --test 20 -o results
@@ -106,8 +92,8 @@ def study(
     """
     from bimichi.experiments import check_folder, names_of, run_study, split_scenes
 
-    scenes, files_of = _own(ctx.params) if images else _drawn(ctx.params)
-    say, folder = Output(quiet, json), output_folder(output)
+    scenes, files_of = _own(ctx.params, data, labelled, made) if images else _drawn(ctx.params, data)
+    folder = output_folder(output)
     check_folder(folder, resume)
     learned, scored = split_scenes(scenes, train, test, seed, say.note)
     inputs = files_of([*names_of(learned), *names_of(scored)])
@@ -130,36 +116,36 @@ def study(
 
 
 def _plain(value: Any) -> Any:
-    """What a JSON file gives back as it was."""
+    """Return a value as it would be read from a JSON file."""
     return list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path | StrEnum) else value
 
 
-def _drawn(given: dict[str, Any]) -> "tuple[Scenes, FilesOf]":
-    """Scenes of a data set, or drawn ones, and a function that gives the files of some of them."""
+def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
+    """Return scenes of a data set, or drawn ones, and a function that returns the files of some of them."""
     only_own = [f"--{name.replace('_', '-')}" for name in OWN if given[name] is not None]
     if only_own:
-        raise typer.BadParameter("only your own scenes take it; name them as SOURCES", param_hint=f"'{only_own[0]}'")
-    kaist, msrs, n = given["kaist"], given["msrs"], given["train"] + given["test"]
-    streets = range(given["seed"] * n, (given["seed"] + 1) * n) if given["street"] else ()
-    scenes = find_scenes(kaist, msrs, streets, cast(Literal[3, 6], int(given["sources"].value)))
-    return scenes, lambda names: input_files(kaist or msrs, names)
+        raise typer.BadParameter("only for your own scenes; give them as SOURCES", param_hint=f"'{only_own[0]}'")
+    n = given["train"] + given["test"]
+    streets = range(given["seed"] * n, (given["seed"] + 1) * n)
+    scenes = data.scenes(streets, cast(Literal[3, 6], int(given["sources"].value)))
+    return scenes, lambda names: input_files(data.root, names)
 
 
-def _own(given: dict[str, Any]) -> "tuple[Scenes, FilesOf]":
-    """Scenes of the user's files, likewise."""
-    from bimichi.cli.labels import SceneReader
+def _own(
+    given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions
+) -> "tuple[Scenes, FilesOf]":
+    """Return the same of the user's own files."""
+    from bimichi.imaging.labelling import SceneReader
 
-    if given["kaist"] is not None or given["msrs"] is not None or given["street"]:
-        raise typer.BadParameter("give SOURCES or one of them", param_hint="'--kaist' / '--msrs' / '--street'")
-    truth, labelling, image_sets = given["truth"], options.labelling(given), find_sets(given["images"])
+    if data:
+        raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
+    truth, labelling, collection = given["truth"], labelled.labelling(), collect_scenes(given["images"])
     if truth is None:
-        raise typer.BadParameter("SOURCES need it, to score against", param_hint="'--truth'")
-    reader = SceneReader(
-        image_sets, labelling, options.listed(given["names"]), options.listed(given["recipe"]), False, truth
-    )
+        raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
+    reader = SceneReader(collection, labelling, *made.lists(), truth=truth)
 
     def files_of(names: Sequence[str]) -> list[Path]:
-        some = replace(image_sets, sets=[one for one in image_sets.sets if one.name in set(names)])
-        return [*some.files, *labelling.files(some), *some.companions(truth, "--truth")]
+        some = collection.only(set(names))
+        return [*some.files, *labelling.files(some), *some.companions(truth, "truth").values()]
 
     return reader.scenes, files_of

@@ -1,4 +1,4 @@
-"""Folders of images as data sets lay them out: which frames there are, which are wanted, and what is missing."""
+"""Folders of images as in public data sets: list the frames, choose some, and report missing files."""
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
@@ -17,7 +17,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".txt")
 
 
 class Folders(NamedTuple):
-    """Folders whose files belong together by name: colour and thermal images, and what is known about them."""
+    """Folders whose files belong together by name: colour images, thermal images, and their annotations."""
 
     prefix: str
     visible: Path
@@ -50,14 +50,14 @@ def list_frames(
     root: str | PathLike[str],
     source: str,
 ) -> dict[str, Frame]:
-    """Find the wanted frames, and that all their files are there, before any of them is read.
+    """Find the wanted frames, and check that all their files exist, before any is read.
 
-    `names` lists frames, or folders of them ("set09/V000" takes all in it); `keep` is asked about every name.
+    `names` lists frames, or folders of them ("set09/V000" takes all in it); `keep` selects names.
     """
     found = {f"{group.prefix}{stem}": (group, path) for group in groups for stem, path in _files(group.visible).items()}
     found = {name: where for name, where in found.items() if keep(name)}
     if not found:
-        raise InvalidInputError(f"{Path(root)} holds no frame that is asked for. Get the data from {source}.")
+        raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.")
     chosen = _choose(list(found), names, root)
     used = {found[name][0] for name in chosen}
     thermal = {group: _files(group.thermal) for group in used}
@@ -88,7 +88,7 @@ def _choose(found: list[str], names: str | Iterable[str] | None, root: str | Pat
     for name in wanted:
         if not any(f"{one}/".startswith(f"{name}/") for one in found):
             raise InvalidInputError(
-                f"names has {name!r}, which is neither a frame nor a folder of frames that are asked for in "
+                f"names has {name!r}, which is neither a frame nor a folder of frames in "
                 f"{Path(root)}; the first of {len(found)} there is {found[0]!r}."
             )
     return [one for one in found if f"{one}/".startswith(tuple(f"{name}/" for name in wanted))]

@@ -3,25 +3,26 @@
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from bimichi.datasets.folders import Folders, Frame, list_frames, read_pair, subfolder
-from bimichi.datasets.pedestrians import pedestrian_scene
+from bimichi.datasets.folders import Folders, list_frames, subfolder
+from bimichi.datasets.pedestrians import DataSet, pedestrian_scenes
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, read_image
-from bimichi.learning.scene import Scene, Scenes
+from bimichi.learning.scene import Scenes
 
 __all__ = ["msrs"]
 
 PERSON = 2
 """The class of people in its label images."""
 
-SOURCE = "MSRS, Multi-Spectral Road Scenarios (github.com/Linfeng-Tang/MSRS)"
-CITATION = (
+MSRS = DataSet(
+    "MSRS, Multi-Spectral Road Scenarios (github.com/Linfeng-Tang/MSRS)",
+    "none stated",
     "L. Tang, J. Yuan, H. Zhang, X. Jiang and J. Ma, "
     '"PIAFusion: A progressive infrared and visible image fusion network based on illumination aware", '
     "Information Fusion, 2022; made from Q. Ha et al., "
-    '"MFNet: Towards real-time semantic segmentation for autonomous vehicles with multi-spectral scenes", IROS 2017.'
+    '"MFNet: Towards real-time semantic segmentation for autonomous vehicles with multi-spectral scenes", IROS 2017.',
 )
 
 
@@ -33,7 +34,7 @@ def msrs(
     n_sources: Literal[3, 6] = 3,
     n_segments: int = 300,
 ) -> Scenes:
-    """List scenes of MSRS [1]_, to be read one at a time.
+    """List scenes of MSRS [1]_, each read when needed.
 
     Its layout is ``vi``, ``ir`` and ``label`` (or ``Segmentation_labels``), in `root` or in its folders ``train`` and
     ``test``. A superpixel is a positive bag if the box around some connected region of people touches it; the label
@@ -46,17 +47,14 @@ def msrs(
     names : str or iterable of str, optional
         Scenes ("00537D"; "test/00537D" where there are such folders), or a folder ("test"); all by default.
     night : bool, optional
-        True for scenes of the night alone (their names end in N), False for those of the day (D).
-    n_sources : {3, 6}
-        See `bimichi.imaging.pedestrian_sources`.
-    n_segments : int, default=300
-        About how many superpixels (bags) a scene has.
+        True for night scenes only (their names end in N), False for day scenes (D).
+    n_sources, n_segments
+        As in `kaist`.
 
     Returns
     -------
     Scenes
-        A sequence of `Scene`, by number or name. That each has its three files is checked now. Scenes without people
-        have negative bags alone.
+        As in `kaist`. Scenes without people have negative bags only.
 
     References
     ----------
@@ -70,29 +68,19 @@ def msrs(
     groups = []
     for part in parts:
         kinds = (("vi",), ("ir",), ("label", "Segmentation_labels"))
-        folders = [subfolder(top / part, *kind, source=SOURCE) for kind in kinds]
+        folders = [subfolder(top / part, *kind, source=MSRS.source) for kind in kinds]
         groups.append(Folders(f"{part}/" if part else "", *folders))
-    frames = list_frames(groups, names, lambda name: night is None or night == name.endswith("N"), root, SOURCE)
-    return Scenes(list(frames), lambda name: _read(name, frames[name], n_sources, n_segments))
+    frames = list_frames(groups, names, lambda name: night is None or night == name.endswith("N"), root, MSRS.source)
+    return pedestrian_scenes(MSRS, frames, _known, n_sources, n_segments)
 
 
-def _read(name: str, frame: Frame, n_sources: Literal[3, 6], n_segments: int) -> Scene:
-    rgb, thermal = read_pair(frame)
-    classes = read_image(frame.known)
-    if classes.shape != thermal.shape or classes.dtype.kind not in "iu":
+def _known(path: Path, shape: tuple[int, int]) -> dict[str, Any]:
+    """Read the truth of an image of labels, and boxes around it."""
+    classes = read_image(path)
+    if classes.shape != shape or classes.dtype.kind not in "iu":
         raise InvalidInputError(
-            f"{frame.known} must hold one class (a whole number) a pixel, {thermal.shape}, got {classes.dtype} "
-            f"{classes.shape}. Get it from {SOURCE}."
+            f"{path} must hold one class (a whole number) per pixel, {shape}, got {classes.dtype} {classes.shape}. "
+            f"Get it from {MSRS.source}."
         )
     truth = classes == PERSON
-    return pedestrian_scene(
-        rgb,
-        thermal,
-        boxes_of(truth),
-        truth=truth,
-        name=name,
-        n_sources=n_sources,
-        n_segments=n_segments,
-        licence="none stated",
-        citation=CITATION,
-    )
+    return {"boxes": boxes_of(truth), "truth": truth}

@@ -1,14 +1,41 @@
 """Scenes of people in a colour and a thermal image, whatever data set they come from."""
 
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi.datasets.folders import Frame, read_pair
 from bimichi.imaging import box_mask, label_bags, pedestrian_sources, superpixels
-from bimichi.learning.scene import Scene
+from bimichi.learning.scene import Scene, Scenes
 
-__all__ = ["pedestrian_scene"]
+__all__ = ["DataSet", "pedestrian_scene", "pedestrian_scenes"]
+
+
+class DataSet(NamedTuple):
+    """Where a data set comes from, its licence, and its citation."""
+
+    source: str
+    licence: str
+    citation: str
+
+
+def pedestrian_scenes(
+    data: DataSet, frames: Mapping[str, Frame], known: Callable[..., dict[str, Any]], n_sources: Literal[3, 6], n: int
+) -> Scenes:
+    """List frames of a data set, each made into a scene of about `n` bags when it is read; see `pedestrian_scene`.
+
+    `known` reads the annotations of an image from a path and the image's shape: its `boxes`, and `truth` or `ignore`.
+    """
+
+    def read(name: str) -> Scene:
+        rgb, thermal = read_pair(frames[name])
+        made: dict[str, Any] = {"name": name, "licence": data.licence, "citation": data.citation}
+        made |= known(frames[name].known, rgb.shape[:2])
+        return pedestrian_scene(rgb, thermal, n_sources=n_sources, n_segments=n, **made)
+
+    return Scenes(list(frames), read)
 
 
 def pedestrian_scene(
@@ -24,7 +51,7 @@ def pedestrian_scene(
     licence: str,
     citation: str,
 ) -> Scene:
-    """Make sources and bags as the paper does: superpixels of the colour image; those that meet a box are positive.
+    """Make sources and bags as in the paper: superpixels of the colour image; those that meet a box are positive.
 
     Without `truth`, it is the inside of the boxes. Bags that only meet `ignore` are left out. A scene without people
     has negative bags alone.

@@ -5,12 +5,13 @@ from bimichi.estimators.averages import (
     MaxFusion,
     MeanFusion,
     MinFusion,
+    SignedSource,
     SingleSource,
     WeightedMeanFusion,
 )
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.choquet_qp import BiCapacityQP, ChoquetQP
-from bimichi.estimators.classifiers import KNNFusion, SVMFusion
+from bimichi.estimators.classifiers import GradientBoosting, KNNFusion, SVMFusion
 from bimichi.estimators.detector import DetectorMask
 from bimichi.estimators.mici import MICI, BinaryMICI, MICIRegressor
 
@@ -22,12 +23,14 @@ __all__ = [
     "ChoquetQP",
     "ConstantFusion",
     "DetectorMask",
+    "GradientBoosting",
     "KNNFusion",
     "MICIRegressor",
     "MaxFusion",
     "MeanFusion",
     "MinFusion",
     "SVMFusion",
+    "SignedSource",
     "SingleSource",
     "WeightedMeanFusion",
 ]

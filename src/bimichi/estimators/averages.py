@@ -1,7 +1,8 @@
-"""Fusion without a measure: one source, a constant, the smallest, the largest, and (weighted) means."""
+"""The simplest fusions: one source, a constant, the smallest, the largest, and (weighted) means."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,11 +12,25 @@ from sklearn.utils.validation import validate_data
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
+from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags, check_weights
-from bimichi.learning.solvers.quadratic import POLISH, Program
+from bimichi.learning.fit import FitResult
+from bimichi.learning.objectives.mean import NORMALISED_MEAN
+from bimichi.learning.problem import Solution
+from bimichi.learning.solvers import ConvexSolver
+from bimichi.learning.spaces.quadratic import POLISH, Program
+from bimichi.measures.additive import AdditiveBiCapacity
 
-__all__ = ["ConstantFusion", "MaxFusion", "MeanFusion", "MinFusion", "SingleSource", "WeightedMeanFusion"]
+__all__ = [
+    "ConstantFusion",
+    "MaxFusion",
+    "MeanFusion",
+    "MinFusion",
+    "SignedSource",
+    "SingleSource",
+    "WeightedMeanFusion",
+]
 
 Plane = NDArray[Any]
 
@@ -32,13 +47,6 @@ class _Pointwise(FusionClassifier, NormalisedFusion):
     n_jobs : int, optional
         Number of threads; all cores by default.
     """
-
-    def __init__(
-        self, bipolar_input: bool = False, source_names: Sequence[str] | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Take note of the number of sources; nothing is learned, and labels are ignored."""
@@ -94,6 +102,7 @@ class MeanFusion(_Pointwise):
         out /= len(sources)
 
 
+@dataclass(eq=False, repr=False)
 class SingleSource(_Pointwise):
     """One source as it is: what the others have to beat.
 
@@ -105,15 +114,7 @@ class SingleSource(_Pointwise):
         As in `MeanFusion`.
     """
 
-    def __init__(
-        self,
-        source: int = 0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(bipolar_input, source_names, n_jobs)
-        self.source = source
+    source: int = 0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Check that there is such a source; nothing is learned."""
@@ -128,6 +129,46 @@ class SingleSource(_Pointwise):
             out[np.isnan(source)] = np.nan
 
 
+@dataclass(eq=False, repr=False)
+class SignedSource(FusionClassifier):
+    """One source in [-1, 1] as it is, or inverted.
+
+    Parameters
+    ----------
+    source : int, default=0
+        Its index.
+    sign : {1, -1}, default=1
+        -1 inverts it.
+    """
+
+    source: int = 0
+    sign: int = 1
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Range of `fuse`."""
+        return (-1.0, 1.0)
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
+        """Check that there is such a source; nothing is learned."""
+        validate_data(self, X, dtype=FLOATS)
+        if self.source not in range(self.n_features_in_):
+            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+        if self.sign not in (1, -1):
+            raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
+        self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
+        return self
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        """Return the source times its sign; rows, an image or planes. NaN in any source gives NaN."""
+        planes = self._split(X)
+        fused: NDArray[Any] = np.multiply(planes[self.source], self.sign)
+        for plane in planes:
+            fused[np.isnan(plane)] = np.nan
+        return fused
+
+
+@dataclass(eq=False, repr=False)
 class ConstantFusion(_Pointwise):
     """The same confidence everywhere; 0, the empty map, by default. Where targets are rare, its RMSE is good already.
 
@@ -139,15 +180,7 @@ class ConstantFusion(_Pointwise):
         As in `MeanFusion`.
     """
 
-    def __init__(
-        self,
-        value: float = 0.0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(bipolar_input, source_names, n_jobs)
-        self.value = value
+    value: float = 0.0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
         """Check the value; nothing is learned."""
@@ -161,18 +194,34 @@ class ConstantFusion(_Pointwise):
             out[np.isnan(source)] = np.nan
 
 
-class WeightedMeanFusion(_Pointwise):
+@dataclass(eq=False, repr=False)
+class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
     """A weighted mean, its weights by least squares to instance labels.
 
     Weights are not negative and add up to 1, so that the output is a confidence in [0, 1].
+
+    Parameters
+    ----------
+    bipolar_input, source_names, n_jobs
+        As in `MeanFusion`.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_sources,)
         What was learned.
+    rule_ : FusionRule
+        The same as an additive measure.
+    objective_value_ : float
+        The weighted mean of squared errors.
     """
 
     needs: ClassVar[Needs] = "instances"
+    fuzzy: ClassVar[bool] = False
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """The weight of each source."""
+        return np.asarray(self.rule_.measure.values[: self.rule_.n_sources])
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the weights from instances and their labels; two classes. `bags` are ignored."""
@@ -185,18 +234,25 @@ class WeightedMeanFusion(_Pointwise):
         for start in range(0, len(rows), 1 << 17):
             part = rows[start : start + (1 << 17)].astype(np.float64)
             square += part.T @ (part * share[start : start + (1 << 17), None])
-        program = Program(m)
-        program.equal(np.ones(1), (np.zeros(m, np.int64), np.arange(m), 1.0))
-        program.below(np.zeros(m), (np.arange(m), np.arange(m), -1.0))
-        P, q = sp.csc_matrix(np.triu(2 * square)), -2 * (share * positive) @ rows.astype(np.float64, copy=False)
-        solved = program.solve(P, q, POLISH) or program.solve(P, q)
-        if solved is None:
-            raise InvalidInputError("The weights could not be found: the sources of X are not valid numbers.")
-        weights = np.maximum(solved[0], 0.0)
-        self.weights_ = weights / weights.sum()
-        return self
+        pull = (share * positive) @ rows.astype(np.float64, copy=False)
+        weights = _minimum(square, pull)
+        value = float(weights @ square @ weights - 2 * pull @ weights + share @ positive)
+        terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
+        solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
+        result = FitResult(AdditiveBiCapacity(terms, self._names(), order=1), np.ones(m), solution, {})
+        objective = replace(NORMALISED_MEAN, name="least squares")
+        return self._set_rule(result, objective, ConvexSolver(), **self._unit_scale())
 
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
-        out[:] = 0
-        for weight, source in zip(self.weights_, sources, strict=True):
-            out += out.dtype.type(weight) * source
+
+def _minimum(square: NDArray[np.float64], pull: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights w, not negative and of sum 1, of least w'Sw - 2 p'w."""
+    m = len(pull)
+    program = Program(m)
+    program.equal(np.ones(1), (np.zeros(m, np.int64), np.arange(m), 1.0))
+    program.below(np.zeros(m), (np.arange(m), np.arange(m), -1.0))
+    P, q = sp.csc_matrix(np.triu(2 * square)), -2 * pull
+    solved = program.solve(P, q, POLISH) or program.solve(P, q)
+    if solved is None:
+        raise InvalidInputError("The weights could not be found: the sources of X are not valid numbers.")
+    weights = np.maximum(solved[0], 0.0)
+    return np.asarray(weights / weights.sum())

@@ -6,6 +6,7 @@ The contract: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (which kind of labe
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, ClassVar, Literal
 
@@ -160,10 +161,14 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         return np.asarray(self.classes_[positive.astype(int)])
 
 
+@dataclass(eq=False, repr=False)
 class NormalisedFusion(Fusion):
     """A method on sources in [0, 1]; with ``bipolar_input=True``, sources in [-1, 1] are mapped to [0, 1] for it."""
 
-    bipolar_input: bool
+    _: KW_ONLY
+    bipolar_input: bool = False
+    source_names: Sequence[str] | None = None
+    n_jobs: int | None = None
 
     def _normalised(self, X: Any) -> list[NDArray[Any]]:
         """One array a source, in [0, 1]."""
@@ -172,6 +177,13 @@ class NormalisedFusion(Fusion):
         remedy = "Rescale it." if self.bipolar_input else "Rescale it, or pass bipolar_input=True for [-1, 1]."
         Planes(planes, names=self._names()).check_range(low, remedy)
         return [_to_unit(plane) for plane in planes] if self.bipolar_input else planes
+
+    def _unit_scale(self) -> dict[str, Any]:
+        """How sources enter a rule: as they are, or from [-1, 1] to [0, 1]."""
+        m = self.n_features_in_
+        return (
+            {"centre": np.full(m, -1.0), "factor": np.full(m, 0.5), "low": 0.0} if self.bipolar_input else {"low": 0.0}
+        )
 
     def _normalised_rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows of `fit` in [0, 1]; copied only if they are mapped."""

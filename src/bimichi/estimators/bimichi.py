@@ -1,36 +1,24 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
-from collections.abc import Sequence
-from dataclasses import fields
-from functools import partial
-from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.estimators.base import FusionClassifier, Needs, takes_xarray
-from bimichi.integral.integrals import choquet
+from bimichi.estimators.base import FusionClassifier
+from bimichi.estimators.measured import BagFusion
 from bimichi.integral.planes import out_of_range
-from bimichi.learning.learned import chosen_objective, learned_measure, pack_measure, unpack_measure, version_for
+from bimichi.learning.fit import check_training, fit_measure
 from bimichi.learning.objectives import Objective, get_objective
-from bimichi.learning.polarity import guess_polarity, learn_polarity
-from bimichi.learning.problem import Solution
-from bimichi.learning.scaling import Scale, learn_scale
-from bimichi.learning.solvers import SOLVERS, ConvexSolver, get_solver
-from bimichi.learning.training import InHand, Training, is_lazy
-from bimichi.measures import files as io
-from bimichi.measures.additive import TwoAdditive
-from bimichi.measures.base import check_names
-from bimichi.measures.compact import pack_counts, unpack_counts
-from bimichi.measures.sampling import random_generator
+from bimichi.learning.scaling import learn_scale
+from bimichi.learning.solvers import get_solver
+from bimichi.learning.training import BagsInMemory, Training, is_lazy
 
 __all__ = ["BiMIChI"]
 
 
-class BiMIChI(FusionClassifier):
+@dataclass(eq=False, repr=False)
+class BiMIChI(FusionClassifier, BagFusion):
     """Sensor fusion by a Choquet integral over a bi-capacity, learned from labels of bags [1]_.
 
     Parameters
@@ -67,10 +55,12 @@ class BiMIChI(FusionClassifier):
 
     Attributes
     ----------
-    bicapacity_ : BiCapacity, or TwoAdditive with `additivity`
-        What was learned.
+    rule_ : FusionRule
+        All that was learned: the measure, scale, polarity, output and the record of the training.
+    bicapacity_, measure_ : BiCapacity, or AdditiveBiCapacity with `additivity`
+        The measure of the rule.
     polarity_ : ndarray of shape (n_sources,)
-        +1, or -1 for sources that are turned over before the integral.
+        +1, or -1 for sources that are inverted before the integral.
     objective_value_ : float
         J, on the training bags.
     solution_ : Solution
@@ -101,40 +91,21 @@ class BiMIChI(FusionClassifier):
     array([1, 0])
     """
 
-    kind: ClassVar[str] = "BiMIChI"
-    needs: ClassVar[Needs] = "bags"
-    fuzzy: ClassVar[bool] = True
-
-    bicapacity_: Any  # a BiCapacity or a TwoAdditive
-
-    def __init__(
-        self,
-        objective: str = "bipolar",
-        solver: Any = "convex",
-        polarity: Literal["given", "learn"] = "given",
-        scale: Literal["minmax", "maxabs"] | None = None,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        nan: Literal["raise", "drop"] = "raise",
-        additivity: int | None = None,
-    ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.polarity = polarity
-        self.scale = scale
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.nan = nan
-        self.additivity = additivity
+    objective: str = "bipolar"
+    solver: Any = "convex"
+    polarity: Literal["given", "learn"] = "given"
+    scale: Literal["minmax", "maxabs"] | None = None
+    additivity: int | None = None
 
     @property
     def output_range(self) -> tuple[float, float]:
         """Where `fuse` lies: (0, 1) for "magnitude", else (-1, 1)."""
-        return getattr(self, "_objective", get_objective(self.objective)).output_range
+        return self.rule_.output_range if hasattr(self, "rule_") else get_objective(self.objective).output_range
+
+    @property
+    def bicapacity_(self) -> Any:
+        """The learned bi-capacity; an `AdditiveBiCapacity` with `additivity`."""
+        return self.rule_.measure
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the bi-capacity.
@@ -152,180 +123,47 @@ class BiMIChI(FusionClassifier):
         sample_weight : array-like of shape (n_instances,), optional
             Weights of the bags, repeated for each of their instances.
         """
-        objective, solver = chosen_objective(self.objective, self.additivity), get_solver(self.solver)
-        if self.additivity is not None and not isinstance(solver, ConvexSolver):
-            raise InvalidInputError(
-                f"additivity={self.additivity} needs solver='convex', got {self.solver!r}: the evolutionary search "
-                "changes single elements, and those of a 2-additive bi-capacity are not free of each other."
-            )
-        if self.polarity not in ("given", "learn"):
-            raise InvalidInputError(f"polarity must be 'given' or 'learn', got {self.polarity!r}.")
-        if self.polarity == "learn" and getattr(solver, "checkpoint", None) is not None:
-            raise InvalidInputError(
-                "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
-            )
-        self._objective = objective
+        objective, solver = get_objective(self.objective, additivity=self.additivity), get_solver(self.solver)
+        check_training(objective, solver, self.polarity)
         training: Training
         if is_lazy(X):
-            from bimichi.learning.streaming import training_from
+            from bimichi.learning.streaming import lazy_training
 
-            training = training_from(self, X, y, bags, sample_weight)
+            self.classes_, training = lazy_training(
+                X,
+                y,
+                bags,
+                sample_weight,
+                objective,
+                solver,
+                polarity=self.polarity,
+                scaled=self.scale is not None,
+                nan=self.nan,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+            self.n_features_in_ = training.n_sources
         else:
-            training = InHand(self._take_bags(X, y, bags, sample_weight))
+            training = BagsInMemory(self._take_bags(X, y, bags, sample_weight))
         return self._learn(training, objective, solver)
 
     def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
         names = self._names()
         low, high = training.ranges()
-        self._scale = learn_scale(low, high, self.scale)
+        scale = learn_scale(low, high, self.scale)
         if self.scale is None:
             for k in np.flatnonzero((low < -1) | (high > 1)):
                 worst = float(max(low[k], high[k], key=abs))
                 raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
-        training = training.scaled(self._scale)
-        seed = random_generator(self.random_state).integers(2**63)
-
-        def solve(signs: NDArray[np.float64], solver: Any = solver) -> Solution:
-            problem = training.problem(objective, signs, self.n_jobs)
-            found: Solution = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
-            return found
-
-        if self.polarity == "learn":
-            quick = solver.quick() if isinstance(solver, ConvexSolver) else solver
-            compare = None if quick == solver else partial(solve, solver=quick)
-            signs, solution = learn_polarity(guess_polarity(training.bag_ranges()), solve, compare)
-        else:
-            signs = np.ones(training.n_sources)
-            solution = solve(signs)
-        self.polarity_ = signs
-        self.solution_ = solution
-        self.bicapacity_ = learned_measure(objective, solution.values, names)
-        self.objective_value_ = solution.objective_value
-        self.history_ = solution.history
-        self.n_iter_ = solution.n_iter
-        self.usage_ = {
-            "touched": training.usage(objective, signs, False, self.n_jobs),
-            "weighted": training.usage(objective, signs, True, self.n_jobs),
-        }
-        return self
-
-    @takes_xarray
-    def integral(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
-        """Return the integral C of every instance, in [-1, 1].
-
-        Parameters
-        ----------
-        X : array-like of shape (..., n_sources), or list of n_sources planes
-            Rows, an image, or planes. NaN in a source gives NaN.
-        """
-        planes = self._split(X)
-        ready = self._scale.apply(planes, self.polarity_)
-        return choquet(ready, self.bicapacity_, n_jobs=self.n_jobs)
-
-    def fuse(self, X: ArrayLike | Sequence[ArrayLike]) -> NDArray[Any]:
-        """Return the paper's fusion output: C, or |C| for "magnitude". Inputs as in `integral`."""
-        integral = self.integral(X)
-        return self._objective.output(integral)
-
-    def to_markdown(self) -> str:
-        """Write the learned bi-capacity as the paper's table, used elements bold, turned sources named.
-
-        Of a 2-additive one, the terms.
-        """
-        check_is_fitted(self)
-        if isinstance(self.bicapacity_, TwoAdditive):
-            table = self.bicapacity_.to_markdown()
-        else:
-            table = self.bicapacity_.to_markdown(bold=self.usage_["touched"] > 0)
-        turned = [name for name, s in zip(self.bicapacity_.source_names, self.polarity_, strict=True) if s < 0]
-        note = f"Turned over before the integral: {', '.join(turned)}." if turned else "No source is turned over."
-        return f"{table}\n\n{note}"
-
-    def report(self, path: str | PathLike[str], sources: Any, **options: Any) -> None:
-        """Write a page that shows these sources fused, and explains every pixel; see `bimichi.report.write_report`."""
-        from bimichi.report import write_report  # which imports this module
-
-        write_report(path, self, sources, **options)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file without pickle; see docs/model-format.md."""
-        check_is_fitted(self)
-        solver = get_solver(self.solver)
-        options = {f.name: getattr(solver, f.name) for f in fields(solver) if f.name not in ("callback", "checkpoint")}
-        header = {
-            "objective": self._objective.name,
-            "solver": {"name": next(n for n, kind in SOLVERS.items() if isinstance(solver, kind)), "options": options},
-            "polarity": self.polarity,
-            "scale": self.scale,
-            "nan": self.nan,
-            "additivity": self._objective.additivity,
-            "source_names": list(self.bicapacity_.source_names),
-            "named_by_user": self.source_names is not None,
-            "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
-            "classes": self.classes_.tolist(),
-            "status": self.solution_.status,
-            "objective_value": self.objective_value_,
-            "lower_bound": self.solution_.lower_bound,
-            "n_iter": self.n_iter_,
-        }
-        about, measure = pack_measure(self.bicapacity_)
-        arrays = measure | {
-            "polarity": self.polarity_,
-            "centre": self._scale.centre,
-            "factor": self._scale.factor,
-            "history": self.history_,
-        }
-        for name, counts in self.usage_.items():
-            arrays |= pack_counts(name, counts)
-        io.write_model(path, self.kind, header | about, arrays, version_for(about, arrays))
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a fitted model. The content is checked; nothing in it is executed."""
-        header, arrays = io.read_model(path, cls.kind)
-        try:
-            return cls()._restore(header, arrays)
-        except (InvalidInputError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
-
-    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[np.float64]]) -> Self:
-        additivity = header.get("additivity")
-        objective = chosen_objective(header["objective"], additivity)
-        solver = SOLVERS[header["solver"]["name"]](**header["solver"]["options"])
-        g = unpack_measure(objective, header, arrays)
-        m = g.n_sources
-        signs, scale = arrays["polarity"], Scale(arrays["centre"], arrays["factor"])
-        if not np.isin(signs, (-1.0, 1.0)).all() or not signs.shape == scale.centre.shape == scale.factor.shape == (m,):
-            raise InvalidInputError("polarity and scale do not fit the number of sources.")
-        if not np.isfinite(scale).all() or header["scale"] not in (None, "minmax", "maxabs"):
-            raise InvalidInputError("its scale is not valid.")
-        classes = np.array(header["classes"])
-        if classes.shape != (2,) or classes.dtype.kind not in "biufU":
-            raise InvalidInputError("there must be two classes.")
-        values = g.terms if isinstance(g, TwoAdditive) else g.values
-        usage = {name: unpack_counts(name, arrays, len(values)) for name in ("touched", "weighted")}
-        self.set_params(
-            objective=objective.name,
-            solver=header["solver"]["name"] if solver == type(solver)() else solver,
-            polarity=header["polarity"],
-            scale=header["scale"],
-            nan=header["nan"],
-            additivity=additivity,
-            source_names=list(g.source_names) if header["named_by_user"] else None,
+        result = fit_measure(
+            training.scaled(scale),
+            objective,
+            solver,
+            polarity=self.polarity,
+            names=names,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
         )
-        self._objective = objective
-        self.bicapacity_, self.polarity_, self._scale, self.classes_, self.usage_ = g, signs, scale, classes, usage
-        self.objective_value_, self.history_ = float(header["objective_value"]), arrays["history"]
-        self.n_iter_, self.n_features_in_ = int(header["n_iter"]), m
-        if header["feature_names"] is not None:
-            self.feature_names_in_ = np.array(check_names(header["feature_names"], m), dtype=object)
-        bound = header["lower_bound"]
-        self.solution_ = Solution(
-            values,
-            self.objective_value_,
-            str(header["status"]),
-            self.n_iter_,
-            self.history_,
-            lower_bound=None if bound is None else float(bound),
-        )
-        return self
+        entering = {"centre": scale.centre, "factor": scale.factor, "scale": self.scale}
+        return self._set_rule(result, objective, solver, **entering)

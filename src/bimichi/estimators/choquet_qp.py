@@ -1,7 +1,7 @@
 """`ChoquetQP` and `BiCapacityQP`: measures fitted to the label of every instance, by one quadratic program."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,30 +10,33 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
-from bimichi.integral.integrals import choquet
+from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes
 from bimichi.learning.bags import check_weights
+from bimichi.learning.fit import FitResult
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.problem import Summed
+from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.solvers.least_squares import solve_least_squares
-from bimichi.learning.squares import Squares
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
+from bimichi.rule import FusionRule
 
 __all__ = ["BiCapacityQP", "ChoquetQP"]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
-class _LeastSquares(FusionClassifier):
+class _LeastSquares(FusionClassifier, MeasureFusion):
     """What the two share: instances in, the values of a measure out."""
 
     needs: ClassVar[Needs] = "instances"
-    fuzzy: ClassVar[bool] = True
     class_weight: ClassWeight
-    n_jobs: int | None
 
-    def _learn(self, X: NDArray[Any], positive: NDArray[np.bool_], weight: Any, objective: Objective) -> None:
+    def _learn(
+        self, X: NDArray[Any], positive: NDArray[np.bool_], weight: Any, objective: Objective, **entering: Any
+    ) -> Self:
         weights = check_weights(weight, len(X))
         if not weights.any():
             raise InvalidInputError("sample_weight is 0 for all instances; at least one must count.")
@@ -42,11 +45,29 @@ class _LeastSquares(FusionClassifier):
             if self.class_weight != "balanced":
                 share = np.array([self.class_weight.get(label, 1.0) for label in self.classes_.tolist()])
             weights = weights * np.where(positive, share[1], share[0])
-        problem = Squares(X, positive, weights, objective, self.n_jobs)
-        self.solution_ = solve_least_squares(problem, completion="highest")
-        self.objective_value_ = self.solution_.objective_value
+        problem = Summed.of_instances(X, positive, weights, objective, self.n_jobs)
+        solution = solve_least_squares(problem, completion="highest")
+        space = problem.space
+        usage = space.count_usage(X, self.n_jobs)
+        result = FitResult(
+            space.measure(solution.values, self._names()),
+            np.ones(X.shape[1]),
+            solution,
+            {kind: usage.counts(kind == "weighted") for kind in ("touched", "weighted")},
+        )
+        return self._set_rule(result, replace(objective, name="least squares"), ConvexSolver(), **entering)
+
+    def _restored(self, rule: FusionRule) -> Self:
+        """Take parameters as they were: JSON knows no tuples, and names classes by text."""
+        given = super()._restored(rule).class_weight
+        if isinstance(given, Mapping):
+            self.class_weight = {label: given.get(str(label), 1.0) for label in self.classes_.tolist()}
+        if "targets" in self.get_params():
+            self.set_params(targets=tuple(self.get_params()["targets"]))
+        return self
 
 
+@dataclass(eq=False, repr=False)
 class ChoquetQP(_LeastSquares, NormalisedFusion):
     """CI-QP: a normalised measure by least squares to instance labels, sum (C - y)^2 with y in {0, 1} [1]_.
 
@@ -81,17 +102,7 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
        Systems 65, 1994.
     """
 
-    def __init__(
-        self,
-        class_weight: ClassWeight = None,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.class_weight = class_weight
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
+    class_weight: ClassWeight = None
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure.
@@ -108,15 +119,17 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
             How much each instance counts.
         """
         X, positive = self._take(X, y)
-        self._learn(self._normalised_rows(X), positive, sample_weight, NORMALISED_MEAN)
-        self.capacity_ = Capacity(self.solution_.values, self._names())
-        return self
+        entering = self._unit_scale()
+        return self._learn(self._normalised_rows(X), positive, sample_weight, NORMALISED_MEAN, **entering)
 
-    def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the Choquet integral of every instance, in [0, 1]; rows, an image or planes. NaN gives NaN."""
-        return choquet(self._normalised(X), self.capacity_, check_range=False, n_jobs=self.n_jobs)
+    @property
+    def capacity_(self) -> Capacity:
+        """The learned measure."""
+        measure: Capacity = self.measure_
+        return measure
 
 
+@dataclass(eq=False, repr=False)
 class BiCapacityQP(_LeastSquares):
     """A bi-capacity by least squares to instance labels: what `BiMIChI` could reach with the label of every instance.
 
@@ -137,19 +150,9 @@ class BiCapacityQP(_LeastSquares):
         As in `ChoquetQP`.
     """
 
-    def __init__(
-        self,
-        zero_bound: bool = False,
-        targets: tuple[float, float] = (-1.0, 1.0),
-        class_weight: ClassWeight = None,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.zero_bound = zero_bound
-        self.targets = targets
-        self.class_weight = class_weight
-        self.source_names = source_names
-        self.n_jobs = n_jobs
+    zero_bound: bool = False
+    targets: tuple[float, float] = (-1.0, 1.0)
+    class_weight: ClassWeight = None
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -164,11 +167,10 @@ class BiCapacityQP(_LeastSquares):
         X, positive = self._take(X, y)
         Planes(X, names=self._names()).check_range(-1.0, "Rescale it.")
         objective = replace(MEAN, zero_bound=bool(self.zero_bound), parameters=(float(given[0]), float(given[1])))
-        self._learn(X, positive, sample_weight, objective)
-        self.bicapacity_ = BiCapacity(self.solution_.values, self._names(), bool(self.zero_bound))
-        return self
+        return self._learn(X, positive, sample_weight, objective)
 
-    def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the Choquet integral of every instance, in [-1, 1]; rows, an image or planes. NaN gives NaN."""
-        planes = self._split(X)
-        return choquet(planes, self.bicapacity_, n_jobs=self.n_jobs)
+    @property
+    def bicapacity_(self) -> BiCapacity:
+        """The learned measure."""
+        measure: BiCapacity = self.measure_
+        return measure

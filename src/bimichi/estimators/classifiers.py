@@ -1,11 +1,13 @@
-"""scikit-learn's nearest neighbours and support vector machine, as far as needed to give a confidence map."""
+"""Classifiers of scikit-learn, their probability of the target as the confidence."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +16,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs
 from bimichi.measures.sampling import random_generator
 
-__all__ = ["KNNFusion", "SVMFusion"]
+__all__ = ["GradientBoosting", "KNNFusion", "SVMFusion"]
 
 CHUNK = 1 << 16
 
@@ -83,6 +85,7 @@ def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return rows[order[new]], where
 
 
+@dataclass(eq=False, repr=False)
 class KNNFusion(_Classifier):
     """The share of targets among the nearest training instances (scikit-learn's `KNeighborsClassifier`).
 
@@ -102,23 +105,17 @@ class KNNFusion(_Classifier):
         What was learned, from `n_samples_` instances.
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 100,
-        max_samples: int = 100_000,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_neighbors: int = 100
+    max_samples: int = 100_000
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def _train(self, X: NDArray[Any], positive: NDArray[np.bool_]) -> Any:
         neighbours = min(self.n_neighbors, len(X))
         return KNeighborsClassifier(neighbours, n_jobs=-1 if self.n_jobs is None else self.n_jobs).fit(X, positive)
 
 
+@dataclass(eq=False, repr=False)
 class SVMFusion(_Classifier):
     """A support vector machine with Gaussian kernel (scikit-learn's `SVC`), its margin turned into a probability.
 
@@ -142,21 +139,12 @@ class SVMFusion(_Classifier):
         three-fold cross-validation.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        gamma: Any = "scale",
-        class_weight: Any = "balanced",
-        max_samples: int = 5_000,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.class_weight = class_weight
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    C: float = 1.0
+    gamma: Any = "scale"
+    class_weight: Any = "balanced"
+    max_samples: int = 5_000
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def _train(self, X: NDArray[Any], positive: NDArray[np.bool_]) -> Any:
         folds = min(3, int(min(positive.sum(), (~positive).sum())))
@@ -164,3 +152,29 @@ class SVMFusion(_Classifier):
             raise InvalidInputError("SVMFusion needs at least two instances of each class.")
         machine = SVC(C=self.C, gamma=self.gamma, class_weight=self.class_weight)
         return CalibratedClassifierCV(machine, method="sigmoid", cv=folds, ensemble=False).fit(X, positive)
+
+
+@dataclass(eq=False, repr=False)
+class GradientBoosting(_Classifier):
+    """Gradient-boosted trees on all training instances (scikit-learn's `HistGradientBoostingClassifier`).
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed of the instances that are held back to find out when to stop.
+
+    Attributes
+    ----------
+    classifier_ : HistGradientBoostingClassifier
+        What was learned.
+    """
+
+    random_state: Any = 0
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
+        """Learn from instances and their labels; two classes. `bags` are ignored."""
+        self.classifier_ = self._train(*self._take(X, y))
+        return self
+
+    def _train(self, X: NDArray[Any], positive: NDArray[np.bool_]) -> Any:
+        return HistGradientBoostingClassifier(random_state=self.random_state).fit(X, positive)

@@ -1,6 +1,7 @@
 """`DetectorMask`: the person masks of a pre-trained network, or masks made elsewhere, as a fused map."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from threading import Lock
@@ -20,6 +21,7 @@ __all__ = ["DetectorMask"]
 _OPENING = Lock()
 
 
+@dataclass(eq=False, repr=False)
 class DetectorMask(Fusion):
     """What a pre-trained instance-segmentation network takes for a person, in the RGB image alone.
 
@@ -66,23 +68,13 @@ class DetectorMask(Fusion):
 
     needs: ClassVar[Needs] = "image"
 
-    def __init__(
-        self,
-        model: str | PathLike[str] | None = None,
-        masks: Any = None,
-        target_class: int = 1,
-        score_threshold: float = 0.7,
-        mask_threshold: float = 0.5,
-        output: Literal["mask", "score"] = "mask",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.model = model
-        self.masks = masks
-        self.target_class = target_class
-        self.score_threshold = score_threshold
-        self.mask_threshold = mask_threshold
-        self.output = output
-        self.n_jobs = n_jobs
+    model: str | PathLike[str] | None = None
+    masks: Any = None
+    target_class: int = 1
+    score_threshold: float = 0.7
+    mask_threshold: float = 0.5
+    output: Literal["mask", "score"] = "mask"
+    n_jobs: int | None = None
 
     def fit(self, X: Any = None, y: Any = None, bags: Any = None) -> Self:
         """Check the parameters and open the network; data is not looked at, as nothing is learned.

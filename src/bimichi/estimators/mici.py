@@ -1,7 +1,7 @@
 """`MICI` and its kin: normalised measures learned from labelled bags."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,54 +9,44 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
-from bimichi.integral.integrals import choquet
-from bimichi.integral.linear import usage_counts
+from bimichi.estimators.base import FLOATS, FusionClassifier, NormalisedFusion
+from bimichi.estimators.measured import BagFusion
 from bimichi.learning.bags import Bags
+from bimichi.learning.fit import fit_measure
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
 from bimichi.learning.objectives.min_max import MIN_MAX
-from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import BinarySolver, get_solver
+from bimichi.learning.training import BagsInMemory
 from bimichi.measures.capacity import Capacity
-from bimichi.measures.sampling import random_generator
 
 __all__ = ["MICI", "BinaryMICI", "MICIRegressor"]
 
 
-class _MeasureFromBags(NormalisedFusion):
+@dataclass(eq=False, repr=False)
+class _MeasureFromBags(BagFusion, NormalisedFusion):
     """What the three share: bags in, a `Capacity` out."""
-
-    needs: ClassVar[Needs] = "bags"
-    fuzzy: ClassVar[bool] = True
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
 
     def _learn(self, bags: Bags, objective: Objective, solver: Any) -> Self:
         bags.X = self._normalised_rows(bags.X)
-        problem = InMemory(bags.singles_merged(), objective, self.n_jobs)
-        seed = random_generator(self.random_state).integers(2**63)
-        self.solution_ = solver.solve(problem, np.random.default_rng(seed), self.n_jobs, self.verbose)
-        self.capacity_ = Capacity(self.solution_.values, self._names())
-        self.objective_value_ = self.solution_.objective_value
-        self.history_ = self.solution_.history
-        self.n_iter_ = self.solution_.n_iter
-        self.usage_ = {
-            "touched": usage_counts(bags.X, False, "capacity", n_jobs=self.n_jobs),
-            "weighted": usage_counts(bags.X, True, "capacity", n_jobs=self.n_jobs),
-        }
-        return self
+        result = fit_measure(
+            BagsInMemory(bags),
+            objective,
+            solver,
+            names=self._names(),
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        return self._set_rule(result, objective, solver, **self._unit_scale())
 
-    def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the Choquet integral of every instance, in [0, 1]; rows, an image or planes. NaN gives NaN."""
-        return choquet(self._normalised(X), self.capacity_, check_range=False, n_jobs=self.n_jobs)
-
-    def to_markdown(self) -> str:
-        """Write the learned measure as a list of its elements, used ones bold."""
-        check_is_fitted(self)
-        return self.capacity_.to_markdown(bold=self.usage_["touched"] > 0)
+    @property
+    def capacity_(self) -> Capacity:
+        """The learned measure."""
+        measure: Capacity = self.measure_
+        return measure
 
 
+@dataclass(eq=False, repr=False)
 class MICI(FusionClassifier, _MeasureFromBags):
     """Multiple-instance Choquet integral: a normalised measure learned from labels of bags [1]_, [2]_.
 
@@ -105,57 +95,20 @@ class MICI(FusionClassifier, _MeasureFromBags):
     1.0
     """
 
-    def __init__(
-        self,
-        objective: str = "noisy-or",
-        solver: Any = "auto",
-        mu: float = 1.0,
-        sigma: float = 0.1,
-        p1: float = 10.0,
-        p2: float = -10.0,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        nan: Literal["raise", "drop"] = "raise",
-    ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.mu = mu
-        self.sigma = sigma
-        self.p1 = p1
-        self.p2 = p2
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.nan = nan
+    objective: str = "noisy-or"
+    solver: Any = "auto"
+    mu: float = 1.0
+    sigma: float = 0.1
+    p1: float = 10.0
+    p2: float = -10.0
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
-        objective = self._with_parameters()
-        automatic = isinstance(self.solver, str) and self.solver == "auto"
-        solver = get_solver(("convex" if objective.convex else "evolutionary") if automatic else self.solver)
-        return self._learn(self._take_bags(X, y, bags, sample_weight), objective, solver)
-
-    def _with_parameters(self) -> Objective:
-        for name in ("mu", "sigma", "p1", "p2"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-                raise InvalidInputError(f"{name} must be a number, got {value!r}.")
-        if not self.sigma > 0:
-            raise InvalidInputError(f"sigma must be above 0, got {self.sigma!r}.")
-        if not self.p1 > 0 or not self.p2 < 0:
-            raise InvalidInputError(f"p1 must be above 0 and p2 below it, got p1={self.p1!r}, p2={self.p2!r}.")
-        own = {
-            "noisy-or": (float(self.mu), float(self.sigma)),
-            "generalized-mean": (float(self.p1), float(self.p2)),
-        }
-        return get_objective(self.objective, CAPACITY_OBJECTIVES, own.get(str(self.objective)))
+        objective = get_objective(self.objective, CAPACITY_OBJECTIVES, settings=self.get_params())
+        return self._learn(self._take_bags(X, y, bags, sample_weight), objective, get_solver(self.solver, objective))
 
 
+@dataclass(eq=False, repr=False)
 class BinaryMICI(FusionClassifier, _MeasureFromBags):
     """MICI with a binary measure (MICI-BFM [1]_): every set of sources either speaks or does not.
 
@@ -191,32 +144,20 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
     (1.0, 'exact: all 4 binary measures')
     """
 
-    verbose = 0
-
-    def __init__(
-        self,
-        n_restarts: int = 100,
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        nan: Literal["raise", "drop"] = "raise",
-    ) -> None:
-        self.n_restarts = n_restarts
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.nan = nan
+    n_restarts: int = 100
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
         solver = BinarySolver(self.n_restarts)
-        self._learn(self._take_bags(X, y, bags, sample_weight), MIN_MAX, solver)
-        self.exact_ = self.solution_.status.startswith("exact")
-        return self
+        return self._learn(self._take_bags(X, y, bags, sample_weight), MIN_MAX, solver)
+
+    @property
+    def exact_(self) -> bool:
+        """Whether no binary measure is better."""
+        return self._record.status.startswith("exact")
 
 
+@dataclass(eq=False, repr=False)
 class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # scikit-learn is untyped
     """Multiple-instance Choquet integral for regression: bags with real labels in [0, 1].
 
@@ -242,23 +183,7 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
     array([0.8])
     """
 
-    def __init__(
-        self,
-        solver: Any = "evolutionary",
-        bipolar_input: bool = False,
-        source_names: Sequence[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        nan: Literal["raise", "drop"] = "raise",
-    ) -> None:
-        self.solver = solver
-        self.bipolar_input = bipolar_input
-        self.source_names = source_names
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.nan = nan
+    solver: Any = "evolutionary"
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure.
@@ -275,7 +200,7 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
         if isinstance(X, Bags):
             if y is not None or bags is not None or sample_weight is not None:
                 raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
-            found, self.n_features_in_ = X.turned(np.ones(X.n_sources)), X.n_sources
+            found, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
         else:
             X, y = validate_data(self, X, y, dtype=FLOATS, y_numeric=True, ensure_all_finite=self._finite())
             found = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)

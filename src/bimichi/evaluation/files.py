@@ -1,4 +1,4 @@
-"""Results to files: each is written whole or not at all."""
+"""Write results to files, each completely or not at all."""
 
 import json
 import math
@@ -40,7 +40,7 @@ def write_figure(path: Path, figure: "Figure") -> Path:
 
 
 def file_name(title: str) -> str:
-    """Turn a title into a name that every file system takes.
+    """Turn a title into a name that every file system accepts.
 
     Examples
     --------

@@ -1,30 +1,132 @@
-"""The methods of the paper's comparison, ready to run."""
+"""The registry of methods: which there are, how each is made, and in which tables it appears.
 
-from collections.abc import Sequence
-from typing import Any
+A new method is a subclass of `Fusion` and one line, ``register_method("its name", ItsClass)``. `paper_methods`, the
+rows of the study, the command line, the table of `docs/methods.md` and the contract tests all follow from the registry.
+"""
 
-from bimichi.estimators.averages import (
-    ConstantFusion,
-    MaxFusion,
-    MeanFusion,
-    MinFusion,
-    SingleSource,
-    WeightedMeanFusion,
-)
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from bimichi import estimators
+from bimichi._checks import check_choice
+from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
-from bimichi.estimators.bimichi import BiMIChI
-from bimichi.estimators.choquet_qp import BiCapacityQP, ChoquetQP
-from bimichi.estimators.classifiers import KNNFusion, SVMFusion
-from bimichi.estimators.detector import DetectorMask
-from bimichi.estimators.mici import MICI, BinaryMICI
+from bimichi.learning.objectives import OBJECTIVES
 
-__all__ = ["paper_methods"]
+__all__ = [
+    "Candidate",
+    "Method",
+    "candidates",
+    "labels_needed",
+    "paper_methods",
+    "register_method",
+    "registered_methods",
+]
+
+Labels = Literal["none", "bags", "pixels"]
+Table = Literal["comparison", "study"]
+SOURCE = "{source}"
+
+
+class Candidate(NamedTuple):
+    """A row of a table before it is run: a method, not fitted, and the labels to learn from.
+
+    A method that needs a label for every pixel gives each the label of its bag if `labels` is "bags".
+    """
+
+    name: str
+    kind: str
+    labels: Labels
+    method: Fusion
+
+
+@dataclass(frozen=True)
+class Method:
+    """An entry of the registry.
+
+    Parameters
+    ----------
+    name : str
+        Name of its row. ``"{source}"`` in it makes one row for each source, whose index is the parameter `source`.
+    estimator : subclass of Fusion
+        The class.
+    parameters : mapping of str to value
+        Parameters of the class that differ from its defaults, beyond those that `make` passes on by itself.
+    kind : str, default="other"
+        The group that it belongs to; the study compares the best of each group.
+    tables : tuple of {"comparison", "study"}, default=("comparison",)
+        Where it is a row: in `paper_methods`, in the study, or nowhere.
+    labels : {"none", "bags", "pixels"}
+        Labels to learn from; `register_method` takes those that the class needs.
+    paper : bool, default=False
+        Whether it is a row of the paper's own table.
+    citation : str, optional
+        Where the method was published.
+    """
+
+    name: str
+    estimator: type[Fusion]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "other"
+    tables: tuple[Table, ...] = ("comparison",)
+    labels: Labels = "none"
+    paper: bool = False
+    citation: str = ""
+
+    def make(
+        self, source_names: Sequence[str] | None = None, random_state: Any = 0, n_jobs: int | None = None, **more: Any
+    ) -> Fusion:
+        """Return the method, not fitted, for sources in [-1, 1].
+
+        Classes that have such parameters are given the names, the seed, the number of threads, and
+        ``bipolar_input=True``; `more` are other parameters.
+        """
+        names = None if source_names is None else list(source_names)
+        known = signature(self.estimator).parameters
+        common = {"source_names": names, "random_state": random_state, "n_jobs": n_jobs, "bipolar_input": True}
+        given = {name: value for name, value in common.items() if name in known}
+        return self.estimator(**(given | dict(self.parameters) | more))
+
+
+_REGISTRY: list[Method] = []
+
+
+def register_method(name: str, estimator: type[Fusion], parameters: Any = MappingProxyType({}), **more: Any) -> Method:
+    """Add a method to the registry: `Method` documents the parameters.
+
+    Raises
+    ------
+    InvalidInputError
+        If the class is no `Fusion`, or if a row of the same table has this name.
+    """
+    if not (isinstance(estimator, type) and issubclass(estimator, Fusion)):
+        raise InvalidInputError(f"estimator must be a subclass of Fusion, got {estimator!r}.")
+    entry = Method(name, estimator, parameters, **{"labels": labels_needed(estimator)} | more)
+    for other in _REGISTRY:
+        if other.name == name and set(other.tables) & set(entry.tables):
+            raise InvalidInputError(f"name is {name!r}, which {other.estimator.__name__} has; choose another name.")
+    _REGISTRY.append(entry)
+    return entry
+
+
+def labels_needed(estimator: type[Fusion]) -> Labels:
+    """Return the labels that a class of methods learns from."""
+    return "bags" if estimator.needs == "bags" else "pixels" if estimator.needs == "instances" else "none"
+
+
+def registered_methods(table: Table | None = None) -> list[Method]:
+    """Return the entries of the registry in order: all, or those of one table."""
+    return [entry for entry in _REGISTRY if table is None or table in entry.tables]
 
 
 def paper_methods(
-    source_names: Sequence[str], detector: DetectorMask | None = None, random_state: Any = 0
+    source_names: Sequence[str], detector: estimators.DetectorMask | None = None, random_state: Any = 0
 ) -> dict[str, Fusion]:
-    """Return the methods of the paper's table, for sources in [-1, 1], and a few that belong beside them.
+    """Return the methods of the paper's table, for sources in [-1, 1], and those registered to stand beside them.
 
     Beyond the paper: the empty map, MICI's other objectives, the `mean` objective, and a bi-capacity fitted to the
     label of every instance, which shows what labels of bags cost.
@@ -36,29 +138,92 @@ def paper_methods(
     detector : DetectorMask, optional
         A detector with weights or ready-made masks; without, its row says that it was not run.
     random_state : int, optional
-        Seed of all that draw.
+        Seed of all methods that draw random numbers.
     """
-    names = list(source_names)
-    plain: dict[str, Any] = {"source_names": names, "bipolar_input": True}
-    seeded = plain | {"random_state": random_state}
-    bipolar: dict[str, Any] = {"source_names": names, "random_state": random_state}
-    return {
-        "empty map": ConstantFusion(**plain),
-        **{f"source {name}": SingleSource(k, **plain) for k, name in enumerate(names)},
-        "min": MinFusion(**plain),
-        "max": MaxFusion(**plain),
-        "mean": MeanFusion(**plain),
-        "weighted mean": WeightedMeanFusion(**plain),
-        "KNN": KNNFusion(random_state=random_state),
-        "SVM": SVMFusion(random_state=random_state),
-        "Mask R-CNN": DetectorMask() if detector is None else detector,
-        "CI-QP": ChoquetQP(**plain),
-        "bi-capacity QP": BiCapacityQP(source_names=names),
-        "MICI noisy-or": MICI("noisy-or", **seeded),
-        "MICI min-max": MICI("min-max", **seeded),
-        "MICI generalised mean": MICI("generalized-mean", **seeded),
-        "MICI-BFM": BinaryMICI(**seeded),
-        "Bi-MIChI (objective 1)": BiMIChI("bipolar", **bipolar),
-        "Bi-MIChI (objective 2)": BiMIChI("magnitude", **bipolar),
-        "Bi-MIChI (mean)": BiMIChI("mean", **bipolar),
-    }
+    rows = {row.name: row.method for row in _rows("comparison", source_names, random_state, None)}
+    return rows if detector is None else rows | {DETECTOR: detector}
+
+
+def candidates(
+    source_names: Sequence[str],
+    which: Literal["all", "bi-michi"] = "all",
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> list[Candidate]:
+    """Return the rows of the study, for sources of these names in [-1, 1].
+
+    Parameters
+    ----------
+    source_names : sequence of str
+        Names of the sources.
+    which : {"all", "bi-michi"}
+        All rows, or those of Bi-MIChI alone.
+    random_state, n_jobs
+        As in `BiMIChI`.
+    """
+    check_choice(which, "which", ("all", "bi-michi"))
+    rows = _rows("study", source_names, random_state, n_jobs)
+    return [row for row in rows if which in ("all", row.kind)]
+
+
+def _rows(table: Table, source_names: Sequence[str], random_state: Any, n_jobs: int | None) -> list[Candidate]:
+    """Make the rows of a table. Neighbouring entries that have a row for each source take turns, source by source."""
+    rows = []
+    for each_source, group in groupby(registered_methods(table), key=lambda entry: SOURCE in entry.name):
+        entries = list(group)
+        for k, source in enumerate(source_names if each_source else [""]):
+            for entry in entries:
+                method = entry.make(source_names, random_state, n_jobs, **({"source": k} if each_source else {}))
+                rows.append(Candidate(entry.name.replace(SOURCE, source), entry.kind, entry.labels, method))
+    return rows
+
+
+BOTH: tuple[Table, ...] = ("comparison", "study")
+STUDY: tuple[Table, ...] = ("study",)
+DETECTOR = "Mask R-CNN"
+TITLES = {"bipolar": "objective 1", "magnitude": "objective 2"}
+"""What the paper calls its objectives."""
+
+BI_MICHI = "Vakharia and Du, FUZZ-IEEE 2024"
+QP = "Grabisch and Nicolas, Fuzzy Sets and Systems 65, 1994"
+MICI = "Du and Zare, IEEE TGRS 57(5), 2019"
+
+
+def _register_all() -> None:
+    """One line for each method, in the order of the tables."""
+    add = register_method
+    add("empty map", estimators.ConstantFusion, kind="empty", tables=BOTH)
+    add("source {source}", estimators.SingleSource, kind="source", paper=True)
+    add("source {source}", estimators.SignedSource, kind="source", tables=STUDY)
+    add("source {source}, inverted", estimators.SignedSource, {"sign": -1}, kind="source", tables=STUDY)
+    add("min", estimators.MinFusion, kind="average", paper=True)
+    add("max", estimators.MaxFusion, kind="average", paper=True)
+    add("mean", estimators.MeanFusion, kind="average", paper=True)
+    add("weighted mean", estimators.WeightedMeanFusion, kind="average", paper=True)
+    add("KNN", estimators.KNNFusion, kind="classifier", paper=True)
+    add("SVM", estimators.SVMFusion, kind="classifier", paper=True)
+    add("gradient boosting, pixel labels", estimators.GradientBoosting, kind="boosting", tables=STUDY)
+    add("gradient boosting, bag labels", estimators.GradientBoosting, kind="boosting", tables=STUDY, labels="bags")
+    add(DETECTOR, estimators.DetectorMask, kind="detector", paper=True, citation="He et al., ICCV 2017")
+    for suffix, tables in (("", ("comparison",)), (", pixel labels", STUDY)):
+        add(f"CI-QP{suffix}", estimators.ChoquetQP, kind="pixels", tables=tables, paper=not suffix, citation=QP)
+        add(f"bi-capacity QP{suffix}", estimators.BiCapacityQP, kind="pixels", tables=tables)
+    add("MICI noisy-or", estimators.MICI, {"objective": "noisy-or"}, kind="mici", paper=True, citation=MICI)
+    add("MICI min-max", estimators.MICI, {"objective": "min-max"}, kind="mici", citation=MICI)
+    add("MICI generalised mean", estimators.MICI, {"objective": "generalized-mean"}, kind="mici", citation=MICI)
+    add("MICI mean", estimators.MICI, {"objective": "mean"}, kind="mici", tables=(), citation=MICI)
+    add("MICI regression", estimators.MICIRegressor, kind="mici", tables=(), citation=MICI)
+    add("MICI-BFM", estimators.BinaryMICI, kind="mici", paper=True, citation="Du et al., IEEE SSCI 2019")
+    given: dict[str, Any] = {"kind": "bi-michi", "citation": BI_MICHI}
+    for objective in OBJECTIVES:
+        name, paper = f"Bi-MIChI ({TITLES.get(objective, objective)})", objective in TITLES
+        add(name, estimators.BiMIChI, {"objective": objective}, paper=paper, **given)
+    for objective, additivity in (*((objective, None) for objective in OBJECTIVES), ("mean", 2), ("mean", 1)):
+        name = f"Bi-MIChI {objective}" + (f", {additivity}-additive" if additivity else "")
+        parameters = {"objective": objective, "additivity": additivity}
+        add(f"{name}, polarity given", estimators.BiMIChI, parameters, tables=STUDY, **given)
+        learned = parameters | {"polarity": "learn"}
+        add(f"{name}, polarity learned", estimators.BiMIChI, learned, tables=STUDY, **given)
+
+
+_register_all()

@@ -1,8 +1,8 @@
 """How well a fused map finds the targets: AUC, average precision, best F1 and RMSE against the truth of each pixel.
 
 Targets are few on real scenes, and only the values that the map takes on them matter: between two of these, a lower
-threshold adds false alarms and nothing else. So the map without its targets is sorted once, as plain values, and
-what each of these values finds and wrongly finds is looked up in it. Counts are whole numbers, so ties are exact.
+threshold only adds false alarms. So the other pixels are sorted once, as plain values, and the number of false alarms
+at each of these values is looked up in them. Counts are whole numbers, so that ties are exact.
 """
 
 from typing import Any, NamedTuple
@@ -29,13 +29,13 @@ class Scores(NamedTuple):
     best_f1 : float
         The largest F1 that a threshold reaches.
     threshold : float
-        That threshold, on the raw output: a pixel at or above it is found.
+        That threshold, on the raw output: a pixel at or above it counts as found.
     rmse : float
         Root mean square error on [-1, 1].
     n : int
-        Number of pixels that counted.
+        Number of pixels that were scored.
     share : float
-        Share of targets among them; also the average precision of a map that knows nothing.
+        Share of targets among them; also the average precision of a constant map.
     """
 
     auc: float
@@ -72,7 +72,7 @@ def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> 
 def average_precision(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
     """Return the precision at each threshold, weighted by what it adds to recall, without interpolation.
 
-    Parameters and cost as of `auc`.
+    Parameters and cost as in `auc`.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def average_precision(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | No
 def best_f1(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> tuple[float, float]:
     """Return the largest F1 over all thresholds, and the highest threshold on the raw output that reaches it.
 
-    A pixel at or above the threshold is found. Parameters and cost as of `auc`.
+    A pixel at or above the threshold counts as found. Parameters and cost as in `auc`.
 
     Examples
     --------
@@ -132,16 +132,7 @@ def scores(
 ) -> Scores:
     """Return all scores of a map, at the cost of one.
 
-    Parameters
-    ----------
-    truth : array-like
-        Whether each pixel is a target: bool, 0/1 or -1/+1. Both classes must occur.
-    fused : array-like of the same shape
-        The map.
-    output_range : {(-1, 1), (0, 1)}
-        The scale that the map is on.
-    ignore : array-like of bool of the same shape, optional
-        Pixels that do not count.
+    Parameters as in `rmse`, but both classes must occur.
 
     Examples
     --------
@@ -227,7 +218,7 @@ def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float
 
 
 def _split(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return what the map says on targets, and on the other pixels that count; both are copies."""
+    """Return the values of the map on targets, and on the other pixels that count; both are copies."""
     output = _numbers(fused, "fused")
     kept = _kept(ignore, output.shape)
     positive = _targets(truth, output.shape, kept)
@@ -257,7 +248,7 @@ def _kept(ignore: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]
 
 
 def _targets(truth: ArrayLike, shape: tuple[int, ...], kept: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """Return which pixels count and are targets; what truth says of the others is not looked at."""
+    """Return which pixels count and are targets; the truth of the others is not checked."""
     given = _numbers(truth, "truth")
     if given.shape != shape:
         raise InvalidInputError(f"truth has shape {given.shape} and fused {shape}; they must be the same.")

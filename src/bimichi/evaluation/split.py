@@ -1,4 +1,4 @@
-"""Which scenes to learn from, and which to score on."""
+"""Split scenes into those to learn from and those to score on."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,13 +15,13 @@ from bimichi.learning.scene import Scene
 __all__ = ["names_of", "shows_both", "split_scenes", "street_scenes"]
 
 KEPT = 1 << 30
-"""Bytes of scenes that stay in memory; what is more is read again whenever it is needed."""
+"""Bytes of scenes that stay in memory; the others are read again whenever they are needed."""
 
 
 def street_scenes(
     seeds: Iterable[int], n_sources: Literal[3, 6] = 3, height: int = 480, width: int = 640, n_segments: int = 300
 ) -> Scenes:
-    """List streets of these seeds, each drawn when it is asked for; see `bimichi.datasets.street`.
+    """List streets of these seeds, each drawn when needed; see `bimichi.datasets.street`.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def street_scenes(
 
 
 def shows_both(scene: Scene) -> bool:
-    """Whether the pixels that count show both targets and something else, so that AUC is defined."""
+    """Return whether the pixels that count show both targets and others, so that AUC is defined."""
     if scene.truth is None:
         return False
     counted = scene.truth if scene.ignore is None else scene.truth[~scene.ignore]
@@ -45,7 +45,7 @@ def shows_both(scene: Scene) -> bool:
 
 
 def names_of(scenes: Sequence[Scene]) -> list[str]:
-    """Return the names of scenes, of which lazy ones are not read."""
+    """Return the names of scenes, without reading lazy ones."""
     return list(scenes.names) if isinstance(scenes, Scenes) else [scene.name for scene in scenes]
 
 
@@ -58,25 +58,25 @@ def split_scenes(
 ) -> tuple[Sequence[Scene], Sequence[Scene]]:
     """Draw scenes at random: the first ones that show targets are for the test, the next ones for training.
 
-    A scene without targets has no AUC, so that it is never tested on; it may be trained on. Those that were passed over
-    for the test are taken for training last, so that it has its share of them where there are scenes enough.
+    A scene without targets has no AUC, so that it is never tested on; it may be trained on. Scenes passed over for the
+    test are taken for training last.
 
     Parameters
     ----------
     scenes : sequence of Scene
-        What to draw from; each is read once, and no more of them than it takes.
+        The scenes to draw from; each is read once, and no more of them than needed.
     n_train, n_test : int
         How many.
     seed : int, default=0
-        Of the draw.
+        Seed of the draw.
     progress : callable, optional
-        Is told of each scene, on one line.
+        Receives one line for each scene that is read.
 
     Returns
     -------
     train, test : sequences of Scene
-        Lists, or, of `Scenes`, again `Scenes`: up to 1 GiB of them stays in memory, without the images for display; the
-        others are read again when they are asked for.
+        Lists, or `Scenes` if `scenes` are: up to 1 GiB of them stays in memory, without the images for display; the
+        others are read again when needed.
     """
     for what, number in (("n_train", n_train), ("n_test", n_test)):
         check_integer(number, what)
@@ -101,7 +101,7 @@ def split_scenes(
 
 
 class _Kept:
-    """Scenes by number; those that are read first stay in memory, up to so many bytes."""
+    """Scenes by number; the first that are read stay in memory, up to a limit in bytes."""
 
     def __init__(self, scenes: Sequence[Scene], limit: int) -> None:
         self._scenes, self._free = scenes, limit
@@ -133,6 +133,6 @@ def _read(
 ) -> Iterator[tuple[int, Scene]]:
     for count, which in enumerate(order, 1):
         scene = scenes[which]
-        told = "" if shows_both(scene) else ", which shows no target"
-        progress(f"read {count}/{max(wanted, count)}: {scene.name}{told}")
+        note = "" if shows_both(scene) else ", which shows no target"
+        progress(f"read {count}/{max(wanted, count)}: {scene.name}{note}")
         yield which, scene

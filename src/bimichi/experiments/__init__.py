@@ -1,8 +1,12 @@
-"""The paper's experiments, and a study over many scenes: each runs, and writes its figures, tables and numbers."""
+"""The paper's experiments, and a study over many scenes; each writes its figures, tables and numbers."""
 
+import warnings
+from collections.abc import Sequence
+
+from bimichi._tables import Table
 from bimichi.evaluation.split import names_of, shows_both, split_scenes, street_scenes
 from bimichi.evaluation.study import StudyResult, StudyRow, check_folder, run_study
-from bimichi.experiments.pedestrian import SLOW, PedestrianResult, run_pedestrian, scene_folder, summary
+from bimichi.experiments.pedestrian import SLOW, PedestrianResult, mean_table, run_pedestrian, scene_folder
 from bimichi.experiments.um import UMResult, UMRun, run_um
 
 __all__ = [
@@ -13,6 +17,7 @@ __all__ = [
     "UMResult",
     "UMRun",
     "check_folder",
+    "mean_table",
     "names_of",
     "run_pedestrian",
     "run_study",
@@ -23,3 +28,13 @@ __all__ = [
     "street_scenes",
     "summary",
 ]
+
+
+def summary(results: Sequence[PedestrianResult]) -> Table:
+    """Return `mean_table`, under the name that it had before version 0.2.
+
+    .. deprecated:: 0.2
+       Use `mean_table`.
+    """
+    warnings.warn("bimichi.experiments.summary is now called mean_table.", DeprecationWarning, stacklevel=2)
+    return mean_table(results)

@@ -1,30 +1,35 @@
 """Learned measures as the paper prints them: sources by number, used elements bold."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bimichi._tables import Cell, Table, number
-from bimichi.estimators.bimichi import BiMIChI
 from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
-from bimichi.measures.lattice import set_label
+from bimichi.rule import FusionRule, as_rule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["bicapacity_figure", "bicapacity_markdown", "capacity_table"]
+__all__ = ["bicapacity_figure", "bicapacity_markdown"]
 
 
-def bicapacity_markdown(model: BiMIChI) -> str:
-    """Write a model's bi-capacity as the paper's table, with a key to its sources, and what was turned over."""
-    g = model.bicapacity_
-    table = BiCapacity(g.values, None, g.zero_bound).to_markdown(model.usage_["touched"] > 0)
-    turned = ["" if sign > 0 else ", turned over" for sign in model.polarity_]
-    key = [f"{k} {name}{how}" for k, (name, how) in enumerate(zip(g.source_names, turned, strict=True), 1)]
+def bicapacity_markdown(model: Any) -> str:
+    """Write the bi-capacity of a model or rule as the paper's table, with a key to sources and which are inverted."""
+    rule = as_rule(model)
+    g, used = _numbered(rule)
+    notes = ["" if sign > 0 else ", inverted" for sign in rule.polarity]
+    key = [f"{k} {name}{note}" for k, (name, note) in enumerate(zip(rule.source_names, notes, strict=True), 1)]
+    table = g.to_markdown(used)
     return f"{table}\n\nSources: {'; '.join(key)}."
 
 
-def bicapacity_figure(models: Mapping[str, BiMIChI]) -> "Figure":
+def _numbered(rule: FusionRule) -> tuple[BiCapacity, Any]:
+    """Return the bi-capacity with numbers as names, and which of its elements training data touched."""
+    g = rule.measure.to_bicapacity()
+    touched = rule.training.usage.get("touched") if rule.training is not None and g is rule.measure else None
+    return BiCapacity(g.values, None, g.zero_bound), None if touched is None else touched > 0
+
+
+def bicapacity_figure(models: Mapping[str, Any]) -> "Figure":
     """Draw bi-capacities of three sources side by side, by title."""
     from bimichi.plotting import plot_matrix
     from bimichi.plotting._style import pyplot
@@ -32,17 +37,5 @@ def bicapacity_figure(models: Mapping[str, BiMIChI]) -> "Figure":
     size = (6.2 * len(models), 5.4)
     figure, axes = pyplot().subplots(1, len(models), figsize=size, layout="constrained", squeeze=False)
     for ax, (title, model) in zip(axes[0], models.items(), strict=True):
-        g = model.bicapacity_
-        plot_matrix(BiCapacity(g.values, None, g.zero_bound), used=model.usage_["touched"] > 0, ax=ax).set_title(title)
+        plot_matrix(*_numbered(as_rule(model)), ax=ax).set_title(title)
     return figure  # type: ignore[no-any-return]  # pyplot() is Any
-
-
-def capacity_table(measures: Mapping[str, Capacity]) -> Table:
-    """Return normalised measures of the same sources side by side, by size of the set."""
-    rows, header = [], ["measure"]
-    for name, measure in measures.items():
-        numbered = Capacity(measure.values)
-        listing = numbered.listing()
-        header = ["measure", *(set_label(subset, numbered.source_names) for subset, _ in listing)]
-        rows.append([Cell(name), *(Cell(number(value)) for _, value in listing)])
-    return Table(header, rows)

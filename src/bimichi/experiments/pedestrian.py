@@ -17,30 +17,29 @@ from bimichi.evaluation.comparison import Comparison, compare
 from bimichi.evaluation.files import file_name, write_figure, write_json, write_text
 from bimichi.evaluation.methods import paper_methods
 from bimichi.evaluation.split import shows_both
-from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown, capacity_table
+from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown
 from bimichi.experiments.published import PEDESTRIAN
 from bimichi.learning.objectives import to_common_scale
 from bimichi.learning.scene import Scene
-from bimichi.measures.capacity import Capacity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SLOW", "PedestrianResult", "run_pedestrian", "scene_folder", "summary"]
+__all__ = ["SLOW", "PedestrianResult", "mean_table", "run_pedestrian", "scene_folder"]
 
 
 @dataclass(frozen=True)
 class PedestrianResult:
-    """The outcome on one scene; see `run_pedestrian`.
+    """The result on one scene; see `run_pedestrian`.
 
     Attributes
     ----------
     scene : Scene
-        What was learned from and scored on.
+        The scene that methods learned from and were scored on.
     comparison : Comparison
         All methods, with their maps.
     seconds : float
-        For all of it.
+        For all methods together.
     """
 
     scene: Scene
@@ -52,7 +51,7 @@ class PedestrianResult:
         return _beside_paper(self.comparison, self.published())
 
     def published(self) -> dict[str, tuple[float, float] | None]:
-        """Return AUC and RMSE of the paper, by method; None for what it does not have."""
+        """Return AUC and RMSE of the paper, by method; None for methods that it does not have."""
         sources = {f"source {name}": f"source {k + 1}" for k, name in enumerate(self.scene.source_names)}
         names = [result.name for result in self.comparison.results]
         return {name: PEDESTRIAN.get(sources.get(name, name)) for name in names}
@@ -104,14 +103,14 @@ class PedestrianResult:
         return figure  # type: ignore[no-any-return]  # pyplot() is Any
 
     def to_markdown(self) -> str:
-        """Write all tables as Markdown, with what to know when reading them."""
+        """Write all tables as Markdown, with notes on how to read them."""
         scene = self.scene
         parts = [f"# Pedestrians at night: {scene.name}", self.table().to_markdown(), f"{_truth_note(scene)} {LEARNED}"]
         for name, model in self.models().items():
             parts += [f"## {name}: its bi-capacity, used elements bold", bicapacity_markdown(model)]
-        others = {name: g for name, g in self.comparison.measures().items() if isinstance(g, Capacity)}
-        if others:
-            parts += ["## Measures of the other methods", capacity_table(others).to_markdown()]
+        others = self.comparison.measures_table(numbered=True)
+        if others.rows:
+            parts += ["## Measures of the other methods", others.to_markdown()]
         known = [("Data", scene.citation), ("Licence", scene.licence)]
         return "\n\n".join(parts + [f"{title}: {text}" for title, text in known if text])
 
@@ -133,7 +132,7 @@ class PedestrianResult:
         return {"experiment": "pedestrian", **known, "seconds": self.seconds, "methods": methods}
 
     def write(self, folder: Path) -> list[Path]:
-        """Write figures, tables, a report and, at last, results.json into an existing folder; returns their paths."""
+        """Write figures, tables, a report and, last, results.json into an existing folder; returns their paths."""
         return [
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
@@ -145,7 +144,7 @@ class PedestrianResult:
         ]
 
     def _reports(self, folder: Path) -> list[Path]:
-        """Write the page of the best Bi-MIChI by average precision, if one ran."""
+        """Write the report of the Bi-MIChI of best average precision, if one ran."""
         ran = [r for r in self.comparison.results if isinstance(r.model, BiMIChI) and r.scores]
         if not ran:
             return []
@@ -155,10 +154,10 @@ class PedestrianResult:
 
 
 MOST_SOURCES = 4
-"""Up to which the table of a bi-capacity, 2^m rows and columns, can be read."""
+"""The table of a bi-capacity has 2^m rows and columns; with more sources it is too large to read."""
 
 SLOW = ("MICI noisy-or", "MICI generalised mean")
-"""Methods that only the evolutionary search can fit, on all pixels: they take most of the time."""
+"""Methods that only the evolutionary search can fit, on all pixels; they take most of the time."""
 
 LEARNED = (
     "As in the paper, all methods learn from the scene that they are scored on: KNN, SVM, the weighted mean and both "
@@ -180,11 +179,11 @@ def run_pedestrian(
     Parameters
     ----------
     scene : Scene
-        Of up to four sources, with labelled bags and truth; of `bimichi.datasets.kaist`, `msrs` or `street`.
+        With up to four sources, labelled bags and truth, such as `bimichi.datasets.kaist`, `msrs` or `street` give.
     detector : DetectorMask, optional
         A detector with weights or ready-made masks; without, its row says that it was not run.
     random_state : int, default=0
-        Seed of all that draw.
+        Seed of all methods that draw random numbers.
     n_jobs : int, optional
         How many methods run at a time; all cores by default.
     verbose : int, default=0
@@ -200,7 +199,7 @@ def run_pedestrian(
     if not shows_both(scene):
         raise InvalidInputError(
             f"Scene {scene.name!r} shows no people (or nothing else), so that there is nothing to learn or to score. "
-            "Choose another."
+            "Choose another scene."
         )
     start = time.perf_counter()
     methods = paper_methods(scene.source_names, detector, random_state)
@@ -209,7 +208,7 @@ def run_pedestrian(
     return PedestrianResult(scene, comparison, time.perf_counter() - start)
 
 
-def summary(results: Sequence[PedestrianResult]) -> Table:
+def mean_table(results: Sequence[PedestrianResult]) -> Table:
     """Return the mean scores and times over several scenes, with AUC and RMSE of the paper beside them."""
     merged = []
     for name in results[0].published():
@@ -221,7 +220,7 @@ def summary(results: Sequence[PedestrianResult]) -> Table:
 
 
 def scene_folder(folder: Path, scene: Scene) -> Path:
-    """Return where the results of one of several scenes go."""
+    """Return the folder for the results of one of several scenes."""
     return folder / file_name(scene.name)
 
 

@@ -1,9 +1,9 @@
-"""The numbers that the paper prints, to stand beside those that are measured.
+"""The numbers printed in the paper, to be shown beside those measured here.
 
 References
 ----------
 H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty", FUZZ-IEEE 2024:
-Tables II and III (UM), and VII (pedestrians; one KAIST frame, which one is not said).
+Tables II and III (UM), and VII (pedestrians; one KAIST frame; the paper does not say which).
 """
 
 __all__ = ["PEDESTRIAN", "UM"]
@@ -28,4 +28,4 @@ PEDESTRIAN = {
     "Bi-MIChI (objective 1)": (0.711, 0.388),
     "Bi-MIChI (objective 2)": (0.654, 0.390),
 }
-"""AUC and RMSE, by method as `bimichi.evaluation.methods.paper_methods` names them."""
+"""AUC and RMSE, by method under the names of `bimichi.paper_methods`."""

@@ -26,7 +26,7 @@ __all__ = ["UMResult", "UMRun", "run_um"]
 OBJECTIVES = {"bipolar": "Objective 1 (bipolar)", "magnitude": "Objective 2 (magnitude)"}
 SOLVERS = ("convex", "evolutionary")
 U, BACKGROUND = ((0, 1), (2,)), ((1, 2), (0,))
-"""The elements that decide: the integral on the U and on the background; on the M it is always -1."""
+"""The two elements that matter: the integrals on the U and on the background. On the M it is always -1."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class UMRun:
     objective, solver : str
         Their names.
     model : BiMIChI
-        What was learned.
+        The fitted model.
     integral : ndarray of shape (height, width)
         C, without the absolute value.
     fused : ndarray of shape (height, width)
@@ -60,7 +60,7 @@ class UMRun:
 
 @dataclass(frozen=True)
 class UMResult:
-    """The experiment's outcome; see `run_um`.
+    """The result of the experiment; see `run_um`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class UMResult:
         return next(run for run in self.runs if (run.objective, run.solver) == (objective, solver))
 
     def table(self) -> Table:
-        """Return J, the two elements that decide, and the scores, beside the optimum and the paper's values."""
+        """Return J, the two elements that matter, and the scores, beside the optimum and the paper's values."""
         best = self.optimum
         exact: dict[str, list[float | str]] = {
             "bipolar": [best.objective_value, best.letter, best.background],
@@ -125,7 +125,7 @@ class UMResult:
         return figure  # type: ignore[no-any-return]  # pyplot() is Any
 
     def to_markdown(self) -> str:
-        """Write all tables as Markdown, with what to know when reading them."""
+        """Write all tables as Markdown, with notes on how to read them."""
         best = self.optimum
         parts = [
             "# UM",
@@ -159,7 +159,7 @@ class UMResult:
         return {"experiment": "um", "optimum": self.optimum._asdict(), "runs": runs, "paper": UM}
 
     def write(self, folder: Path) -> list[Path]:
-        """Write figures, tables, reports and, at last, results.json into an existing folder; returns their paths."""
+        """Write figures, tables, reports and, last, results.json into an existing folder; returns their paths."""
         reports = []
         for objective in OBJECTIVES:
             reports.append(folder / f"report-{objective}.html")

@@ -1,37 +1,27 @@
-"""Who made one instance's fused value: the steps of its integral, and the contribution of each source.
+"""What made one instance's fused value: the steps of its integral, and the contribution of each source."""
 
-The contribution of a source is its Shapley value in the game ``v(S) = C(x with the sources outside S set to 0)``. Since
-C is the integral over levels t of g(sources at or above t, sources at or below -t), so is v, and on each step of the
-integral it is the game S -> g(S and A, S and B) of one element (A, B). The Shapley values of all these games come from
-one potential P [1]_, ``P(A, B) = (g(A, B) + sum of P without one source) / size``: the value of source i in the game of
-an element is P(element) - P(element without i). So a table as large as the measure serves all instances.
-
-References
-----------
-.. [1] S. Hart and A. Mas-Colell, "Potential, value, and consistency", Econometrica 57, 1989.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._jit import jit
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
-from bimichi.explain.inputs import Explained, lowest, ready
-from bimichi.integral.linear import digit_steps, linear_form
-from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.measures.base import Measure
+from bimichi.explain.parts import enter, parts_of
+from bimichi.explain.results import Explanation
+from bimichi.integral.planes import check_n_jobs, run_chunks
+from bimichi.rule import as_rule
 
-__all__ = ["Chain", "Contributing", "Step", "chain", "contributions"]
+__all__ = ["Chain", "Step", "chain", "contributions"]
 
 
 class Step(NamedTuple):
-    """One step of the integral: the element, its code, how much |x| rises, g there, and their product."""
+    """One step of the integral: the element or term, its code, its weight, its value, and their product.
+
+    The weight of an element is how much |x| rises on it; that of a term is |x|, or the smaller |x| of its two sources.
+    """
 
     element: str
     code: int
@@ -41,51 +31,52 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Chain:
+class Chain(Explanation):
     """The integral of one instance, step by step.
 
     Attributes
     ----------
     steps : tuple of Step
-        Those of weight above 0, at most m, from all sources to the largest alone.
-    turned : tuple of str
-        Sources that a model has turned over before the integral; the elements have them so.
+        Elements of weight above 0, at most m, from all sources to the largest alone. Of an additive measure, the terms
+        whose product is not 0: those of single sources, then those of pairs, the largest first.
+    inverted : tuple of str
+        Sources that a model inverts before the integral; they are inverted in the elements, too.
+    columns : tuple of str
+        What the table calls element, weight, value and product.
     """
 
     steps: tuple[Step, ...]
-    turned: tuple[str, ...] = ()
+    inverted: tuple[str, ...] = ()
+    columns: tuple[str, str, str, str] = ("element", "weight", "value", "product")
 
     @property
     def total(self) -> float:
         """The integral C: the sum of the products."""
         return float(sum(step.product for step in self.steps))
 
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        kept = [(step.element, step.weight, step.value, step.product) for step in self.steps]
+        return {name: [row[k] for row in kept] for k, name in enumerate(self.columns)}
+
     def to_table(self) -> Table:
         """Return the steps and their sum as a table."""
-        rows = [
-            [Cell(step.element), *(Cell(number(part)) for part in (step.weight, step.value, step.product))]
-            for step in self.steps
-        ]
-        return Table(
-            ["element", "weight", "value", "product"],
-            [*rows, [Cell("C"), Cell(""), Cell(""), Cell(number(self.total), bold=True)]],
-        )
+        total = [Cell("C"), Cell(""), Cell(""), Cell(number(self.total), bold=True)]
+        return Table(self.columns, [*super().to_table().rows, total])
 
     def __repr__(self) -> str:
-        note = f"\nTurned over before the integral: {', '.join(self.turned)}." if self.turned else ""
-        return self.to_table().to_text() + note
+        note = f"\nInverted before the integral: {', '.join(self.inverted)}." if self.inverted else ""
+        return (
+            self.to_table().to_text() if self._fits() else f"C = {number(self.total)}, {len(self.steps)} terms"
+        ) + note
 
-    def _repr_html_(self) -> str:
-        return self.to_table().to_html()
 
-
-def chain(measure_or_model: Explained, x: ArrayLike) -> Chain:
+def chain(model: Any, x: ArrayLike) -> Chain:
     """Return the steps that add up to the integral of one instance.
 
     Parameters
     ----------
-    measure_or_model : BiCapacity, Capacity or fitted BiMIChI
-        What to explain. A model scales and turns `x` as it does when fusing.
+    model : FusionRule, Measure, or a fitted estimator that has a measure
+        What to explain. A rule scales and inverts `x` as it does when fusing.
     x : array-like of shape (n_sources,)
         The instance, without NaN.
 
@@ -100,34 +91,26 @@ def chain(measure_or_model: Explained, x: ArrayLike) -> Chain:
     """
     given = np.asarray(x)
     if given.ndim != 1:
-        raise InvalidInputError(f"x must be one instance, 1-D with one value a source, got shape {given.shape}.")
-    measure, sources = ready(measure_or_model, given)
-    planes = Planes(np.array(sources, dtype=np.float64), measure.n_sources, measure.source_names)
+        raise InvalidInputError(f"x must be one instance, 1-D with one value per source, got shape {given.shape}.")
+    rule = as_rule(model)
+    planes = enter(rule, given)
     planes.check_nan()
-    planes.check_range(lowest(measure), remedy="Rescale it.")
-    codes, weights = linear_form(planes.stacked(slice(0, 1)).T, measure.kind, check_range=False)
+    parts = parts_of(rule.measure)
+    codes, weights = parts.steps(planes.stacked(slice(0, 1))[:, 0])
     steps = [
-        Step(measure.lattice.label(code, measure.source_names), code, weight, value, weight * value)
-        for code, weight, value in zip(
-            codes[0].tolist(), weights[0].tolist(), measure.values[codes[0]].tolist(), strict=True
-        )
-        if weight > 0
+        Step(parts.label(code), code, weight, value, weight * value)
+        for code, weight, value in zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True)
     ]
-    turned = ()
-    if isinstance(measure_or_model, BiMIChI):
-        turned = tuple(np.array(measure.source_names)[measure_or_model.polarity_ < 0].tolist())
-    return Chain(tuple(steps), turned)
+    return Chain(tuple(steps), rule.inverted, parts.columns)
 
 
-def contributions(
-    measure_or_model: Explained, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None
-) -> NDArray[Any]:
+def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> NDArray[Any]:
     """Split the integral of every instance among the sources.
 
     Parameters
     ----------
-    measure_or_model : BiCapacity, Capacity or fitted BiMIChI
-        What to explain. A model scales and turns the sources as it does when fusing; what a turned source
+    model : FusionRule, Measure, or a fitted estimator that has a measure
+        What to explain. A rule scales and inverts the sources as it does when fusing; what an inverted source
         contributes belongs to the source as given.
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
         Rows, an image or planes, as in `choquet`. An instance with NaN in any source gives NaN.
@@ -142,8 +125,8 @@ def contributions(
 
     Notes
     -----
-    O(n m^2), and O(m 3^m) once. What would be without a source is told by elements that the instance itself
-    does not use, perhaps none of the training data: see `identifiability`.
+    O(n m^2), and O(m 3^m) once for a measure on a lattice. There, what the value would be without a source is decided
+    by elements that the instance itself does not use, and perhaps none of the training data: see `identifiability`.
 
     Examples
     --------
@@ -152,94 +135,14 @@ def contributions(
     array([[ 0.75 , -0.25 ],
            [ 0.   ,  0.125]])
     """
-    measure, sources = ready(measure_or_model, X)
-    planes = Planes(sources, measure.n_sources, measure.source_names)
-    contributing = Contributing(measure, planes)
+    rule = as_rule(model)
+    jobs = check_n_jobs(n_jobs)
+    planes = enter(rule, X)
+    contribute = parts_of(rule.measure).contributor()
     out = np.empty((planes.size, planes.n_sources), planes.dtype)
-
-    def run(chunk: slice) -> float:
-        return contributing(planes.stacked(chunk), out[planes.instances(chunk)])
-
-    contributing.check_peaks(run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs)))
+    run_chunks(
+        lambda chunk: contribute(planes.stacked(chunk), out[planes.instances(chunk)]),
+        planes.chunks(stacked=True),
+        jobs,
+    )
     return out.reshape(*planes.shape, planes.n_sources)
-
-
-class Contributing:
-    """The kernel of `contributions` with the tables it needs for one measure and some sources."""
-
-    def __init__(self, measure: Measure, planes: Planes) -> None:
-        self._planes = planes
-        self._steps = digit_steps(measure.lattice)
-        self._low = lowest(measure)
-        self._potential = np.zeros(measure.lattice.size)
-        _fill_potential(measure.values, measure.lattice.base, self._potential)
-
-    def __call__(self, sources: NDArray[Any], out: NDArray[Any]) -> float:
-        """Write the contributions of sources (m, n) to out (n, m); return how far the sources reach."""
-        return float(_contribute(sources, self._steps, self._potential, out))
-
-    def check_peaks(self, peaks: list[float]) -> None:
-        """Raise if some sources reached out of range."""
-        if max(peaks, default=0.0) > 1:
-            self._planes.check_range(self._low, remedy="Rescale it.")
-
-
-@jit
-def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
-    """Fill in order of codes: an element without one of its sources has a smaller code."""
-    for code in range(1, values.size):
-        total, size, rest, place = values[code], 0, code, 1
-        while rest > 0:
-            digit = rest % base
-            if digit > 0:
-                total += potential[code - digit * place]
-                size += 1
-            rest //= base
-            place *= base
-        potential[code] = total / size
-
-
-@jit
-def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
-    """Sort sources of one instance by |x|; return the largest, NaN if there is any."""
-    for k in range(key.size):
-        size = abs(sources[k, i])
-        if np.isnan(size):
-            return size
-        j = k
-        while j > 0 and key[j - 1] > size:
-            key[j], order[j] = key[j - 1], order[j - 1]
-            j -= 1
-        key[j], order[j] = size, k
-    return key[-1]
-
-
-@jit
-def _contribute(sources, steps, potential, out):  # type: ignore[no-untyped-def]
-    """Return the largest |x|; infinity if a source of a capacity is below zero."""
-    m, n = sources.shape
-    signed = steps[0, 0] != steps[1, 0]
-    order, key = np.empty(m, np.int64), np.empty(m)
-    step, total = np.empty(m, np.int64), np.empty(m)
-    peak = 0.0
-    for i in range(n):
-        largest = _sort(sources, i, order, key)
-        if np.isnan(largest):
-            out[i] = np.nan
-            continue
-        peak = max(peak, largest)
-        total[:] = 0.0
-        code = 0
-        for k in range(m - 1, -1, -1):
-            below = sources[order[k], i] < 0
-            if below and not signed:
-                peak = np.inf
-            step[k] = steps[1 if below else 0, order[k]]
-            code += step[k]
-            weight = key[k] - key[k - 1] if k > 0 else key[0]
-            if weight > 0:
-                for j in range(k, m):
-                    total[order[j]] += weight * (potential[code] - potential[code - step[j]])
-        for k in range(m):
-            out[i, k] = total[k]
-    return peak

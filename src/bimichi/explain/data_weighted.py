@@ -1,30 +1,29 @@
 """Importance and interaction as averages over data, so that elements far from all data do not count."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.explain.attribution import Contributing
-from bimichi.explain.identifiability import use_of
-from bimichi.explain.inputs import Explained, ready
+from bimichi.explain.parts import Parts, count_use, enter, parts_of
+from bimichi.explain.results import Explanation
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.measures.base import Measure
+from bimichi.rule import as_rule
 
-__all__ = ["DataIndices", "data_indices"]
+__all__ = ["DataIndices", "averages", "data_indices"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DataIndices:
+class DataIndices(Explanation):
     """Averages over instances of what `contributions` gives, of m sources.
 
     An instance is on the up side of a source if the source is at least 0 there (as it enters the integral, so
-    scaled and turned), else on its down side.
+    scaled and inverted), else on its down side.
 
     Attributes
     ----------
@@ -61,34 +60,24 @@ class DataIndices:
     source_names: tuple[str, ...]
     n_instances: int
 
-    def to_table(self) -> Table:
-        """Return the shares (in per cent) and the mean contributions as a table."""
+    def _head(self) -> str:
+        return f"DataIndices of {self.n_instances:,} instances"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
         shares = {"share": self.share, "up": self.share_up, "down": self.share_down}
-        rows = [
-            [
-                Cell(name),
-                *(Cell(f"{100 * column[k]:.0f} %") for column in shares.values()),
-                Cell(number(float(self.signed[k]))),
-            ]
-            for k, name in enumerate(self.source_names)
-        ]
-        return Table(["source", *shares, "mean contribution"], rows)
+        columns = shares | {"mean contribution": self.signed}
+        return {"source": self.source_names} | {name: column.tolist() for name, column in columns.items()}
 
-    def __repr__(self) -> str:
-        return f"DataIndices of {self.n_instances:,} instances\n{self.to_table().to_text()}"
-
-    def _repr_html_(self) -> str:
-        return self.to_table().to_html()
+    def _text(self, column: str, value: Any) -> str:
+        return f"{100 * value:.0f} %" if column in ("share", "up", "down") else super()._text(column, value)
 
 
-def data_indices(
-    measure_or_model: Explained, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None
-) -> DataIndices:
+def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> DataIndices:
     """Average the contributions of the sources, and the interaction of every pair, over a data set.
 
     Parameters
     ----------
-    measure_or_model : BiCapacity, Capacity or fitted BiMIChI
+    model : FusionRule, Measure, or a fitted estimator that has a measure
         What to explain.
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
         The data, as in `contributions`. Instances with NaN are left out.
@@ -97,8 +86,9 @@ def data_indices(
 
     Notes
     -----
-    O(n m^2 + m^2 3^m), and no array as large as the contributions. Interactions need no pass over pairs of sources
-    at each instance: the index is linear in the measure, so the mean weight of every element is enough.
+    O(n m^2), and O(m^2 3^m) once for a measure on a lattice; no array as large as the contributions. Interactions need
+    no pass over pairs of sources at each instance: the index is linear in the measure, so the mean weight of every
+    element or term is enough.
 
     Examples
     --------
@@ -109,15 +99,19 @@ def data_indices(
     thermal   75 %  50 %  25 %               0.19
     rgb       25 %   8 %  17 %              -0.06
     """
-    measure, sources = ready(measure_or_model, X)
-    planes = Planes(sources, measure.n_sources, measure.source_names)
-    use = use_of(measure, planes, n_jobs)
+    rule = as_rule(model)
+    return averages(parts_of(rule.measure), enter(rule, X), n_jobs)
+
+
+def averages(parts: Parts, planes: Planes, n_jobs: int | None) -> DataIndices:
+    """Return the averages over sources that are checked, as they enter the integral."""
+    use = count_use(parts, planes, n_jobs)
     if not use.n_instances:
         raise InvalidInputError(f"X has no instance without NaN to average over, out of {planes.size:,}.")
-    (size_up, size_down), (signed_up, signed_down) = _sums(measure, planes, n_jobs) / use.n_instances
+    (size_up, size_down), (signed_up, signed_down) = _sums(parts, planes, n_jobs) / use.n_instances
     magnitude = float((size_up + size_down).sum())
     share_up, share_down = (size / (magnitude or 1.0) for size in (size_up, size_down))
-    up, down, mixed = _interactions(measure, use.weight / use.n_instances)
+    up, down, mixed = parts.interactions(use.weight / use.n_instances)
     return DataIndices(
         share=share_up + share_down,
         share_up=share_up,
@@ -129,49 +123,23 @@ def data_indices(
         interaction_up=up,
         interaction_down=down,
         interaction_mixed=mixed,
-        source_names=measure.source_names,
+        source_names=parts.names,
         n_instances=use.n_instances,
     )
 
 
-def _sums(measure: Measure, planes: Planes, n_jobs: int | None) -> Floats:
+def _sums(parts: Parts, planes: Planes, n_jobs: int | None) -> Floats:
     """Sums over instances of |contribution| and of contribution, each up and down: shape (2, 2, m)."""
-    contributing = Contributing(measure, planes)
+    contribute = parts.contributor()
 
     def run(chunk: slice) -> Floats:
         given = planes.stacked(chunk)
-        parts = np.empty((given.shape[1], planes.n_sources))
-        contributing(given, parts)
-        kept = ~np.isnan(parts[:, 0])
-        parts, high = parts[kept], given.T[kept] >= 0
-        sides = np.stack([np.where(high, parts, 0.0), np.where(high, 0.0, parts)])
+        made = np.empty((given.shape[1], planes.n_sources))
+        contribute(given, made)
+        kept = ~np.isnan(made[:, 0])
+        made, high = made[kept], given.T[kept] >= 0
+        sides = np.stack([np.where(high, made, 0.0), np.where(high, 0.0, made)])
         return np.stack([np.abs(sides).sum(axis=1), sides.sum(axis=1)])
 
     found = run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
     return np.asarray(sum(found, np.zeros((2, 2, planes.n_sources))))
-
-
-def _interactions(measure: Measure, weight: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean interactions, given the mean weight of every element.
-
-    The index of a pair in the game of one element is the sum of Moebius(T) / (|T| - 1) over the sub-elements T that
-    hold both. So T counts with the weight of all elements that it is part of.
-    """
-    m, base = measure.n_sources, measure.lattice.base
-    moebius, within, size = measure.values.copy(), weight.copy(), np.zeros(1)
-    for k in range(m):
-        part = moebius.reshape(-1, base, base**k)
-        part[:, 1:] -= part[:, :1]
-        part = within.reshape(-1, base, base**k)
-        part[:, 0] = part.sum(axis=1)
-        size = np.concatenate([size, size + 1, size + 1][:base])
-    terms = np.where(size > 1, moebius * within / np.maximum(size - 1, 1), 0.0)
-    up, down, mixed = (np.where(np.eye(m, dtype=bool), np.nan, 0.0) for _ in range(3))
-    for i in range(m):
-        for j in range(i + 1, m):
-            by_digits = terms.reshape(base ** (m - 1 - j), base, base ** (j - i - 1), base, base**i).sum((0, 2, 4))
-            up[i, j] = up[j, i] = by_digits[1, 1]
-            if base == 3:  # rows: the digit of j; down is one step below silent, hence the sign of mixed terms
-                down[i, j] = down[j, i] = by_digits[2, 2]
-                mixed[i, j], mixed[j, i] = -by_digits[2, 1], -by_digits[1, 2]
-    return up, down, mixed

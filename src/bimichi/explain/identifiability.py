@@ -1,51 +1,43 @@
 """What the data says about each element of a measure, and what it leaves open."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._tables import Cell, Table, number
+from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
-from bimichi.explain.inputs import Explained, check_elements, lowest, measure_of, ready
-from bimichi.integral.linear import linear_form
-from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.explain.parts import count_use, enter, parts_of
+from bimichi.explain.results import Explanation
 from bimichi.measures.base import TOLERANCE, Measure
+from bimichi.rule import as_rule
 
-__all__ = ["Identifiability", "Use", "identifiability", "use_of"]
+__all__ = ["Identifiability", "identifiability"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-TABLE_LIMIT = 3**5
-
-
-class Use(NamedTuple):
-    """For every element: how many instances touch it, how many give it weight, and how much weight in all."""
-
-    touched: Counts
-    weighted: Counts
-    weight: Floats
-    n_instances: int
+NOT_APPLICABLE = (
+    "Intervals are not applicable: the terms of an additive measure are not ordered, so that none bounds another."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identifiability:
-    """How far the data determines each element. Arrays have one entry per element, in code order.
+class Identifiability(Explanation):
+    """How far the data determines each element, or term. Arrays have one entry for each, in the measure's order.
 
     Attributes
     ----------
-    measure : BiCapacity or Capacity
+    measure : Measure
         What is explained.
     lower, upper : ndarray
         The interval in which an element can lie without changing the fused value of any instance, if the other
         open elements may move with it. It has no width at used elements and at the boundary. `lower` itself is
-        a monotone measure, and so is `upper`.
+        a monotone measure, and so is `upper`. Not applicable to terms: NaN.
     used : ndarray of bool
-        Whether some instance gives the element weight.
+        Whether some instance gives it weight.
     counts : ndarray of int64
         How many instances give it weight.
     touched : ndarray of int64
@@ -69,52 +61,59 @@ class Identifiability:
 
     @property
     def n_free(self) -> int:
-        """The number of elements that the boundary does not fix."""
-        return self.measure.lattice.size - len(self.measure.lattice.fixed)
+        """The number of elements that the boundary does not fix; of an additive measure, of its terms."""
+        return parts_of(self.measure).n_free
+
+    @property
+    def n_used(self) -> int:
+        """How many of these some instance gives weight."""
+        return int(self.used[parts_of(self.measure).listed].sum())
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the measure is one of elements, which have intervals."""
+        return self.measure.parts == "elements"
+
+    def _head(self) -> str:
+        if self.has_intervals:
+            return f"Identifiability: {int(self.open.sum()):,} of {self.n_free:,} free elements are open"
+        return f"Identifiability: {self.n_used:,} of {self.n_free:,} terms are used. {NOT_APPLICABLE}"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        parts = parts_of(self.measure)
+        codes = parts.listed
+        what, _, value, _ = parts.columns
+        columns: dict[str, Sequence[Any]] = {what: [parts.label(code) for code in codes.tolist()]}
+        columns[value] = parts.values[codes].tolist()
+        if self.has_intervals:
+            columns |= {"lower": self.lower[codes].tolist(), "upper": self.upper[codes].tolist()}
+        columns |= {"touched": self.touched[codes].tolist(), "weighted": self.counts[codes].tolist()}
+        return columns if self.weight is None else columns | {"weight": self.weight[codes].tolist()}
 
     def to_table(self) -> Table:
-        """Return the elements as a table, open ones as intervals."""
-        lattice = self.measure.lattice
-        if lattice.size > TABLE_LIMIT:
-            raise InvalidInputError(
-                f"The table of {lattice.n_sources} sources has {lattice.size:,} rows; tables are offered up to "
-                f"{TABLE_LIMIT} rows. Read .lower, .upper and .counts by code instead."
-            )
+        """Return the elements, open ones as intervals, or the terms as a table."""
+        found = super().to_table()
+        if not self.has_intervals:
+            return found
         rows = []
-        for code in range(0 if lattice.zero_bound else 1, lattice.size):
-            cells = [lattice.label(code, self.measure.source_names), self._shown(code)]
-            cells += [str(self.touched[code]), str(self.counts[code])]
-            if self.weight is not None:
-                cells.append(f"{self.weight[code]:.1f}")
-            rows.append([Cell(text) for text in cells])
-        header = ["element", "value", "touched", "weighted"]
-        return Table(header if self.weight is None else [*header, "weight"], rows)
-
-    def _shown(self, code: int) -> str:
-        if self.open[code]:
-            return f"{number(float(self.lower[code]))} .. {number(float(self.upper[code]))}"
-        return number(float(self.measure.values[code]))
-
-    def __repr__(self) -> str:
-        head = f"Identifiability: {int(self.open.sum()):,} of {self.n_free:,} free elements are open"
-        return head if self.measure.lattice.size > TABLE_LIMIT else f"{head}\n{self.to_table().to_text()}"
-
-    def _repr_html_(self) -> str:
-        small = self.measure.lattice.size <= TABLE_LIMIT
-        return (self.to_table() if small else Table(["Identifiability"], [[Cell(repr(self))]])).to_html()
+        for code, (label, value, lower, upper, *use) in zip(parts_of(self.measure).listed, found.rows, strict=True):
+            rows.append([label, Cell(f"{lower.text} .. {upper.text}") if self.open[code] else value, *use])
+        return Table([title for title in found.header if title not in ("lower", "upper")], rows)
 
 
 def identifiability(
-    measure_or_model: Explained, X: ArrayLike | Sequence[ArrayLike] | None = None, *, n_jobs: int | None = None
+    model: Any, X: ArrayLike | Sequence[ArrayLike] | None = None, *, n_jobs: int | None = None
 ) -> Identifiability:
-    """Tell which elements data has used, and in which interval each of the others may lie.
+    """Report which elements data has used, and in which interval each of the others may lie.
+
+    Of an additive measure, report which terms data has used; intervals are not applicable to them.
 
     Parameters
     ----------
-    measure_or_model : BiCapacity, Capacity or fitted BiMIChI
+    model : FusionRule, Measure, or a fitted estimator that has a measure
         What to explain.
     X : array-like of shape (..., n_sources), or list of planes, optional
-        The data; instances with NaN are left out. A model may do without: it has counted its training data.
+        The data; instances with NaN are left out. Not needed if the rule has counts of its training data.
     n_jobs : int, optional
         Number of threads; all cores by default. The result does not depend on it.
 
@@ -130,53 +129,26 @@ def identifiability(
     >>> identifiability(BiCapacity.additive([0.7, 0.3]), [[0.5, 1.0], [0.5, -0.5]])
     Identifiability: 4 of 6 free elements are open
     element           value  touched  weighted  weight
-    g_{∅,∅}            0.00        0         0     0.0
-    g_{1,∅}    0.40 .. 1.00        0         0     0.0
-    g_{∅,1}   -1.00 .. 0.00        0         0     0.0
-    g_{2,∅}            0.30        1         1     0.5
-    g_{12,∅}           1.00        1         1     0.5
-    g_{2,1}   -1.00 .. 0.30        0         0     0.0
-    g_{∅,2}   -1.00 .. 0.00        1         0     0.0
-    g_{1,2}            0.40        1         1     0.5
-    g_{∅,12}          -1.00        0         0     0.0
+    g_{∅,∅}            0.00        0         0    0.00
+    g_{1,∅}    0.40 .. 1.00        0         0    0.00
+    g_{∅,1}   -1.00 .. 0.00        0         0    0.00
+    g_{2,∅}            0.30        1         1    0.50
+    g_{12,∅}           1.00        1         1    0.50
+    g_{2,1}   -1.00 .. 0.30        0         0    0.00
+    g_{∅,2}   -1.00 .. 0.00        1         0    0.00
+    g_{1,2}            0.40        1         1    0.50
+    g_{∅,12}          -1.00        0         0    0.00
     """
-    measure = measure_of(measure_or_model)
-    check_elements(measure_or_model, "identifiability")
+    rule = as_rule(model)
+    parts = parts_of(rule.measure)
     weight: Floats | None = None
     if X is not None:
-        measure, sources = ready(measure_or_model, X)
-        touched, counts, weight, _ = use_of(measure, Planes(sources, measure.n_sources, measure.source_names), n_jobs)
-    elif isinstance(measure_or_model, BiMIChI):
-        touched, counts = measure_or_model.usage_["touched"], measure_or_model.usage_["weighted"]
+        touched, counts, weight, _ = count_use(parts, enter(rule, X), n_jobs)
+    elif rule.usage:
+        touched, counts = rule.usage["touched"], rule.usage["weighted"]
     else:
-        raise InvalidInputError("X must be given with a measure; only a fitted model knows its training data.")
+        raise InvalidInputError(
+            "X must be given: this rule has no counts of its training data. Pass the data that elements were used by."
+        )
     used = counts > 0
-    low, high = measure.lattice.bounds(np.where(used, measure.values, np.nan))
-    # A measure may break the order by the tolerance, so bounds may cross by as much, or pass a used value.
-    lower = np.where(used, measure.values, np.minimum(low, high))
-    upper = np.where(used, measure.values, np.maximum(low, high))
-    return Identifiability(measure, lower, upper, used, counts, touched, weight)
-
-
-def use_of(measure: Measure, planes: Planes, n_jobs: int | None = None) -> Use:
-    """Count how the instances without NaN use each element; O(n m^2)."""
-    size = measure.lattice.size
-    planes.check_range(lowest(measure), remedy="Rescale it.")
-
-    def run(chunk: slice) -> tuple[NDArray[np.int64], Use]:
-        rows = planes.stacked(chunk).T
-        rows = rows[~np.isnan(rows).any(axis=1)]
-        codes, weights = (part.ravel() for part in linear_form(rows, measure.kind, check_range=False, n_jobs=1))
-        touched = np.bincount(codes, minlength=size)
-        met = np.flatnonzero(touched)  # few, mostly: what waits for the other chunks stays small
-        weighted = np.bincount(codes[weights > 0], minlength=size)
-        weight = np.bincount(codes, weights, minlength=size).astype(np.float64)
-        return met, Use(touched[met], weighted[met], weight[met], len(rows))
-
-    total = Use(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size), 0)
-    for met, part in run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs)):
-        total.touched[met] += part.touched
-        total.weighted[met] += part.weighted
-        total.weight[met] += part.weight
-        total = total._replace(n_instances=total.n_instances + part.n_instances)
-    return total
+    return Identifiability(rule.measure, *parts.intervals(used), used, counts, touched, weight)

@@ -6,29 +6,25 @@ References
    Systems 151, 2005.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._tables import Cell, Table, number
-from bimichi.errors import InvalidInputError
-from bimichi.explain.inputs import Explained, measure_of
-from bimichi.measures.base import Measure
-from bimichi.measures.capacity import Capacity
+from bimichi.explain.parts import Parts, parts_of
+from bimichi.explain.results import TABLE_LIMIT, Explanation
+from bimichi.rule import as_rule
 
-__all__ = ["MAX_SOURCES", "Indices", "indices"]
+__all__ = ["Indices", "indices", "indices_of"]
 
 Floats = NDArray[np.float64]
 
-MAX_SOURCES = 12
-"""Beyond, hardly any of the pairs that the averages run over is met by data."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Indices:
+class Indices(Explanation):
     """Indices of a measure of m sources.
 
     Attributes
@@ -62,16 +58,12 @@ class Indices:
     source_names: tuple[str, ...]
     kind: str
 
-    def to_table(self) -> Table:
-        """Return the importance of each source as a table."""
-        columns = {"up": self.up, "down": self.down, "Shapley": self.shapley}
-        if self.kind == "capacity":
-            del columns["up"], columns["down"]
-        rows = [
-            [Cell(name), *(Cell(number(float(column[k]))) for column in columns.values())]
-            for k, name in enumerate(self.source_names)
-        ]
-        return Table(["source", *columns], rows)
+    def _head(self) -> str:
+        return f"Indices of a {self.kind}"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        sides = {} if self.kind == "capacity" else {"up": self.up.tolist(), "down": self.down.tolist()}
+        return {"source": self.source_names} | sides | {"Shapley": self.shapley.tolist()}
 
     def interaction_table(self) -> Table:
         """Return the interactions of each pair of sources (first, second) as a table."""
@@ -91,27 +83,27 @@ class Indices:
         return Table(["pair", *columns], rows)
 
     def __repr__(self) -> str:
-        tables = [self.to_table(), self.interaction_table()]
-        return f"Indices of a {self.kind}\n" + "\n\n".join(table.to_text() for table in tables if table.rows)
+        pairs = self.interaction_table()
+        return super().__repr__() + (f"\n\n{pairs.to_text()}" if 0 < len(pairs.rows) <= TABLE_LIMIT else "")
 
     def _repr_html_(self) -> str:
-        return self.to_table().to_html() + self.interaction_table().to_html()
+        return super()._repr_html_() + self.interaction_table().to_html()
 
 
-def indices(measure_or_model: Explained) -> Indices:
+def indices(model: Any) -> Indices:
     """Compute the importance of every source and the interaction of every pair.
 
     Parameters
     ----------
-    measure_or_model : BiCapacity, Capacity or fitted BiMIChI
-        What to explain, of at most 12 sources. The sources of a model are meant as they enter the integral, so a
-        source that is turned over is "up" where its given values are low.
+    model : FusionRule, Measure, or a fitted estimator that has a measure
+        What to explain; on a lattice, of at most 12 sources. The sources of a rule are meant as they enter the
+        integral, so an inverted source is "up" where its given values are low.
 
     Notes
     -----
     Elements that no data ever uses count like all others here; `data_indices` is about data instead. Every
     index is one average of differences over the sets K of other sources, those in K for, the rest against:
-    O(m^2 2^m) in all.
+    O(m^2 2^m) in all. For an additive measure these averages have a closed form, O(m^2) in all.
 
     Without the zero bound, g(empty, empty) is read as 0, which is the integral of silence. Only the up and down
     side of a single source and the interactions of two sources in all read it.
@@ -128,45 +120,11 @@ def indices(measure_or_model: Explained) -> Indices:
     pair          both up  both down  first up, second down  second up, first down
     thermal, rgb     0.00       0.00                   0.00                   0.00
     """
-    measure = measure_of(measure_or_model)
-    m = measure.n_sources
-    if m > MAX_SOURCES:
-        raise InvalidInputError(
-            f"The measure has {m} sources; indices are offered up to {MAX_SOURCES}, because beyond them data meets "
-            "hardly any of the elements averaged over. Use data_indices(measure, X), the average over data."
-        )
-    one_sided = isinstance(measure, Capacity)
-    up = np.array([_difference(measure, (k,), ()) for k in range(m)])
-    down = np.zeros(m) if one_sided else np.array([_difference(measure, (), (k,)) for k in range(m)])
-    both_up, both_down, mixed = (np.where(np.eye(m, dtype=bool), np.nan, 0.0) for _ in range(3))
-    for i in range(m):
-        for j in range(m):
-            if i < j:
-                both_up[i, j] = both_up[j, i] = _difference(measure, (i, j), ())
-            if i < j and not one_sided:
-                both_down[i, j] = both_down[j, i] = _difference(measure, (), (i, j))
-            if i != j and not one_sided:
-                mixed[i, j] = _difference(measure, (i,), (j,))
-    return Indices(up, down, up + down, both_up, both_down, mixed, measure.source_names, measure.kind)
+    measure = as_rule(model).measure
+    return indices_of(parts_of(measure), "capacity" if measure.low == 0 else "bicapacity")
 
 
-def _difference(measure: Measure, up: tuple[int, ...], down: tuple[int, ...]) -> float:
-    """Average the mixed difference of `up` rising from silent to for, and `down` from against to silent.
-
-    Over the sets K of the n other sources, those of size k weigh (n - k)! k! / (n + 1)! each. In a capacity, what
-    is not in K is absent.
-    """
-    base, absent = measure.lattice.base, measure.lattice.chain[0]
-    others = [k for k in range(measure.n_sources) if k not in up + down]
-    subsets = np.arange(1 << len(others))
-    codes = sum(
-        (base**k * np.where(subsets >> bit & 1, 1, absent) for bit, k in enumerate(others)), np.zeros_like(subsets)
-    )
-    n = len(others)
-    weights = np.array([1 / ((n + 1) * comb(n, k)) for k in range(n + 1)])[np.bitwise_count(subsets)]
-    total = np.zeros(len(subsets))
-    for raised in product((True, False), repeat=len(up) + len(down)):
-        digits = [1 if high else 0 for high in raised[: len(up)]] + [0 if high else 2 for high in raised[len(up) :]]
-        moved = sum(digit * base**k for digit, k in zip(digits, up + down, strict=True))
-        total += (-1) ** raised.count(False) * measure.values[codes + moved]
-    return float(weights @ total)
+def indices_of(parts: Parts, kind: str) -> Indices:
+    """Return the indices of the parts of a measure."""
+    up, down, both_up, both_down, mixed = parts.indices()
+    return Indices(up, down, up + down, both_up, both_down, mixed, parts.names, kind)

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
-from bimichi.explain.attribution import contributions
-from bimichi.explain.data_weighted import DataIndices, data_indices
+from bimichi.explain.data_weighted import DataIndices, averages
 from bimichi.explain.identifiability import Identifiability, identifiability
-from bimichi.explain.inputs import check_elements, ready
-from bimichi.measures.bicapacity import BiCapacity
+from bimichi.explain.parts import Parts, enter, parts_of
+from bimichi.explain.results import Explanation
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.record import TrainingRecord
+from bimichi.rule import FusionRule, as_rule
 
 __all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
 
-Planes = list[NDArray[Any]]
+Floats = NDArray[np.float64]
 
 DECIDES = 0.5
 """A source decides if it carries at least this share of the fused confidence."""
@@ -28,10 +27,10 @@ HARDLY = 0.05
 """A source hardly matters if it carries at most this share."""
 
 STRONG = 0.05
-"""An interaction is told if it is at least this share of the fused confidence."""
+"""An interaction is reported if it is at least this share of the fused confidence."""
 
 MOST = 3
-"""How many interactions are told at most, the strongest first."""
+"""How many interactions are reported at most, the strongest first."""
 
 SHIFTS = 0.05
 """What training left open matters if it can move the share of the first source by at least this much."""
@@ -40,7 +39,7 @@ AGAINST = 0.02
 """A high source counts against a target (or a low one for it) if it does by at least this much on the average."""
 
 OFTEN = 0.01
-"""What happens in a smaller share of the instances is not told."""
+"""What happens in a smaller share of the instances is not reported."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Fact:
 
 
 @dataclass(frozen=True, repr=False)
-class Summary:
+class Summary(Explanation):
     """What is to be said about a model, the most important first."""
 
     facts: tuple[Fact, ...]
@@ -64,45 +63,48 @@ class Summary:
         """The sentences, one for each fact."""
         return [fact.sentence for fact in self.facts]
 
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {
+            "kind": [fact.kind for fact in self.facts],
+            "sources": [", ".join(fact.sources) for fact in self.facts],
+            "sentence": self.sentences,
+        }
+
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
 
 
-def summary(model: BiMIChI, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> Summary:
+def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> Summary:
     """Say in plain words how a model decides, on given data.
 
     Parameters
     ----------
-    model : fitted BiMIChI
+    model : FusionRule, Measure, or a fitted estimator that has a measure
         What to explain.
     X : array-like of shape (..., n_sources), or list of planes
-        The data to speak of: the training data, or a scene. Instances with NaN are left out.
+        The data that the sentences are about: the training data, or a scene. Instances with NaN are left out.
     n_jobs : int, optional
         Number of threads; all cores by default. The result does not depend on it.
 
     Notes
     -----
     The "fused confidence" is the mean over instances of the sum of |contribution|; see `data_indices`. A source is
-    "high" where it enters the integral above 0, scaled; one that is turned over is then called "low", as it was
-    given. The poles of a "magnitude" model are both targets, so there sources count towards +1 or -1. The constants
-    of this module decide what is worth a sentence. Memory is O(n m).
+    "high" where it enters the integral above 0, scaled; one that is inverted is then called "low", as it was
+    given. Both poles of a "magnitude" model are targets, so there sources count towards +1 or -1. The constants
+    of this module decide what is worth a sentence.
     """
-    if not isinstance(model, BiMIChI):
-        raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
-    check_is_fitted(model)
-    check_elements(model, "summary")
-    g, entered = model.bicapacity_, ready(model, X)[1]
-    words = _Words(g.source_names, tuple((model.polarity_ < 0).tolist()), model._objective.absolute)
-    found = data_indices(g, entered, n_jobs=n_jobs)
-    known = identifiability(model)
+    rule = as_rule(model)
+    parts, planes = parts_of(rule.measure), enter(rule, X)
+    words = _Words.of(rule)
+    found = averages(parts, planes, n_jobs)
+    known = identifiability(rule) if rule.usage else None
     facts = [
         *_shares(found, words),
-        *_other_completions(known, entered, found, words, n_jobs),
-        *_turned(words),
-        *_against(g, entered, words, n_jobs),
+        *_other_completions(known, parts, planes, found, words, n_jobs),
+        *_inverted(words),
+        *_against(parts, planes, words, n_jobs),
         *_interactions(found, words),
-        _open(known),
-        _search(model),
+        *_training(known, rule.training),
     ]
     return Summary(tuple(facts))
 
@@ -112,31 +114,41 @@ class _Words:
     """How sources are called."""
 
     names: tuple[str, ...]
-    turned: tuple[bool, ...]
-    two_poles: bool
+    inverted: tuple[bool, ...]
+    ways: tuple[str, str]
+    """Where a contribution leads that is above zero, and one below."""
+
+    @classmethod
+    def of(cls, rule: FusionRule) -> "_Words":
+        ways = ("for a target", "against a target")
+        if rule.output == "magnitude":  # both poles are targets
+            ways = ("towards +1", "towards -1")
+        elif rule.training is not None and not rule.training.classes:  # labels are real numbers
+            ways = ("for a high value", "for a low value")
+        return cls(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
 
     def name(self, k: int) -> str:
         return f"source {self.names[k]}" if self.names[k].isdigit() else self.names[k]
 
     def level(self, k: int, up: bool) -> str:
         """How a user, who sees the source as given, calls it where it enters the integral up or down."""
-        return "high" if up != self.turned[k] else "low"
+        return "high" if up != self.inverted[k] else "low"
 
     def at(self, k: int, up: bool) -> str:
         return f"{self.level(k, up)} {self.name(k)}"
 
     def way(self, up: bool) -> str:
-        """Where a contribution of this sign leads; if both poles are targets, to one of them."""
-        if self.two_poles:
-            return "towards +1" if up else "towards -1"
-        return "for a target" if up else "against a target"
+        return self.ways[0 if up else 1]
 
 
 def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
     if found.magnitude == 0:
         yield Fact("silent", (), {"magnitude": 0.0}, "No source moves the fused confidence on this data.")
         return
-    for position, k in enumerate(np.argsort(-found.share, kind="stable").tolist()):
+    order = np.argsort(-found.share, kind="stable").tolist()
+    hardly = [k for k in order[1:] if found.share[k] <= HARDLY]
+    grouped = hardly if len(hardly) > MOST else []
+    for position, k in enumerate(order[: len(order) - len(grouped)]):
         share = float(found.share[k])
         if position == 0 and share >= DECIDES:
             kind, says = "decides", f"{words.name(k)} decides: it carries {_percent(share)} of the fused confidence."
@@ -148,59 +160,80 @@ def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
         else:
             kind, says = "carries", f"{words.name(k)} carries {_percent(share)}."
         yield Fact(kind, (words.names[k],), {"share": share}, _sentence(says))
+    if grouped:
+        share = float(found.share[grouped].sum())
+        names = [words.name(k) for k in grouped]
+        says = f"{', '.join(names[:-1])} and {names[-1]} hardly matter: together they carry {_percent(share)}."
+        yield Fact("hardly", tuple(words.names[k] for k in grouped), {"share": share}, _sentence(says))
 
 
 def _other_completions(
-    known: Identifiability, entered: Planes, found: DataIndices, words: _Words, n_jobs: int | None
+    known: Identifiability | None, parts: Parts, planes: Planes, found: DataIndices, words: _Words, n_jobs: int | None
 ) -> Iterator[Fact]:
     """The first source's share if the elements that training left open were lowest, and highest."""
-    if found.magnitude == 0 or not known.open.any():
+    if known is None or found.magnitude == 0 or not known.open.any():
         return
     k = int(np.argmax(found.share))
     share = float(found.share[k])
     lowest, highest = (
-        float(
-            data_indices(
-                BiCapacity(values, words.names, known.measure.lattice.zero_bound), entered, n_jobs=n_jobs
-            ).share[k]
-        )
-        for values in (known.lower, known.upper)
+        float(averages(parts.with_values(values), planes, n_jobs).share[k]) for values in (known.lower, known.upper)
     )
     if max(abs(lowest - share), abs(highest - share)) >= SHIFTS:
         says = (
-            f"that hangs on elements that no training instance uses: with the lowest values they can have, "
+            f"this depends on elements that no training instance uses: with the lowest values they can have, "
             f"{words.name(k)} would carry {_percent(lowest)}, with the highest {_percent(highest)}."
         )
         numbers = {"share": share, "lowest": lowest, "highest": highest}
         yield Fact("completion", (words.names[k],), numbers, _sentence(says))
 
 
-def _turned(words: _Words) -> Iterator[Fact]:
-    for k, turned in enumerate(words.turned):
-        if turned:
-            says = f"{words.name(k)} is turned over: low values count {words.way(True)}."
-            yield Fact("turned", (words.names[k],), {"polarity": -1.0}, _sentence(says))
+def _inverted(words: _Words) -> Iterator[Fact]:
+    for k, inverted in enumerate(words.inverted):
+        if inverted:
+            says = f"{words.name(k)} is inverted: low values count {words.way(True)}."
+            yield Fact("inverted", (words.names[k],), {"polarity": -1.0}, _sentence(says))
 
 
-def _against(g: BiCapacity, entered: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
+def _against(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
     """Sources that count against a target though up, or for it though down, and beside which other one most."""
-    parts = contributions(g, entered, n_jobs=n_jobs).reshape(-1, g.n_sources).T
-    kept = ~np.isnan(parts[0])
-    parts, sources = parts[:, kept], [plane.ravel()[kept] for plane in entered]
-    for k, up in product(range(g.n_sources), (True, False)):
-        met = []
-        for j in range(g.n_sources):
-            where = (sources[k] > 0) & (sources[j] < 0) if up else (sources[k] < 0) & (sources[j] > 0)
-            if where.mean() >= OFTEN:
-                met.append((float(parts[k, where].mean()), float(where.mean()), j))
+    total, sums, often = _opposed(parts, planes, n_jobs)
+    for k, up in product(range(planes.n_sources), (True, False)):
+        own, counts = sums[int(up), k], often[int(up), k]
+        met = [
+            (float(own[j] / counts[j]), float(counts[j] / total), j)
+            for j in np.flatnonzero(counts >= OFTEN * total).tolist()
+        ]
         mean, share, j = (min if up else max)(met, default=(0.0, 0.0, k))
         if (-mean if up else mean) >= AGAINST:
             says = (
                 f"{words.at(k, up)} counts {words.way(not up)} when {words.name(j)} is {words.level(j, not up)}: "
-                f"{mean:+.2f} on the average."
+                f"{mean:+.2f} on average."
             )
             numbers = {"mean": mean, "share of instances": share}
             yield Fact("against" if up else "for", (words.names[k], words.names[j]), numbers, _sentence(says))
+
+
+def _opposed(parts: Parts, planes: Planes, n_jobs: int | None) -> tuple[int, Floats, Floats]:
+    """Instances in which source k and source j are on opposite sides: row 0 has k down and j up, row 1 k up and j down.
+
+    Returns the number of all instances without NaN, sums of the contribution of k, and counts: shape (2, m, m).
+    """
+    contribute = parts.contributor()
+
+    def run(chunk: slice) -> tuple[int, Floats, Floats]:
+        sources = planes.stacked(chunk)
+        made = np.empty((sources.shape[1], planes.n_sources))
+        contribute(sources, made)
+        kept = ~np.isnan(made[:, 0])
+        made, rows = made[kept], sources.T[kept]
+        sides = [(rows < 0).astype(np.float64), (rows > 0).astype(np.float64)]
+        pairs = [(sides[0], sides[1]), (sides[1], sides[0])]
+        sums = np.stack([(own * made).T @ other for own, other in pairs])
+        return len(rows), sums, np.stack([own.T @ other for own, other in pairs])
+
+    found = run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
+    numbers, sums, often = zip(*found, strict=True)
+    return sum(numbers), np.sum(sums, axis=0), np.sum(often, axis=0)
 
 
 def _interactions(found: DataIndices, words: _Words) -> list[Fact]:
@@ -234,6 +267,25 @@ def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
         yield Fact(kind, (words.names[i], words.names[j]), numbers, _sentence(says))
 
 
+def _training(known: Identifiability | None, record: TrainingRecord | None) -> Iterator[Fact]:
+    """What the training data determined, and how the search ended."""
+    if record is None:
+        yield Fact("unlearned", (), {}, "This measure was not learned here; nothing is known about training data.")
+        return
+    yield (
+        Fact("unknown", (), {}, "How the training data uses the measure was not counted.")
+        if known is None
+        else (_open(known) if known.has_intervals else _terms(known))
+    )
+    value = record.objective_value
+    numbers = {"J": value, "rounds": float(record.n_iter)}
+    if record.lower_bound is not None:
+        numbers["lower bound"] = float(record.lower_bound)
+    complete = record.status == "converged" or record.status.startswith("exact")
+    ended = "converged" if complete else f"did not converge ({record.status})"
+    yield Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
+
+
 def _open(known: Identifiability) -> Fact:
     number, free = int(known.open.sum()), known.n_free
     if number:
@@ -243,13 +295,11 @@ def _open(known: Identifiability) -> Fact:
     return Fact("open", (), {"open": number, "free": free}, says)
 
 
-def _search(model: BiMIChI) -> Fact:
-    status, value = model.solution_.status, float(model.objective_value_)
-    numbers = {"J": value, "rounds": float(model.n_iter_)}
-    if model.solution_.lower_bound is not None:
-        numbers["lower bound"] = float(model.solution_.lower_bound)
-    ended = "converged" if status == "converged" else f"did not converge ({status})"
-    return Fact("search", (), numbers, f"The search {ended}: the {model._objective.name} objective is {value:.4g}.")
+def _terms(known: Identifiability) -> Fact:
+    used, free = known.n_used, known.n_free
+    says = f"The training data used {'all' if used == free else f'{used:,} of'} {free:,} terms of the measure"
+    says += "." if used == free else "; the solver chose the others."
+    return Fact("terms", (), {"used": used, "terms": free}, says)
 
 
 def _percent(share: float) -> str:

@@ -1,15 +1,22 @@
-"""From co-registered images and boxes to sources and labelled bags.
+"""From co-registered images and annotations to sources and labelled bags.
 
 Packages of the extra `image` are imported when a function needs them; ``pip install 'bimichi[image]'`` installs them.
 """
 
-from bimichi.imaging.annotations import read_boxes
+from bimichi.imaging.annotations import (
+    ANNOTATION_FORMATS,
+    AnnotationFormat,
+    ImageAnnotations,
+    read_annotations,
+    read_boxes,
+    register_annotation_format,
+)
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
+from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
 from bimichi.imaging.segments import grid_segments, superpixels
 from bimichi.imaging.sources import (
-    SOURCE_RECIPES,
     adaptive_threshold,
     difference,
     edge_strength,
@@ -22,7 +29,12 @@ from bimichi.imaging.sources import (
 from bimichi.imaging.writing import write_image
 
 __all__ = [
+    "ANNOTATION_FORMATS",
+    "RECIPES",
     "SOURCE_RECIPES",
+    "AnnotationFormat",
+    "ImageAnnotations",
+    "Recipe",
     "adaptive_threshold",
     "box_mask",
     "boxes_of",
@@ -36,9 +48,12 @@ __all__ = [
     "local_contrast",
     "pedestrian_sources",
     "polygon_mask",
+    "read_annotations",
     "read_boxes",
     "read_image",
     "read_sources",
+    "register_annotation_format",
+    "register_recipe",
     "superpixels",
     "to_bipolar",
     "write_image",

@@ -1,108 +1,142 @@
-"""Boxes from CSV files."""
+"""Annotation files of every registered format, read into one shape.
 
-import csv
-import math
-from collections.abc import Iterator
+A format of your own is one `AnnotationFormat` and one call of `register_annotation_format`; see docs/extending.md.
+"""
+
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations
+from bimichi.imaging.formats.bbgt import BBGT
+from bimichi.imaging.formats.csv_boxes import CSV
+from bimichi.imaging.formats.label_mask import MASK
 
-__all__ = ["box_table", "read_boxes"]
+__all__ = [
+    "ANNOTATION_FORMATS",
+    "AnnotationFormat",
+    "Annotations",
+    "ImageAnnotations",
+    "boxes_by_image",
+    "read_annotations",
+    "read_boxes",
+    "register_annotation_format",
+]
 
-SIDES = ("x", "y", "w", "h")
+_formats = {known.name: known for known in (MASK, BBGT, CSV)}
+
+ANNOTATION_FORMATS: Mapping[str, AnnotationFormat] = MappingProxyType(_formats)
+"""All formats by name, in the order in which they are tried."""
+
+START = 4096
+"""Bytes of a file by which formats recognise it."""
 
 
-def read_boxes(path: str | PathLike[str], image: str | None = None, label: str | None = None) -> NDArray[np.float64]:
-    """Read boxes from a CSV file with the columns x, y, w, h, and, if need be, image and label.
+def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
+    """Make a format known to `read_annotations`, and so to ``--boxes`` and ``--labels`` of the command line.
+
+    Parameters
+    ----------
+    new : AnnotationFormat
+        The format. It is tried before the present ones, so that it may recognise files more narrowly than they do.
+
+    Returns
+    -------
+    AnnotationFormat
+        The same.
+
+    Raises
+    ------
+    InvalidInputError
+        If its name is taken.
+    """
+    if new.name in _formats:
+        raise InvalidInputError(f"There is an annotation format {new.name!r} already; choose another name.")
+    present = dict(_formats)
+    _formats.clear()
+    _formats.update({new.name: new} | present)
+    return new
+
+
+def read_annotations(path: str | PathLike[str]) -> Annotations:
+    """Read an annotation file; its name and content decide which format it is of.
 
     Parameters
     ----------
     path : str or path
-        The file, in UTF-8, its first line the names of the columns, in any order; other columns are passed over.
+        The file.
+
+    Returns
+    -------
+    Annotations
+        By image, as the file names it; under None if the file is about one image and does not name it.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read, or no format recognises it.
+    """
+    try:
+        file = Path(path)
+        with file.open("rb") as opened:
+            start = opened.read(START)
+    except (OSError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"Cannot read {path!s}: {getattr(error, 'strerror', None) or error}.") from error
+    for known in _formats.values():
+        if known.recognises(file, start):
+            return known.read(file)
+    raise InvalidInputError(
+        f"{file} is not an annotation file of a known format. Known are: "
+        f"{'; '.join(known.description for known in _formats.values())}."
+    )
+
+
+def read_boxes(path: str | PathLike[str], image: str | None = None, label: str | None = None) -> NDArray[np.float64]:
+    """Read the boxes of one image from an annotation file, such as CSV with the columns x, y, w, h, image and label.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, of any format in `ANNOTATION_FORMATS` that holds boxes.
     image : str, optional
-        Take only the boxes of this image, as the column `image` names it. Needed if the file names several.
+        Read only the boxes of this image, as the file names it. Needed if the file names several images.
     label : str, optional
-        Take only the boxes with this text in the column `label`.
+        Read only the boxes of this class.
 
     Returns
     -------
     boxes : ndarray of float64, shape (n_boxes, 4)
-        Boxes (x, y, width, height) in pixels, as `label_bags` takes them; none if no box has the label.
+        Boxes (x, y, width, height) in pixels, as `label_bags` takes them; empty if no box has the label.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read, holds no boxes, or does not have this image or any label.
     """
-    table = box_table(path, label)
-    if isinstance(table, np.ndarray):
+    table = boxes_by_image(path, label)
+    if None in table:
         if image is not None:
-            raise InvalidInputError(f"{path!s} has no column 'image', so no image {image!r}; pass image=None.")
-        return table
+            raise InvalidInputError(f"{path!s} does not name images, so there is no image {image!r}; pass image=None.")
+        return table[None]
     if (image is None and len(table) > 1) or (image is not None and image not in table):
-        named = sorted(table)
+        named = sorted(str(name) for name in table)
         shown = ", ".join(map(repr, named[:5])) + (", ..." if len(named) > 5 else "")
         raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
     return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]
 
 
-def box_table(
-    path: str | PathLike[str], label: str | None = None
-) -> NDArray[np.float64] | dict[str, NDArray[np.float64]]:
-    """Read all boxes as `read_boxes` does, in one pass; by image, if there is such a column."""
-    rows = _rows(path)
-    header = next(rows)[1]
-    if label is not None and "label" not in header:
-        raise InvalidInputError(f"{path!s} has no column 'label', so no label {label!r}; pass label=None.")
-    boxes: dict[str, list[list[float]]] = {}
-    for line, cells in rows:
-        if len(cells) != len(header):
-            raise InvalidInputError(f"{path!s}, line {line}: {len(cells)} fields under {len(header)} columns.")
-        row = dict(zip(header, cells, strict=True))
-        box = [_number(row[side], f"{path!s}, line {line}: {side}") for side in SIDES]
-        if box[2] <= 0 or box[3] <= 0:
-            raise InvalidInputError(f"{path!s}, line {line}: w and h must be above 0, got {row['w']} and {row['h']}.")
-        of_image = boxes.setdefault(row.get("image", ""), [])
-        if label in (None, row.get("label")):
-            of_image.append(box)
-    arrays = {image: np.array(some, dtype=np.float64).reshape(-1, 4) for image, some in boxes.items()}
-    return arrays if "image" in header else arrays.get("", np.empty((0, 4)))
-
-
-def _rows(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the stripped cells of every line that is not blank, the checked header first."""
-    header: list[str] = []
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            for cells in reader:
-                cells = [cell.strip() for cell in cells]
-                if not any(cells):
-                    continue
-                if not header:
-                    cells = header = [cell.lower() for cell in cells]
-                    _check_header(header, path)
-                yield reader.line_num, cells
-    except InvalidInputError:
-        raise
-    except (OSError, TypeError, ValueError, csv.Error) as error:
-        raise InvalidInputError(f"Cannot read {path!s}: {getattr(error, 'strerror', None) or error}.") from error
-    if not header:
-        _check_header(header, path)
-
-
-def _check_header(header: list[str], path: str | PathLike[str]) -> None:
-    if any(header.count(side) != 1 for side in SIDES) or max(header.count("image"), header.count("label")) > 1:
+def boxes_by_image(path: str | PathLike[str], label: str | None = None) -> dict[str | None, NDArray[np.float64]]:
+    """Read the boxes of one class, or all for None, of all images in a file; see `read_annotations`."""
+    found = read_annotations(path)
+    if any(one.mask is not None for one in found.values()):
+        raise InvalidInputError(f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.")
+    if label is not None and {own for one in found.values() for own in one.labels} == {None}:
         raise InvalidInputError(
-            f"{path!s} must start with a line that names the columns x, y, w and h, each once, separated by commas; "
-            f"found {', '.join(map(repr, header)) or 'nothing'}."
+            f"{path!s} gives no labels, so none of its boxes is {label!r}; pass no label (--target)."
         )
-
-
-def _number(text: str, what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidInputError(f"{what} must be a number, got {text!r}.")
-    return number
+    return {image: one.boxes_of(label) for image, one in found.items()}

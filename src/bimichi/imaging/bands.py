@@ -1,4 +1,4 @@
-"""One band of an image, on a scale that is known."""
+"""One band of an image on a known scale."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ LUMA = (0.299, 0.587, 0.114)
 """Weights of red, green and blue in lightness (ITU-R BT.601)."""
 
 ROUNDING = 1e-6
-"""What sums and means of float32 may be off, as a share of the largest value."""
+"""Rounding error of sums and means of float32, relative to the largest value."""
 
 
 def brightness(image: ArrayLike) -> NDArray[np.float32]:
-    """Return one band: whole numbers from 0 to 1 over the range of their type, floats as they are."""
+    """Return one band: integers mapped to [0, 1] over the range of their type, floats as they are."""
     array = check_image(image)
     values = _lightness(array)
     if array.dtype.kind != "f":
@@ -30,7 +30,7 @@ def brightness(image: ArrayLike) -> NDArray[np.float32]:
 def unit_brightness(
     image: ArrayLike, low: float | None, high: float | None, percentiles: tuple[float, float] | None
 ) -> NDArray[Any]:
-    """Return one band, [low, high] mapped to [0, 1] and clipped; the rules are those of `to_bipolar`."""
+    """Return one band with [low, high] mapped to [0, 1] and clipped, by the rules of `to_bipolar`."""
     array = check_image(image)
     values = _lightness(array)
     if percentiles is None:
@@ -54,30 +54,30 @@ def _lightness(image: NDArray[Any]) -> NDArray[Any]:
 
 
 def _range(dtype: np.dtype[Any], values: NDArray[Any], low: float | None, high: float | None) -> tuple[float, float]:
-    """Return the range that was asked for, or that the type or the values suggest."""
+    """Return the range that was given, or the default for the type."""
     if low is not None and high is not None:
         if not -np.inf < low < high < np.inf:
             raise InvalidInputError(f"low and high must be finite, low below high, got {low!r} and {high!r}.")
         return low, high
     if low is not None or high is not None:
-        raise InvalidInputError(f"low and high go together, got low={low!r} and high={high!r}.")
+        raise InvalidInputError(f"low and high must be given together, got low={low!r} and high={high!r}.")
     if dtype.kind != "f":
         return _type_range(dtype)
     least, most = _percentiles(values, (0, 100))
     if least < -ROUNDING or most > 1 + ROUNDING:
         raise InvalidInputError(
-            f"image has floats from {least:.6g} to {most:.6g}; without more ado they must lie in [0, 1]. "
-            "Pass low and high, or percentiles=(0, 100) for their range, or (1, 99) to spare outliers, where there are "
-            "such arguments; else map them to [0, 1] first."
+            f"image has floats from {least:.6g} to {most:.6g}; by default they must lie in [0, 1]. Pass low and high, "
+            "or percentiles=(0, 100) for their range or (1, 99) to exclude outliers, if the function has these "
+            "arguments; otherwise map them to [0, 1] first."
         )
     return 0.0, 1.0
 
 
 def _percentiles(values: NDArray[Any], percentiles: tuple[float, float]) -> tuple[float, float]:
-    """Return two percentiles of what is known; 0 and 0 if nothing is."""
+    """Return two percentiles of the values that are not NaN; 0 and 0 if there are none."""
     pair = np.asarray(percentiles)
     if pair.shape != (2,) or not 0 <= pair[0] < pair[1] <= 100:
-        raise InvalidInputError(f"percentiles must be two rising numbers in [0, 100], got {percentiles!r}.")
+        raise InvalidInputError(f"percentiles must be two increasing numbers in [0, 100], got {percentiles!r}.")
     known = values[~np.isnan(values)]
     least, most = np.percentile(known, pair) if known.size else (0.0, 0.0)
     return float(least), float(most)

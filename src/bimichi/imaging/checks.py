@@ -1,4 +1,4 @@
-"""What functions on images ask of images, masks and shapes."""
+"""Checks of images, masks and shapes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["check_image", "check_mask", "check_shape"]
 
 
 def check_image(image: ArrayLike, bands: int | None = 3) -> NDArray[Any]:
-    """Return an array of one band, or of this number of bands (any, if None), of real numbers or NaN."""
+    """Return an array of one band, or of this number of bands (any for None), of real numbers or NaN."""
     if isinstance(image, np.ma.MaskedArray):
         raise InvalidInputError("image is a masked array; pass image.filled(np.nan), and masked pixels become NaN.")
     array = np.asarray(image)

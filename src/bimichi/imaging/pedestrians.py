@@ -4,25 +4,15 @@ from numpy.typing import ArrayLike
 
 from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.sources import (
-    Plane,
-    adaptive_threshold,
-    difference,
-    edge_strength,
-    equalize,
-    gamma_correction,
-    grey,
-    local_contrast,
-    to_bipolar,
-)
+from bimichi.imaging import sources as make
 
 __all__ = ["pedestrian_sources"]
 
 FULL_THERMAL = (0.0, 99.9)
-"""Thermal cameras use a part of their range that differs from scene to scene; the few hottest pixels are lamps."""
+"""Thermal cameras use a part of their range that varies from scene to scene; the few hottest pixels are lamps."""
 
 
-def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -> tuple[list[Plane], list[str]]:
+def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -> tuple[list[make.Plane], list[str]]:
     """Make sources of a night scene: those of the paper [1]_, or six.
 
     Parameters
@@ -40,7 +30,7 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
     planes : list of ndarray of float32, shape (height, width)
         In [-1, 1].
     names : list of str
-        What to call them.
+        One per plane.
 
     References
     ----------
@@ -48,19 +38,19 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
        FUZZ-IEEE 2024.
     """
     check_choice(n_sources, "n_sources", (3, 6))
-    light = grey(rgb)
-    warm = (to_bipolar(thermal, percentiles=FULL_THERMAL) + 1) / 2
+    light = make.grey(rgb)
+    warm = (make.to_bipolar(thermal, percentiles=FULL_THERMAL) + 1) / 2
     if light.shape != warm.shape:
         raise InvalidInputError(
-            f"rgb has height and width {light.shape}, thermal {warm.shape}; bring them to one size, pixel upon pixel."
+            f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels."
         )
     sources = {
-        "adaptive threshold": adaptive_threshold(light),
-        "equalised grey": equalize(light),
-        "gamma thermal": gamma_correction(warm),
+        "adaptive threshold": make.adaptive_threshold(light),
+        "equalised grey": make.equalize(light),
+        "gamma thermal": make.gamma_correction(warm),
     }
     if n_sources == 6:
-        sources["thermal contrast"] = local_contrast(warm)
-        sources["thermal minus grey"] = difference(warm, light)
-        sources["thermal edges"] = edge_strength(warm, spread=8.0)
+        sources["thermal contrast"] = make.local_contrast(warm)
+        sources["thermal minus grey"] = make.difference(warm, light)
+        sources["thermal edges"] = make.edge_strength(warm, spread=8.0)
     return list(sources.values()), list(sources)

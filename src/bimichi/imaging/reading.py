@@ -1,4 +1,4 @@
-"""Images of files, and files of images: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
+"""Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
@@ -12,10 +12,10 @@ from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names
 
-__all__ = ["read_image", "read_sources"]
+__all__ = ["distinct_names", "has_geotags", "is_image", "read_image", "read_images", "read_sources", "size_of"]
 
 ORIENTATION = 274
-"""The tag of EXIF and TIFF that says how the camera was held."""
+"""The tag of EXIF and TIFF for the orientation of the camera."""
 
 UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
     1: lambda image: image,
@@ -29,7 +29,16 @@ UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
 }
 
 WITH_ALPHA = {"P": "RGBA", "PA": "RGBA", "1": "LA", "L": "LA", "RGB": "RGBA"}
-"""What shows the colours of a palette, or the transparency that one grey level or colour stands for."""
+"""Modes that show the colours of a palette, or the transparency of one grey level or colour."""
+
+PNG, TIFF, JPEG, NUMPY = b"\x89PNG\r\n\x1a\n", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), b"\xff\xd8\xff", b"\x93NUMPY"
+"""First bytes of files."""
+
+GEO_TAGS = {33550, 33922, 34264, 34735}
+"""Tags of a TIFF that place it on Earth: scale, tie points, transform, keys."""
+
+WORLD_FILES = (".tfw", ".tifw", ".tiffw", ".wld")
+"""Endings of files that do so instead."""
 
 PLAIN_MODES = ("1", "L", "LA", "RGB", "RGBA", "I", "I;16", "I;16B", "I;16L", "F")
 ALPHA_SAMPLES = (1, 2)  # of TIFF: colours multiplied by it, or not
@@ -42,7 +51,7 @@ def read_image(path: str | PathLike[str]) -> NDArray[Any]:
     Parameters
     ----------
     path : str or path
-        The file; its content says what it is, not its name.
+        The file; its content decides its format, not its name.
 
     Returns
     -------
@@ -51,7 +60,7 @@ def read_image(path: str | PathLike[str]) -> NDArray[Any]:
 
     Notes
     -----
-    Images are turned upright as their EXIF or TIFF orientation says, and colours of a palette are looked up (RGB). An
+    Images are turned upright according to their EXIF or TIFF orientation, and palette colours are converted to RGB. An
     alpha channel is dropped if it is opaque everywhere. What would need a guess is an error that names the remedy:
     transparent pixels, several pages, colours other than grey and RGB, 16-bit colour in PNG, which the decoder rounds
     to 8 bits. A .npy file is never unpickled.
@@ -68,8 +77,8 @@ def read_image(path: str | PathLike[str]) -> NDArray[Any]:
     except OSError as error:
         reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error})."  # Pillow raises OSError, too
         raise InvalidInputError(f"Cannot read {path!s}: {reason}") from error
-    except Exception as error:  # decoders raise whatever they stumble over
-        raise InvalidInputError(f"Cannot read {path!s}: it is damaged, or no path to a file ({error}).") from error
+    except Exception as error:  # decoders raise all kinds of errors
+        raise InvalidInputError(f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}).") from error
 
 
 def read_sources(
@@ -80,9 +89,9 @@ def read_sources(
     Parameters
     ----------
     paths : path, or sequence of paths
-        What `read_image` reads; all of one size.
+        Files that `read_image` reads, all of one size.
     names : sequence of str, optional
-        Names of the sources; by default the names of the files without folder and ending, made distinct by a number.
+        Names of the sources; by default those of the files without folder and suffix, made distinct by numbers.
 
     Returns
     -------
@@ -94,39 +103,103 @@ def read_sources(
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not listed:
         raise InvalidInputError("paths is empty; name at least one file.")
-    images = [read_image(path) for path in listed]
+    images = read_images(listed)
     stems = [Path(path).stem for path in listed]
-    if len(images) == 1 and images[0].ndim == 3:
-        images = [np.ascontiguousarray(band) for band in np.moveaxis(images[0], -1, 0)]
+    if len(images) > len(stems):
+        images = [np.ascontiguousarray(band) for band in images]
         stems = [f"{stems[0]} {k + 1}" for k in range(len(images))]
     for path, image in zip(listed, images, strict=False):
         if image.ndim == 3:
             raise InvalidInputError(
-                f"{path!s} has {image.shape[2]} bands; of several files each must have one. Make one of them first, "
-                "e.g. with bimichi.imaging.grey(read_image(path)), or pass this file alone."
+                f"{path!s} has {image.shape[2]} bands; with several files, each must have one band. Make one of them "
+                "first, e.g. with bimichi.imaging.grey(read_image(path)), or pass this file alone."
             )
-        if image.shape != images[0].shape:
+    return images, list(check_names(distinct_names(stems) if names is None else names, len(images)))
+
+
+def read_images(paths: Sequence[str | PathLike[str]]) -> list[NDArray[Any]]:
+    """Read files of one size, one image per source; the bands of a single file are sources.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        What `read_image` reads.
+
+    Returns
+    -------
+    images : list of ndarray, shape (height, width) or, of several files, (height, width, n_bands)
+        Values as in the files.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file cannot be read, or the sizes differ.
+    """
+    images = [read_image(path) for path in paths]
+    for path, image in zip(paths, images, strict=True):
+        if image.shape[:2] != images[0].shape[:2]:
             raise InvalidInputError(
-                f"{listed[0]!s} is {_size(images[0])} and {path!s} is {_size(image)}; sources must be of one size, "
-                "pixel upon pixel. Register and resample them first."
+                f"{paths[0]!s} is {size_of(images[0])} and {path!s} is {size_of(image)}; sources must have the same "
+                "size and show the same place in each pixel. Register and resample them first."
             )
-    return images, list(check_names(_distinct(stems) if names is None else names, len(images)))
+    return list(np.moveaxis(images[0], -1, 0)) if len(images) == 1 and images[0].ndim == 3 else images
+
+
+def is_image(start: bytes) -> bool:
+    """Whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
+    return start.startswith((PNG, JPEG, NUMPY, *TIFF))
+
+
+def has_geotags(path: Path) -> bool:
+    """Whether a TIFF may be georeferenced: a tag, or a file beside it, says so.
+
+    It is a quick look, without rasterio; `bimichi.scale.gdal.is_georeferenced` is exact.
+    """
+    beside = (*(path.with_suffix(ending) for ending in WORLD_FILES), path.with_name(f"{path.name}.aux.xml"))
+    if any(file.exists() for file in beside):
+        return True
+    tifffile = import_optional("tifffile")
+    try:
+        with tifffile.TiffFile(path) as opened:
+            return any(tag.code in GEO_TAGS for tag in opened.pages[0].tags)
+    except (OSError, ValueError, IndexError, tifffile.TiffFileError):  # reported where it is read
+        return False
+
+
+def size_of(image: NDArray[Any]) -> str:
+    """Return the size of an image as text for errors."""
+    return f"{image.shape[1]} x {image.shape[0]} pixels"
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Append numbers to names that occur more than once: "ir", "ir 2"."""
+    taken = set(names)
+    seen: set[str] = set()
+    result = []
+    for name in names:
+        number, candidate = 1, name
+        while candidate in seen or (number > 1 and candidate in taken):
+            number += 1
+            candidate = f"{name} {number}"
+        seen.add(candidate)
+        result.append(candidate)
+    return result
 
 
 def _reader(start: bytes) -> Callable[[IO[bytes]], NDArray[Any]]:
-    """Choose by the first bytes of a file."""
-    if start.startswith(b"\x93NUMPY"):
+    """Choose a reader by the first bytes of a file."""
+    if start.startswith(NUMPY):
         return lambda file: np.asarray(np.load(file, allow_pickle=False))
-    if start.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")):
+    if start.startswith(TIFF):
         return _read_tiff
-    if start.startswith(b"\x89PNG\r\n\x1a\n"):
+    if start.startswith(PNG):
         if start[24:25] == b"\x10" and start[25:26] != b"\0":  # bit depth and colour type
             raise InvalidInputError(
                 "it is a PNG with 16-bit colour or alpha, which would be rounded to 8 bits. Save it as TIFF, "
                 "or each band as a grey PNG."
             )
         return _read_pillow
-    if start.startswith(b"\xff\xd8\xff"):
+    if start.startswith(JPEG):
         return _read_pillow
     raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
 
@@ -135,7 +208,7 @@ def _read_pillow(file: IO[bytes]) -> NDArray[Any]:
     pillow = import_optional("PIL.Image")
     with pillow.open(file, formats=("PNG", "JPEG", "TIFF")) as image:
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
-            raise InvalidInputError(f"it has {image.n_frames} frames; save the one that is meant as a file of its own.")
+            raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
         image.load()
         orientation = image.getexif().get(ORIENTATION, 1)
         shown = image
@@ -155,7 +228,7 @@ def _read_tiff(file: IO[bytes]) -> NDArray[Any]:
     with import_optional("tifffile").TiffFile(file) as tiff:
         pages = [page for page in tiff.pages if not page.is_reduced]
         if len(pages) != 1:
-            raise InvalidInputError(f"it has {len(pages)} pages; save the one that is meant as a file of its own.")
+            raise InvalidInputError(f"it has {len(pages)} pages; save the one you need as a separate file.")
         page = pages[0]
         try:
             if page.photometric not in PLAIN_COLOURS or page.axes not in ("YX", "YXS", "SYX"):
@@ -183,7 +256,7 @@ def _without_alpha(image: NDArray[Any]) -> NDArray[Any]:
     through = int((image[..., -1] != opaque).sum())
     if through:
         raise InvalidInputError(
-            f"it has an alpha channel with {through:,} transparent pixels, whose values mean nothing. Put it on a "
+            f"it has an alpha channel with {through:,} transparent pixels, whose values are undefined. Put it on a "
             "background, or remove the alpha channel, and save it again."
         )
     return image[..., :-1]
@@ -191,14 +264,12 @@ def _without_alpha(image: NDArray[Any]) -> NDArray[Any]:
 
 def _upright(image: NDArray[Any], orientation: Any) -> NDArray[Any]:
     if orientation not in UPRIGHT:
-        raise InvalidInputError(
-            f"its orientation is {orientation!r}, which is none; turn it upright and save it again."
-        )
+        raise InvalidInputError(f"its orientation {orientation!r} is unknown; turn it upright and save it again.")
     return UPRIGHT[orientation](image)
 
 
 def _checked(image: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous array in the byte order of this machine; one band has no third axis."""
+    """Return a contiguous array in native byte order; one band has no third axis."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]
     if image.ndim not in (2, 3) or image.size == 0:
@@ -208,22 +279,3 @@ def _checked(image: NDArray[Any]) -> NDArray[Any]:
     if image.dtype.kind not in "buif":
         raise InvalidInputError(f"it holds values of type {image.dtype}; an image has real numbers.")
     return np.ascontiguousarray(image, dtype=image.dtype.newbyteorder("="))
-
-
-def _size(image: NDArray[Any]) -> str:
-    return f"{image.shape[1]} x {image.shape[0]} pixels"
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Append numbers to names that occur more than once."""
-    taken = set(names)
-    seen: set[str] = set()
-    result = []
-    for name in names:
-        number, candidate = 1, name
-        while candidate in seen or (number > 1 and candidate in taken):
-            number += 1
-            candidate = f"{name} {number}"
-        seen.add(candidate)
-        result.append(candidate)
-    return result

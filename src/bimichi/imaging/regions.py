@@ -1,7 +1,7 @@
-"""Boxes, polygons and masks of targets, and the labels that they give to bags.
+"""Boxes, polygons and masks of targets, and the labels of bags that follow from them.
 
 Coordinates are in pixels, x to the right, y down, from the upper left corner of the image: the pixel in row r and
-column c is the square from (c, r) to (c + 1, r + 1). It belongs to a region if its square overlaps it.
+column c is the square from (c, r) to (c + 1, r + 1). It belongs to a region if its square overlaps the region.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 
 from bimichi._checks import check_number
 from bimichi._extras import import_optional
@@ -19,7 +18,7 @@ from bimichi.imaging.checks import check_mask, check_shape
 __all__ = ["box_mask", "boxes_of", "label_bags", "polygon_mask"]
 
 TOUCH = 1e-6
-"""Overlap, in pixels, that rounding may make of none."""
+"""Overlap, in pixels, that may be due to rounding."""
 
 
 def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
@@ -28,8 +27,8 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
     Parameters
     ----------
     boxes : array-like of shape (n_boxes, 4)
-        Boxes (x, y, width, height) in pixels, fractions allowed. What lies beyond the image is cut off; a box
-        without area, or all of it outside, is an error.
+        Boxes (x, y, width, height) in pixels, fractions allowed. Parts outside the image are cut off; a box
+        without area, or entirely outside, is an error.
     shape : (int, int)
         Height and width of the image.
 
@@ -64,8 +63,8 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArr
     ----------
     polygons : sequence of array-like of shape (n_corners, 2)
         Corners (x, y) of each polygon, in order; the last is joined to the first. Where a polygon crosses itself,
-        the even-odd rule says what is inside. What lies beyond the image is cut off; a polygon that overlaps no
-        pixel is an error.
+        the even-odd rule applies. Parts outside the image are cut off; a polygon that overlaps no pixel is an
+        error.
     shape : (int, int)
         Height and width of the image.
 
@@ -102,6 +101,8 @@ def boxes_of(mask: ArrayLike) -> NDArray[np.float64]:
     array([[0., 0., 2., 2.],
            [3., 1., 1., 1.]])
     """
+    from scipy import ndimage  # not at the top: names of the package are known without SciPy
+
     regions, _ = ndimage.label(check_mask(mask, "mask"), structure=np.ones((3, 3)))
     found = ndimage.find_objects(regions)
     boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]
@@ -117,26 +118,26 @@ def label_bags(
     ignore: ArrayLike | None = None,
     require_both: bool = True,
 ) -> dict[int, bool]:
-    """Label bags from where targets are: a bag that meets a box, a polygon or the mask is positive.
+    """Label bags by the positions of targets: a bag that overlaps a box, a polygon or the mask is positive.
 
     Parameters
     ----------
     segments : array-like of int, shape (height, width)
-        The bag of every pixel, such as `superpixels` gives; pixels below 0 belong to none.
+        The bag of every pixel, such as from `superpixels`; pixels below 0 belong to none.
     boxes, polygons, mask : optional
         Where targets are, as `box_mask` and `polygon_mask` take them, or as an array of bool; at least one of them.
     min_overlap : float in [0, 1], default=0
-        The least share of its pixels that makes a bag positive; 0 means that one pixel is enough. Bags that meet the
-        region with less are negative, unless the region is passed as `ignore`, too.
+        The least share of its pixels that makes a bag positive; 0 means that one pixel is enough. Bags with a smaller
+        overlap are negative, unless the region is also passed as `ignore`.
     ignore : array-like of bool, shape (height, width), or of shape (n_boxes, 4), optional
-        A mask or boxes where nobody knows; bags that meet it and are not positive are left out.
+        A mask or boxes where targets are unknown; bags that overlap it and are not positive are left out.
     require_both : bool, default=True
         Whether it is an error if no bag is positive, or none negative. Pass False for one of several images.
 
     Returns
     -------
     labels : dict of int to bool
-        What `Bags.from_image` and `Scene` take.
+        As `Bags.from_image` and `Scene` take them.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def _region(
     boxes: ArrayLike | None, polygons: Sequence[ArrayLike] | None, mask: ArrayLike | None, shape: tuple[int, int]
 ) -> NDArray[np.bool_]:
     if boxes is None and polygons is None and mask is None:
-        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.")
+        raise InvalidInputError("The positions of targets are missing; pass boxes, polygons or mask.")
     region = np.zeros(shape, np.bool_)
     if boxes is not None:
         region |= box_mask(boxes, shape)
@@ -189,13 +190,13 @@ def _ignored(ignore: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
 
 
 def _pixels(start: float, length: float, extent: int) -> slice:
-    """Pixels along one axis of the image that overlap [start, start + length]."""
+    """Return the pixels along one axis of the image that overlap [start, start + length]."""
     first = max(0, int(np.floor(start + TOUCH)))
     return slice(first, max(first + 1, int(np.ceil(min(start + length - TOUCH, extent)))))
 
 
 def _crossed(corners: NDArray[np.float64], shape: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of all pixels through whose inside an edge of the polygon passes."""
+    """Return rows and columns of all pixels whose inside an edge of the polygon crosses."""
     extent = np.array(shape[::-1])
     found = []
     for start, stop in zip(corners, np.roll(corners, -1, axis=0), strict=True):
@@ -221,7 +222,7 @@ def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{what} must be numbers, one row each of one length: {error}.") from error
+        raise InvalidInputError(f"{what} must be numbers, in rows of equal length: {error}.") from error
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{what} must be finite numbers, got NaN or infinity among them.")
     return array

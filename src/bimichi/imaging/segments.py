@@ -21,29 +21,29 @@ def superpixels(
     sigma: float = 1.0,
     lab: bool | None = None,
 ) -> NDArray[np.int64]:
-    """Cut an image into superpixels: connected, of about equal size, along its edges (SLIC [1]_).
+    """Divide an image into superpixels: connected, of about equal size, along its edges (SLIC [1]_).
 
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, n_channels)
         Grey, RGB, or a stack of sources that share one scale. Pixels with NaN are masked out.
     n_segments : int, default=300
-        About how many superpixels.
+        Approximate number of superpixels.
     compactness : float, optional
-        The larger, the squarer; the smaller, the closer to edges. As in scikit-image, it is weighed against distances
-        of up to 100 in Lab, and of up to the root of the number of bands elsewhere: the default is 10 in Lab, and 0.2
-        times that root elsewhere.
+        Larger values give squarer superpixels, smaller ones follow edges more closely. As in scikit-image, it is
+        relative to distances of up to 100 in Lab, and of up to the root of the number of bands otherwise: the default
+        is 10 in Lab, and 0.2 times that root otherwise.
     mask : array-like of bool, shape (height, width), optional
         Where superpixels are wanted.
     sigma : float, default=1
         Width in pixels of the Gaussian that smooths the image first; 0 for none.
     lab : bool, optional
-        Whether to measure colours in Lab; by default for images of uint8 with three channels, which are taken for RGB.
+        Whether to measure colours in Lab; by default for images of uint8 with three channels, which are taken as RGB.
 
     Returns
     -------
     segments : ndarray of int64, shape (height, width)
-        The superpixel of each pixel, from 0 on without gaps; -1 where masked out.
+        The superpixel of each pixel, numbered from 0 without gaps; -1 where masked out.
 
     Notes
     -----
@@ -75,13 +75,13 @@ def superpixels(
         mask=None if wanted.all() else wanted,
         channel_axis=None if given.ndim == 2 else -1,
     )
-    # an island of the mask that is too small for a superpixel was given to one elsewhere; numbered anew, it is its own
+    # SLIC gives islands of the mask that are too small for a superpixel to one elsewhere; here they become their own
     regions = import_optional("skimage.measure").label(np.where(wanted, found, 0), background=0, connectivity=1)
     return np.asarray(regions, dtype=np.int64) - 1
 
 
 def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> NDArray[np.int64]:
-    """Cut an image into rectangles; those at the right and lower border may be smaller.
+    """Divide an image into rectangles; those at the right and lower border may be smaller.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> NDArra
     Returns
     -------
     segments : ndarray of int64, shape (height, width)
-        The rectangle of each pixel, from 0 on, row by row.
+        The rectangle of each pixel, numbered from 0, row by row.
 
     Examples
     --------
@@ -116,5 +116,5 @@ def _wanted(image: NDArray[Any], mask: ArrayLike | None) -> tuple[NDArray[np.boo
     if missing.any():
         wanted = wanted & ~(missing if image.ndim == 2 else missing.any(axis=2))
     if not wanted.any():
-        raise InvalidInputError("No pixel is left to cut into superpixels: all are masked out or NaN.")
+        raise InvalidInputError("No pixel is left for superpixels: all are masked out or NaN.")
     return wanted, np.where(missing, image[wanted].mean(), image) if missing.any() else image

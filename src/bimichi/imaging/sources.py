@@ -1,25 +1,23 @@
-"""Recipes that make sources of images: planes of float32 in [-1, 1].
+"""Functions that make sources of images: planes of float32 in [-1, 1]. `recipes` registers them by name.
 
-Every recipe takes one band, (height, width), or RGB, (height, width, 3), of which it takes the lightness. Images of
-whole numbers count from 0 to 1 over the range of their type, so that uint8 and uint16 give the same; images of floats
-count as they are. NaN stays NaN, and says nothing about the pixels around it. A recipe takes some 0.02 s for
-640 x 480 pixels.
+Each takes one band, (height, width), or RGB, (height, width, 3), of which it uses the lightness. Integer images are
+mapped to [0, 1] over the range of their type first, so that uint8 and uint16 give the same result; floats are used as
+they are. NaN stays NaN and does not affect the pixels around it. Each takes about 0.02 s for 640 x 480 pixels.
+
+SciPy is imported where it is used, so that the names of recipes are known without it.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 
 from bimichi._checks import check_number
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import ROUNDING, brightness, unit_brightness
 
 __all__ = [
-    "SOURCE_RECIPES",
     "Plane",
     "adaptive_threshold",
     "difference",
@@ -43,12 +41,12 @@ def grey(rgb: ArrayLike) -> Plane:
     Parameters
     ----------
     rgb : array-like of shape (height, width, 3) or (height, width)
-        Whole numbers count from 0 to 1 over the range of their type; floats count as they are.
+        Integers are mapped to [0, 1] over the range of their type; floats are used as they are.
 
     Returns
     -------
     plane : ndarray of float32, shape (height, width)
-        In [0, 1] unlike other recipes, as an image; `to_bipolar` makes a source of it.
+        In [0, 1], unlike the other functions: it is still an image, of which `to_bipolar` makes a source.
 
     Examples
     --------
@@ -64,18 +62,18 @@ def to_bipolar(
     high: float | None = None,
     percentiles: tuple[float, float] | None = None,
 ) -> Plane:
-    """Map [low, high] linearly to [-1, 1]; what lies beyond is clipped.
+    """Map [low, high] linearly to [-1, 1] and clip values beyond.
 
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
         One band, or RGB.
     low, high : float, optional
-        What becomes -1 and +1, in the units of the image. By default the range of the type for whole numbers, and
+        The values that become -1 and +1, in the units of the image. By default the range of the type for integers, and
         [0, 1] for floats, which must then lie in it.
     percentiles : (float, float), optional
-        Take `low` and `high` from the image instead: (1, 99) spares outliers, (0, 100) is its range. An image of
-        one value becomes 0.
+        Take `low` and `high` from the image instead: (0, 100) is its range, (1, 99) excludes outliers. A constant
+        image becomes 0.
 
     Returns
     -------
@@ -93,17 +91,17 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
     """Compare each pixel with its neighbourhood: -1 where it is brighter, +1 elsewhere.
 
     Bright areas are *negative*, as in the first source of the paper's pedestrians at night: lamps and what they light
-    speak against a person.
+    are evidence against a person.
 
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
         One band, or RGB.
     block_size : int, default=51
-        Side of the square neighbourhood in pixels, odd; larger than what is to stand out.
+        Side of the square neighbourhood in pixels, odd; larger than the targets.
     offset : float, default=0
-        How much brighter than the mean of its neighbourhood a pixel has to be, where whole numbers count from 0 to 1;
-        above 0, noise in dark areas does not count as bright.
+        How much brighter than the mean of its neighbourhood a pixel has to be, integers being mapped to [0, 1]; above
+        0, noise in dark areas does not count as bright.
 
     Returns
     -------
@@ -114,14 +112,14 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
     if not np.isfinite(offset):
         raise InvalidInputError(f"offset must be a finite number, got {offset!r}.")
     values = brightness(image)
-    around = _smoothed(values, lambda plane: ndimage.uniform_filter(plane, block_size))
+    around = _local_mean(values, block_size)
     return _with_nan(np.where(values > around + (offset + _rounding(values)), -1.0, 1.0), values)
 
 
 def equalize(image: ArrayLike) -> Plane:
     """Equalise the histogram: about equally many pixels at each level of [-1, 1], in the order of their values.
 
-    The least value becomes -1, the largest +1, others by the share of pixels up to them; an image of one value
+    The least value becomes -1, the largest +1, others follow the share of pixels up to them; a constant image
     becomes 0. The second source of the paper's pedestrians at night.
 
     Parameters
@@ -185,10 +183,10 @@ def gamma_correction(
 
 
 def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
-    """Say how much brighter (above 0) or darker (below 0) than its neighbourhood a pixel is.
+    """Measure how much brighter (above 0) or darker (below 0) than its neighbourhood a pixel is.
 
     The difference from the mean of the square around the pixel, divided by its 99.9th percentile in size over
-    the image and clipped. Unlike brightness, it tells small warm things from large ones. An image of one value
+    the image and clipped. Unlike brightness, it separates small warm objects from large ones. A constant image
     becomes 0.
 
     Parameters
@@ -196,7 +194,7 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     image : array-like of shape (height, width) or (height, width, 3)
         One band, or RGB.
     radius : int, default=45
-        The square has sides of 2 radius + 1 pixels; larger than what is to stand out.
+        The square has sides of 2 radius + 1 pixels; larger than the targets.
 
     Returns
     -------
@@ -205,15 +203,15 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     if not isinstance(radius, int | np.integer) or radius < 1:
         raise InvalidInputError(f"radius must be a whole number of at least 1, got {radius!r}.")
     values = brightness(image)
-    above = values - _smoothed(values, lambda plane: ndimage.uniform_filter(plane, 2 * radius + 1))
+    above = values - _local_mean(values, 2 * radius + 1)
     return _with_nan(np.clip(above / _full(np.abs(above), values), -1, 1), values)
 
 
 def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
-    """Say how strong the edges around a pixel are: -1 for none, +1 for the strongest of the image.
+    """Measure how strong the edges around a pixel are: -1 for none, +1 for the strongest of the image.
 
-    The size of the gradient, averaged over the neighbourhood, divided by its 99.9th percentile and clipped. An
-    image of one value becomes -1.
+    The size of the gradient, averaged over the neighbourhood, divided by its 99.9th percentile and clipped. A
+    constant image becomes -1.
 
     Parameters
     ----------
@@ -222,32 +220,34 @@ def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> 
     sigma : float, default=1
         Width in pixels of the Gaussian that smooths the image before the gradient is taken.
     spread : float, default=4
-        Width in pixels of the Gaussian that averages the size of the gradient, so that what lies between the edges of a
-        small thing counts with them; 0 for edges alone.
+        Width in pixels of the Gaussian that averages the size of the gradient, so that the inside of a small object
+        counts with its edges; 0 for edges alone.
 
     Returns
     -------
     plane : ndarray of float32, shape (height, width)
     """
+    from scipy.ndimage import correlate1d
+
     for what, width in (("sigma", sigma), ("spread", spread)):
         check_number(width, what, minimum=0)
     values = brightness(image)
-    smooth = _smoothed(values, lambda plane: ndimage.gaussian_filter(plane, sigma))
-    down, right = (ndimage.correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
+    smooth = _blurred(values, sigma)
+    down, right = (correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
     strength = _with_nan(np.hypot(down, right), values)
-    strength = _smoothed(strength, lambda plane: ndimage.gaussian_filter(plane, spread))
+    strength = _blurred(strength, spread)
     return _with_nan(np.clip(2 * strength / _full(strength, values) - 1, -1, 1), values)
 
 
 def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, float] | None = None) -> Plane:
-    """Return first - second, two images of one size, each from 0 to 1, so from -1 to 1.
+    """Return first - second for two images of one size in [0, 1]; the result lies in [-1, 1].
 
     Parameters
     ----------
     first, second : array-like of shape (height, width) or (height, width, 3)
-        One band each, or RGB; whole numbers, or floats in [0, 1].
+        One band each, or RGB; integers, or floats in [0, 1].
     percentiles : (float, float), optional
-        Map each image from these percentiles of its own to [0, 1] first, as in `to_bipolar`.
+        Map each image from its own percentiles to [0, 1] first, as in `to_bipolar`.
 
     Returns
     -------
@@ -265,17 +265,22 @@ def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, fl
     return np.asarray(one - other, dtype=np.float32)
 
 
-SOURCE_RECIPES: Mapping[str, Callable[..., Plane]] = MappingProxyType(
-    {
-        recipe.__name__: recipe
-        for recipe in (to_bipolar, adaptive_threshold, equalize, gamma_correction, local_contrast, edge_strength)
-    }
-)
-"""Recipes that make a source of one image, by name."""
+def _local_mean(values: Plane, side: int) -> Plane:
+    """Return means over squares of this side."""
+    from scipy.ndimage import uniform_filter
+
+    return _smoothed(values, lambda plane: uniform_filter(plane, side))
+
+
+def _blurred(values: Plane, sigma: float) -> Plane:
+    """Return means weighted by a Gaussian of this width."""
+    from scipy.ndimage import gaussian_filter
+
+    return _smoothed(values, lambda plane: gaussian_filter(plane, sigma))
 
 
 def _smoothed(values: Plane, smooth: Callable[[Plane], Plane]) -> Plane:
-    """Return local means of what is known; where nothing near is known, the mean of all."""
+    """Return local means of the values that are not NaN; where all nearby are NaN, the mean of all."""
     known = ~np.isnan(values)
     if known.all():
         return smooth(values)
@@ -288,12 +293,12 @@ def _smoothed(values: Plane, smooth: Callable[[Plane], Plane]) -> Plane:
 
 
 def _rounding(values: Plane) -> float:
-    """Return a difference of local means and values that may be none."""
+    """Return how much local means and values may differ by rounding alone."""
     return ROUNDING * float(np.abs(values[~np.isnan(values)]).max(initial=0.0))
 
 
 def _full(strength: Plane, values: Plane) -> float:
-    """Return what counts as full strength; infinity if there is but rounding."""
+    """Return what counts as full strength; infinity if there is nothing but rounding."""
     known = strength[~np.isnan(strength)]
     if known.max(initial=0.0) <= _rounding(values):
         return np.inf

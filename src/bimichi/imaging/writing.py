@@ -16,15 +16,15 @@ __all__ = ["write_image"]
 
 
 def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
-    """Write an image to a TIFF or PNG file; one who reads it meanwhile sees the old file or the new one.
+    """Write an image to a TIFF or PNG file; until it is complete, an old file stays in place.
 
     Parameters
     ----------
     path : str or path
-        Ends in .tif or .tiff, or in .png; an old file is replaced.
+        Ends in .tif, .tiff or .png; an existing file is replaced.
     image : array-like of shape (height, width) or (height, width, n_bands)
-        To TIFF go any bands: floats as float32, NaN included, which is without loss for maps of float32. To PNG go one
-        band or RGB: floats in [-1, 1] as 0 to 255, NaN is an error. uint8 and, but for RGB in PNG, uint16 are kept as
+        TIFF holds any number of bands; floats are written as float32, including NaN. PNG holds one band or RGB; floats
+        in [-1, 1] are written as 0 to 255, and NaN is an error. uint8 and, except for RGB in PNG, uint16 are written as
         they are; bool becomes 0 and 255.
     """
     array = np.asarray(image)
@@ -64,7 +64,7 @@ def _png(image: NDArray[Any]) -> bytes:
         image = _eight_bits(image)
     if image.shape[2:] not in ((), (3,)) or (image.ndim == 3 and image.dtype == np.uint16):
         raise InvalidInputError(
-            f"PNG takes one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
+            f"PNG holds one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
         )
     buffer = BytesIO()
     import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
@@ -81,7 +81,7 @@ def _eight_bits(image: NDArray[Any]) -> NDArray[np.uint8]:
     low, high = float(image.min()), float(image.max())
     if low < -1 or high > 1:
         raise InvalidInputError(
-            f"image has floats from {low:.6g} to {high:.6g}; to PNG go floats in [-1, 1]. Write a TIFF, or map it with "
+            f"image has floats from {low:.6g} to {high:.6g}; PNG holds floats in [-1, 1]. Write a TIFF, or map it with "
             "bimichi.imaging.to_bipolar."
         )
     return np.rint((image.astype(np.float64) + 1) * 127.5).astype(np.uint8)

@@ -17,10 +17,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps
 from bimichi.integral.planes import Planes, check_n_jobs, is_xarray, run_chunks
 from bimichi.integral.terms import integrate_terms, sign_table
-from bimichi.measures.additive import TwoAdditive
 from bimichi.measures.base import Measure
-from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.capacity import Capacity
 
 __all__ = ["choquet"]
 
@@ -38,7 +35,7 @@ BLOCK = 2048
 
 def choquet(
     X: ArrayLike | Sequence[ArrayLike],
-    g: BiCapacity | Capacity | TwoAdditive,
+    g: Measure,
     *,
     nan: str = "propagate",
     check_range: bool = True,
@@ -52,7 +49,7 @@ def choquet(
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
         The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1], in [0, 1] for a
         `Capacity`. An array or a dataset of xarray gives an array of xarray back; see `bimichi.scale.fuse_array`.
-    g : BiCapacity, Capacity or TwoAdditive
+    g : BiCapacity, Capacity or AdditiveBiCapacity
         The measure.
     nan : {"propagate", "raise"}
         An instance with NaN in any source gives NaN, or is an error.
@@ -72,10 +69,11 @@ def choquet(
     Notes
     -----
     O(n m log^2 m). Two to four sources of a bi-capacity need no sort: the integral is a sum over subsets S of
-    min |x| over S times a polynomial in the signs, which is vectorised over planes. Nor does a `TwoAdditive`: O(n m^2).
+    min |x| over S times a polynomial in the signs, which is vectorised over planes. Nor does an
+    `AdditiveBiCapacity`: O(n m^2).
     """
-    if not isinstance(g, BiCapacity | Capacity | TwoAdditive):
-        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or a TwoAdditive, got {type(g).__name__}.")
+    if not isinstance(g, Measure):
+        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.")
     check_choice(nan, "nan", ("propagate", "raise"))
     jobs = check_n_jobs(n_jobs)
     if is_xarray(X):
@@ -85,14 +83,11 @@ def choquet(
             raise InvalidInputError("out cannot be given with an array of xarray; leave it out.")
         return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
     planes = Planes(X, g.n_sources, g.source_names, out)
-    small = isinstance(g, BiCapacity) and g.n_sources in _SMALL
-    if isinstance(g, TwoAdditive):
-        run = _terms_task(planes, g)
-    else:
-        run = _small_task(planes, g) if small else _general_task(planes, g)
-    peaks = run_chunks(run, planes.chunks(stacked=not small), jobs)
+    small = g.kind == "bicapacity" and g.n_sources in _SMALL
+    task = _small_task if small else _TASKS[g.kind]
+    peaks = run_chunks(task(planes, g), planes.chunks(stacked=not small), jobs)
     if check_range and max(peaks, default=0.0) > 1:
-        planes.check_range(0.0 if isinstance(g, Capacity) else -1.0)
+        planes.check_range(g.low)
     if nan == "raise" and np.isnan(planes.out).any():
         planes.check_nan()
     return planes.out if planes.out.ndim else planes.out[()]
@@ -111,7 +106,7 @@ def _small_task(planes: Planes, g: Measure) -> Task:
 
 def _general_task(planes: Planes, g: Measure) -> Task:
     values = g.values.astype(planes.dtype)
-    steps = digit_steps(g.lattice)
+    steps = digit_steps(g.space)
     network = _sorting_network(g.n_sources)
 
     def run(chunk: slice) -> float:
@@ -121,14 +116,22 @@ def _general_task(planes: Planes, g: Measure) -> Task:
     return run
 
 
-def _terms_task(planes: Planes, g: TwoAdditive) -> Task:
-    table = sign_table(g.space, g.terms).astype(planes.dtype)
+def _terms_task(planes: Planes, g: Measure) -> Task:
+    table = sign_table(g.space, g.values).astype(planes.dtype)
 
     def run(chunk: slice) -> float:
         with planes.writing(chunk) as result:
             return float(integrate_terms(planes.stacked(chunk), table, result))
 
     return run
+
+
+_TASKS: dict[str, Callable[[Planes, Measure], Task]] = {
+    "bicapacity": _general_task,
+    "capacity": _general_task,
+    "2-additive": _terms_task,
+}
+"""How to integrate over each kind of measure, for any number of sources."""
 
 
 def _sorting_network(n: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""xarray's arrays, fused: coordinates, CRS and attributes stay, and what is lazy stays lazy."""
+"""xarray objects, fused: coordinates, CRS and attributes are kept, and lazy arrays stay lazy."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
-from bimichi.scale.fusers import Fuser, fuser_of
+from bimichi.integral.matching import Fuser, fuser_of, match_sources
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["fuse_array"]
 
 FILLS = ("_FillValue", "missing_value")
-"""Attributes that name a value which stands for none."""
+"""Attributes that name a nodata value."""
 
 OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
-"""Attributes that say how sources are stored, so that they would be wrong on what is fused."""
+"""Attributes that describe how sources are stored, which do not apply to the fused array."""
 
 
 def fuse_array(
@@ -34,27 +34,27 @@ def fuse_array(
     model : fitted Fusion, BiCapacity or Capacity
         What decides.
     X : xarray.DataArray or xarray.Dataset
-        An array with a dimension of sources, or one variable a source; in memory, or of Dask. Sources with names (text
-        on the coordinate of that dimension, or variables) are matched with those of the model, whatever their order.
-        NaN, and what the attributes `_FillValue` and `missing_value` name, gives NaN.
+        An array with a dimension of sources, or a dataset with one variable per source; in memory or with Dask. Sources
+        with names (text on the coordinate of that dimension, or variables) are matched with those of the model, in any
+        order. NaN, and the values of the attributes `_FillValue` and `missing_value`, give NaN.
     source_dim : str, default="source"
-        The dimension of sources, of an array.
+        The dimension of sources of an array.
     method : str, default="fuse"
-        Which method of the model; `BiMIChI` has "integral", too.
+        Which method of the model; `BiMIChI` also has "integral".
     **options
         Of a measure: `nan`, `check_range` and `n_jobs` of `choquet`.
 
     Returns
     -------
     fused : xarray.DataArray
-        Without the dimension of sources, all else kept: coordinates, CRS (such as rioxarray's `spatial_ref`), and
-        attributes, but for those that tell how sources are stored or that have one entry a source. float32 if all
-        sources are float32 (or float16), else float64.
+        Without the dimension of sources, but with coordinates, CRS (such as rioxarray's `spatial_ref`), and attributes,
+        except those that describe how sources are stored or that have one entry per source. float32 if all sources are
+        float32 (or float16), otherwise float64.
 
     Notes
     -----
-    Of Dask, each block is fused on its own by one thread, and nothing is computed or rechunked here. Blocks may hold
-    all sources, or one each.
+    Each Dask block is fused on its own by one thread; nothing is computed or rechunked here. Blocks may hold all
+    sources, or one each.
 
     Examples
     --------
@@ -78,7 +78,8 @@ def fuse_array(
         if isinstance(X, xarray.DataArray)
         else ("The dataset", "Choose its variables with X[[...]], or rename them.")
     )
-    planes = [planes[k] for k in fuser.order(names, len(planes), where, remedy)]
+    positions = match_sources(fuser.names, fuser.n_sources, names, len(planes), where, remedy)
+    planes = [planes[k] for k in positions]
     _check_alike(planes)
     narrow = all(plane.dtype in (np.float16, np.float32) for plane in planes)
     fused: xr.DataArray = xarray.apply_ufunc(
@@ -115,12 +116,12 @@ def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -
 
 
 def _planes(X: "xr.DataArray | xr.Dataset", source_dim: str) -> tuple[list["xr.DataArray"], list[str] | None]:
-    """One array a source, and the names of the sources, if they have any."""
+    """Return one array per source, and the names of the sources, if they have any."""
     if isinstance(X, import_optional("xarray").Dataset):
         # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
         variables = {str(name): variable for name, variable in X.data_vars.items() if variable.ndim}
         if not variables:
-            raise InvalidInputError("X is a dataset without variables; it must have one a source.")
+            raise InvalidInputError("X is a dataset without variables; it must have one per source.")
         return list(variables.values()), list(variables)
     if source_dim not in X.dims:
         raise InvalidInputError(

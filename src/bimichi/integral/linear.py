@@ -90,27 +90,17 @@ def usage_counts(
     counts : ndarray of int64, shape (3^m,) or (2^m,)
         One count per element, in code order.
     """
-    lattice, planes = _for_rows(X, measure, check_range)
-    steps = digit_steps(lattice)
-    counts = np.zeros(lattice.size, np.int64)
-    lock = Lock()
-
-    def run(chunk: slice) -> None:
-        part = np.zeros(lattice.size, np.int64)
-        _count(planes.stacked(chunk), steps, weighted, part)
-        with lock:
-            np.add(counts, part, out=counts)
-
-    run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
-    return counts
+    return count_usage(X, measure, check_range=check_range, n_jobs=n_jobs).counts(weighted)
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
 class Usage:
-    """How often instances use each element of a bi-capacity, with sources as they are or with any of them turned over.
+    """How often instances use each element, with sources as they are or with any of them inverted.
 
     Attributes
     ----------
+    lattice : Lattice
+        The elements.
     codes : ndarray of int32
         The elements that are used at all.
     touched : ndarray of int64
@@ -119,18 +109,14 @@ class Usage:
         How many give it weight.
     patterns : ndarray of int64
         How many instances have just these sources above and below zero, and others that are zero. Those stand on the
-        positive side in what they touch, turned over or not.
+        positive side in what they touch, inverted or not.
     """
 
+    lattice: Lattice
     codes: NDArray[np.int32]
     touched: NDArray[np.int64]
     weighted: NDArray[np.int64]
     patterns: NDArray[np.int64]
-
-    @classmethod
-    def none(cls) -> "Usage":
-        """No instance at all."""
-        return cls(np.empty(0, np.int32), *(np.empty(0, np.int64) for _ in range(3)))
 
     def __add__(self, other: "Usage") -> "Usage":
         """Return the usage by the instances of both."""
@@ -138,46 +124,53 @@ class Usage:
         sums = np.zeros((3, len(codes)), np.int64)
         for some, places in ((self, where[: len(self.codes)]), (other, where[len(self.codes) :])):
             sums[:, places] += np.stack([some.touched, some.weighted, some.patterns])
-        return Usage(codes, *sums)
+        return Usage(self.lattice, codes, *sums)
 
-    def counts(self, signs: ArrayLike, weighted: bool) -> NDArray[np.int64]:
-        """Return what `usage_counts` gives for sources turned by these signs; O(3^m)."""
-        lattice = pair_lattice(len(np.asarray(signs)))
-        codes = lattice.turned(signs)[self.codes]
+    def counts(self, weighted: bool, signs: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return how many instances touch each element, or give it weight; O(base^m).
+
+        Parameters
+        ----------
+        weighted : bool
+            As in `usage_counts`.
+        signs : array-like of shape (n_sources,), optional
+            The sources of a bi-capacity that have -1 are inverted.
+        """
+        lattice = self.lattice
+        inverted = signs is not None and bool((np.asarray(signs) < 0).any())
+        codes = lattice.with_signs(signs)[self.codes] if signs is not None and inverted else self.codes.copy()
         counts = np.zeros(lattice.size, np.int64)
         counts[codes] = self.weighted if weighted else self.touched
         if not weighted:
-            for step in 3 ** np.arange(lattice.n_sources)[::-1]:  # the order in which ties are added
-                zero = (self.codes // step % 3 == 0) & (self.patterns > 0)
+            for step in lattice.base ** np.arange(lattice.n_sources)[::-1]:  # the order in which ties are added
+                zero = (self.codes // step % lattice.base == 0) & (self.patterns > 0)
                 codes[zero] += step.astype(np.int32)
                 np.add.at(counts, codes[zero], self.patterns[zero])
         return counts
 
 
-def count_usage(X: NDArray[Any], n_jobs: int | None = None) -> Usage:
-    """Count in one pass what `usage_counts` of a bi-capacity gives for every choice of signs.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_instances, n_sources)
-        Instances in [-1, 1].
-    n_jobs : int, optional
-        Threads.
-    """
-    lattice, planes = _for_rows(X, "bicapacity", check_range=False)
+def count_usage(
+    X: ArrayLike | Sequence[ArrayLike],
+    measure: str = "bicapacity",
+    *,
+    check_range: bool = True,
+    n_jobs: int | None = None,
+) -> Usage:
+    """Count in one pass what `usage_counts` gives for every choice of signs; parameters as there."""
+    lattice, planes = _for_rows(X, measure, check_range)
     steps = digit_steps(lattice)
     tables = np.zeros((3, lattice.size), np.int64)
     lock = Lock()
 
     def run(chunk: slice) -> None:
         part = np.zeros_like(tables)
-        _count_all(planes.stacked(chunk), steps, part)
+        _count(planes.stacked(chunk), steps, part)
         with lock:
             np.add(tables, part, out=tables)
 
     run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
     codes = np.flatnonzero(tables.any(axis=0))
-    return Usage(codes.astype(np.int32), *tables[:, codes])
+    return Usage(lattice, codes.astype(np.int32), *tables[:, codes])
 
 
 def digit_steps(lattice: Lattice) -> NDArray[np.int32]:
@@ -227,20 +220,7 @@ def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _count(sources, steps, weighted, counts):  # type: ignore[no-untyped-def]
-    m, n = sources.shape
-    key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
-    for i in range(n):
-        if _sort_instance(sources, i, steps, key, step):
-            code = np.int32(0)
-            for k in range(m - 1, -1, -1):
-                code += step[k]
-                if not weighted or (key[k] > key[k - 1] if k > 0 else key[0] > 0):
-                    counts[code] += 1
-
-
-@jit
-def _count_all(sources, steps, tables):  # type: ignore[no-untyped-def]
+def _count(sources, steps, tables):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
     for i in range(n):

@@ -12,9 +12,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.learning.reduction import merge_equal, undominated
 
-__all__ = ["Bags", "Keeps", "check_weights", "group"]
+__all__ = ["Bags", "Relevant", "check_segment_labels", "check_weights", "group"]
 
-Keeps = Literal["all", "maximal", "extreme"]
+Relevant = Literal["all", "maximal", "extreme"]
 
 
 class Bags:
@@ -175,18 +175,7 @@ class Bags:
             )
         flat = numbers.ravel()
         found, where = np.unique(flat, return_inverse=True)
-        if isinstance(labels, Mapping):
-            unknown = sorted(set(labels) - set(found.tolist()), key=str)
-            if unknown:
-                raise InvalidInputError(f"labels names segment {unknown[0]!r}, which no pixel belongs to.")
-            named = [labels.get(int(segment)) for segment in found]
-        else:
-            given = np.asarray(labels)
-            if given.ndim != 1 or found[0] < 0 or found[-1] >= len(given):
-                raise InvalidInputError(
-                    f"labels must be 1-D and reach segment {found[-1]} (from 0), got shape {given.shape}."
-                )
-            named = given[found].tolist()
+        named = check_segment_labels(found, labels)
         kept = np.array([label is not None for label in named])[where]
         values = np.array([0 if label is None else label for label in named])
         X_rows = np.stack([plane.ravel() for plane in planes.contiguous(slice(0, None))], axis=1)
@@ -207,10 +196,20 @@ class Bags:
         return self
 
     def turned(self, polarity: ArrayLike) -> "Bags":
+        """Return `with_signs`, its name from now on."""
+        warnings.warn("Bags.turned is now named Bags.with_signs.", DeprecationWarning, stacklevel=2)
+        return self.with_signs(polarity)
+
+    def with_signs(self, polarity: ArrayLike) -> "Bags":
         """Return the same bags with each source multiplied by its sign."""
         signs = np.asarray(polarity, dtype=self.X.dtype)
         X = self.X if (signs == 1).all() else self.X * signs
         return Bags(X, self.offsets, self.labels, self.weights, self.counts, self.instance, self.ids)
+
+    def shares(self) -> NDArray[np.float64]:
+        """Return how much each instance counts in the mean over its bag, times the weight of the bag."""
+        number = np.add.reduceat(self.counts, self.offsets[:-1])
+        return np.asarray(np.repeat(self.weights / number, np.diff(self.offsets)) * self.counts)
 
     def merged(self, n_jobs: int | None = None) -> "Bags":
         """Merge equal instances of a bag into one that counts as many; no objective can tell."""
@@ -238,7 +237,7 @@ class Bags:
         ids = [self.ids[k] for k in first]
         return Bags(self.X[first], offsets, self.labels[first], weights, np.ones(len(first)), self.instance[first], ids)
 
-    def reduced(self, keeps: Keeps, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
+    def reduced(self, which: Relevant, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
         """Drop instances that cannot decide their bag, whatever the measure.
 
         Let x <= x' in every source. The integral is the integral over levels t in (0, max|x|] of
@@ -251,18 +250,18 @@ class Bags:
 
         Merging equal instances is exact for every objective ("all").
         """
-        return self.merged(n_jobs).deciding(keeps, zero_bound, n_jobs)
+        return self.merged(n_jobs).relevant(which, zero_bound, n_jobs)
 
-    def deciding(self, keeps: Keeps, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
+    def relevant(self, which: Relevant, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
         """Drop instances below (or between) others, as `reduced` does; after `merged`, or equal ones are dropped."""
-        if keeps == "all":
+        if which == "all":
             return self
         X = np.ascontiguousarray(self.X)
 
         def run(part: slice) -> NDArray[np.bool_]:
             rows, offsets = self._part(part)
             keep: NDArray[np.bool_] = undominated(X[rows], offsets, zero_bound)
-            return keep | undominated(-X[rows], offsets, zero_bound) if keeps == "extreme" else keep
+            return keep | undominated(-X[rows], offsets, zero_bound) if which == "extreme" else keep
 
         keep = np.concatenate(run_chunks(run, self._parts(), check_n_jobs(n_jobs)))
         first = np.flatnonzero(keep)
@@ -341,6 +340,40 @@ def _check_real(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
         raise InvalidInputError("Labels for regression must be finite real numbers.")
     return labels.astype(np.float64)
+
+
+def check_segment_labels(
+    segments: NDArray[np.integer[Any]], labels: Mapping[int, Any] | ArrayLike, where: str = "labels"
+) -> list[Any]:
+    """Return the label of each segment, None for those that a mapping does not name.
+
+    Parameters
+    ----------
+    segments : ndarray of int, shape (n_segments,)
+        The segments that there are, in ascending order.
+    labels : mapping of segment to label, or array-like indexed by segment
+        Their labels.
+    where : str, default="labels"
+        Whose labels they are, for the error.
+
+    Raises
+    ------
+    InvalidInputError
+        If a mapping names a segment that no pixel belongs to, or an array does not reach all segments.
+    """
+    if isinstance(labels, Mapping):
+        unknown = sorted(set(labels) - set(segments.tolist()), key=str)
+        if unknown:
+            raise InvalidInputError(
+                f"{where} name segment {unknown[0]!r}, which no pixel belongs to; leave it out of the labels."
+            )
+        return [labels.get(segment) for segment in segments.tolist()]
+    given = np.asarray(labels)
+    if given.ndim != 1 or segments[0] < 0 or segments[-1] >= len(given):
+        raise InvalidInputError(
+            f"{where} must be 1-D and reach segment {segments[-1]} (from 0), got shape {given.shape}."
+        )
+    return list(given[segments].tolist())
 
 
 def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:

@@ -1,28 +1,27 @@
 """Learning on the workers of a Dask cluster: data stay there, reduced to what learning needs.
 
 The data are parts that hold whole bags. What a solver asks is asked of every part: the values of the measure go out,
-one row a bag comes back. Dask computes a part again whose worker died.
+one row per bag comes back. Dask computes a part again whose worker died.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
+from bimichi.learning.abilities import ON_CLUSTER
 from bimichi.learning.bags import Bags, check_weights
-from bimichi.learning.gram import Gram
-from bimichi.learning.objectives import Objective
-from bimichi.learning.parts import Facts, Part, Plan, Totals, measured, read_part, reduced
+from bimichi.learning.parts import Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
 from bimichi.learning.problem import Extremes, InMemory
 from bimichi.learning.scaling import Scale
-from bimichi.learning.term_problem import TermsInMemory
-from bimichi.learning.training import in_memory
-from bimichi.measures.terms import Terms
 
-__all__ = ["OnCluster", "Partitioned", "PartitionedTerms", "array_parts"]
+__all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,34 +30,36 @@ BATCH = 64
 """How many answers are fetched at once, so that large ones do not pile up here."""
 
 
-class OnCluster:
-    """The workers of a Dask cluster; see `bimichi.learning.streaming.Place`."""
+class ClusterExecutor:
+    """The workers of a Dask cluster; see `bimichi.learning.streaming.Executor`."""
+
+    offers = ON_CLUSTER
 
     def __init__(self, client: Any) -> None:
         self._client = client
         self._read: list[Any] | None = None
         self._kept: list[Any] = []
 
-    def measure(self, items: Sequence[Any]) -> Iterator[Facts]:
+    def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
         """Read parts, and keep them on the workers until they are reduced."""
         self._read = self.hold(read_part, self._computing(items))
-        return self.ask(measured, self._read)
+        return self.ask(summarise, self._read)
 
-    def reduce(self, items: Sequence[Any], plan: Plan, scale: Scale | None) -> Iterator[Facts]:
+    def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
         """Reduce parts to problems, which stay on the workers; or to sums, of which nothing does."""
         given, self._read = self._read or self._computing(items), None
-        made = self.hold(_facts if plan.keeps == "sums" else _Kept.of, given, plan=plan, scale=scale)
-        del given  # so that workers let go of each part when it is reduced
-        if plan.keeps != "sums":
-            self._kept, made = made, self.hold(_Kept.known, made)
+        made = self.hold(_summary if plan.keep == "sums" else _Kept.of, given, plan=plan, scale=scale)
+        del given  # so that workers release each part when it is reduced
+        if plan.keep != "sums":
+            self._kept, made = made, self.hold(_Kept.summary_of, made)
         yield from self._fetched(made)
 
-    def held(self, totals: Totals, plan: Plan) -> "Remote":
-        """Return the problems of the parts that have bags."""
+    def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> "Partitioned":
+        """Return the problem of all parts that have bags."""
         have = [k for k, n in enumerate(totals.n_bags) if n]
-        parts = self.hold(_Kept.solvable, [self._kept[k] for k in have])
+        parts = self.hold(_Kept.problem_of, [self._kept[k] for k in have])
         self._kept = []
-        return Remote(self, parts, totals, np.array([totals.starts[k] for k in have]))
+        return Partitioned(self, parts, plan, totals, np.array([totals.starts[k] for k in have]))
 
     def _computing(self, items: Sequence[Any]) -> list[Any]:
         """Let the workers compute what is lazy, in one graph; the rest travels with the tasks that read it."""
@@ -89,76 +90,86 @@ class OnCluster:
 class _Kept(NamedTuple):
     """What stays of a part on its worker."""
 
-    facts: Facts
-    problem: InMemory | TermsInMemory | None
+    summary: PartSummary
+    problem: InMemory | None
 
     @classmethod
-    def of(cls, item: Any, plan: Plan, scale: Scale | None) -> "_Kept":
-        facts, bags = reduced(item, plan, scale)
+    def of(cls, item: Any, plan: ReductionPlan, scale: Scale | None) -> "_Kept":
+        summary, bags = reduce_part(item, plan, scale)
         if bags is None:
-            return cls(facts, None)
-        return cls(facts, in_memory(bags, plan.objective, n_jobs=1, reduce=plan.keeps != "deciding"))
+            return cls(summary, None)
+        return cls(summary, InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keep != "relevant"))
 
-    def known(self) -> Facts:
-        return self.facts
+    def summary_of(self) -> PartSummary:
+        return self.summary
 
-    def solvable(self) -> InMemory | TermsInMemory | None:
+    def problem_of(self) -> InMemory | None:
         return self.problem
 
 
-def _facts(item: Any, plan: Plan, scale: Scale | None) -> Facts:
-    return reduced(item, plan, scale)[0]
+def _summary(item: Any, plan: ReductionPlan, scale: Scale | None) -> PartSummary:
+    return reduce_part(item, plan, scale)[0]
 
 
-class Remote:
-    """Problems on the workers; see `bimichi.learning.streaming.Held`."""
+class Partitioned:
+    """A problem in parts, whose rows are numbered through them; see `bimichi.learning.problem.Problem`."""
 
-    def __init__(self, place: OnCluster, parts: Sequence[Any], totals: Totals, starts: Ints) -> None:
-        self._place, self._parts, self._totals, self._starts = place, parts, totals, starts
-
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> "Partitioned | PartitionedTerms":
-        """What a solver asks, for sources turned by these signs."""
-        parts = self._parts
-        if (signs < 0).any():
-            parts = self._place.hold(_asked, parts, method="turned", signs=signs)
-        kind = PartitionedTerms if objective.additivity else Partitioned
-        return kind(self._place, parts, objective, self._totals, self._starts)
-
-
-class _InParts:
-    """What is asked of all parts; rows are numbered through them."""
-
-    row_length: int
+    offers = ON_CLUSTER
 
     def __init__(
-        self, place: OnCluster, parts: Sequence[Any], objective: Objective, totals: Totals, starts: Ints
+        self, executor: ClusterExecutor, parts: Sequence[Any], plan: ReductionPlan, totals: Totals, starts: Ints
     ) -> None:
-        self._place, self._parts = place, parts
-        self.objective = objective
+        self.objective, self.space = plan.objective, plan.objective.space(totals.n_sources)
         self.labels, self.weights = totals.labels, totals.weights
-        self._first = np.concatenate([[0], np.cumsum(list(place.ask(_n_rows, parts)))])
-        self.instance = _Instances(self, starts)
+        self._executor, self._starts = executor, starts
+        self._take(parts)
+
+    def _take(self, parts: Sequence[Any]) -> None:
+        self._parts = parts
+        self._first = np.concatenate([[0], np.cumsum(list(self._executor.ask(_n_rows, parts)))])
+
+    def with_signs(self, signs: Floats) -> "Partitioned":
+        """Return the problem whose sources are multiplied by these signs."""
+        if (signs == 1).all():
+            return self
+        other = copy(self)
+        other._take(self._executor.hold(_asked, self._parts, method="with_signs", signs=signs))
+        return other
 
     def value(self, values: Floats) -> float:
-        """J at these values of the measure."""
-        return float(sum(self._place.ask(_asked, self._parts, method="value", values=values)))
+        """J at these values."""
+        return float(sum(self._ask("value", values=values)))
+
+    def total(self, question: str, **arguments: Any) -> Any:
+        """Add up what the parts answer."""
+        return reduce(add, self._ask("total", question=question, **arguments))
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now; one number a bag comes back."""
-        found = self._place.ask(_asked, self._parts, method="extremes", values=values)
         moved = [
             Extremes(e.low, e.high, e.low_row + first, e.high_row + first)
-            for e, first in zip(found, self._first[:-1], strict=True)
+            for e, first in zip(self._ask("extremes", values=values), self._first[:-1], strict=True)
         ]
         return Extremes(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
     def rows(self, which: Ints) -> tuple[NDArray[np.int32], Floats]:
         """Codes and weights of some rows."""
-        shape = (len(which), self.row_length)
+        shape = (len(which), self.space.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
-        for places, _, (some_codes, some_weights) in self._ask_rows(_rows, which):
+        for places, _, (some_codes, some_weights) in self._ask_rows(InMemory.rows, which):
             codes[places], weights[places] = some_codes, some_weights
         return codes, weights
+
+    def instances(self, which: Ints) -> Ints:
+        """The instances, as the user numbers them, of some rows."""
+        found = np.empty(len(which), np.int64)
+        for places, part, numbers in self._ask_rows(InMemory.instances, which):
+            found[places] = numbers + self._starts[part]
+        return found
+
+    def _ask(self, method: str, **arguments: Any) -> Iterator[Any]:
+        """Ask every part, and yield the answers in order."""
+        return self._executor.ask(_asked, self._parts, method=method, **arguments)
 
     def _ask_rows(self, function: Callable[..., Any], which: Ints) -> list[tuple[Ints, int, Any]]:
         """Ask about rows: for each part that has some, their places in `which`, its number, and its answer."""
@@ -166,77 +177,16 @@ class _InParts:
         asked = np.unique(owner)
         places = [np.flatnonzero(owner == p) for p in asked]
         numbers = [which[where] - self._first[p] for p, where in zip(asked, places, strict=True)]
-        answers = self._place.ask_each(function, [self._parts[p] for p in asked], numbers)
+        answers = self._executor.ask_each(function, [self._parts[p] for p in asked], numbers)
         return list(zip(places, asked.tolist(), answers, strict=True))
 
 
-class Partitioned(_InParts):
-    """A problem in parts; see `bimichi.learning.problem.Problem`."""
-
-    def __init__(
-        self, place: OnCluster, parts: Sequence[Any], objective: Objective, totals: Totals, starts: Ints
-    ) -> None:
-        super().__init__(place, parts, objective, totals, starts)
-        self.lattice = objective.lattice(totals.n_sources)
-        self.row_length = totals.n_sources
-
-    def gram(self, targets: tuple[float, float]) -> Gram:
-        """Add up the quadratic forms of the parts."""
-        forms: Iterator[Gram] = self._place.ask(_asked, self._parts, method="gram", targets=targets)
-        total = next(forms)
-        for form in forms:
-            total = total.plus(form)
-        return total
-
-
-class PartitionedTerms(_InParts):
-    """A problem in parts whose measure is told by terms; see `bimichi.learning.term_problem.TermProblem`."""
-
-    def __init__(
-        self, place: OnCluster, parts: Sequence[Any], objective: Objective, totals: Totals, starts: Ints
-    ) -> None:
-        super().__init__(place, parts, objective, totals, starts)
-        self.terms = Terms(totals.n_sources, objective.additivity == 2)
-        self.row_length = self.terms.row_length
-
-    def squares(self, columns: Ints) -> Floats:
-        """Add up the quadratic forms of the parts."""
-        found: Floats = sum(self._place.ask(_asked, self._parts, method="squares", columns=columns))
-        return found
-
-    def slope(self, targets: tuple[float, float], values: Floats) -> Floats:
-        """Add up the gradients of the parts."""
-        found: Floats = sum(self._place.ask(_asked, self._parts, method="slope", targets=targets, values=values))
-        return found
-
-
-class _Instances:
-    """Where rows stood in what the user gave; asked for, not kept."""
-
-    def __init__(self, problem: _InParts, starts: Ints) -> None:
-        self._problem, self._starts = problem, starts
-
-    def __getitem__(self, which: Ints) -> Ints:
-        found = np.empty(len(which), np.int64)
-        for places, part, numbers in self._problem._ask_rows(_instances, which):
-            found[places] = numbers + self._starts[part]
-        return found
-
-
-def _asked(problem: Any, method: str, **arguments: Any) -> Any:
+def _asked(problem: InMemory, method: str, **arguments: Any) -> Any:
     return getattr(problem, method)(**arguments)
 
 
-def _rows(problem: InMemory | TermsInMemory, which: Ints) -> tuple[NDArray[np.int32], Floats]:
-    return problem.rows(which)
-
-
-def _n_rows(problem: InMemory | TermsInMemory) -> int:
-    return len(problem.instance)
-
-
-def _instances(problem: InMemory | TermsInMemory, rows: Ints) -> Ints:
-    return problem.instance[rows]
+def _n_rows(problem: InMemory) -> int:
+    return len(problem.bags.X)
 
 
 class _BagsOfRows(NamedTuple):

@@ -1,8 +1,8 @@
 """One sign per source, learned from the bags alone.
 
-With a monotone measure, a source that is low on the target cannot help; turned over, it can. A positive bag holds a
+With a monotone measure, a source that is low on the target cannot help; inverted, it can. A positive bag holds a
 target somewhere, so a source that is low on it has a lower minimum there than in negative bags. Which sources may be
-turned is decided by how their extremes rank the bags; which of those are, by the objective itself.
+inverted is decided by how their extremes rank the bags; which of those are, by the objective itself.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ CLEAR = 2.0
 
 
 def guess_polarity(bags: BagRanges) -> Signs:
-    """Turn over the sources whose minimum over a bag clearly tells positive bags better than their maximum does.
+    """Invert the sources whose minimum over a bag clearly ranks positive bags better than their maximum does.
 
     "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. It
     asks of a source what the label of a bag says: that one instance shows the target. Means over bags would ask for
@@ -34,7 +34,7 @@ def guess_polarity(bags: BagRanges) -> Signs:
        receiver operating characteristic curves", Biometrics 44 (3), 1988.
     """
     pairs = zip(bags.high.T, -bags.low.T, strict=True)
-    gains = [_placements(turned, bags) - _placements(given, bags) for given, turned in pairs]
+    gains = [_placements(inverted, bags) - _placements(given, bags) for given, inverted in pairs]
     return np.array([-1.0 if _clear(gain, bags) else 1.0 for gain in gains])
 
 
@@ -63,21 +63,21 @@ def _value(solution: Solution) -> float:
 def learn_polarity(
     guess: Signs, solve: Callable[[Signs], Solution], compare: Callable[[Signs], Solution] | None = None
 ) -> tuple[Signs, Solution]:
-    """Start from the better of "as given" and the guess; flip a source that was guessed to be turned while J falls.
+    """Start from the better of "as given" and the guess; flip a source that was guessed to be inverted while J falls.
 
-    A fall of J alone turns no source over: what surrounds targets lies in positive bags, too, and often more of it, so
-    that J falls where a source is turned to what is *around* them.
+    A fall of J alone inverts no source: what surrounds targets lies in positive bags, too, and often more of it, so
+    that J falls where an inverted source is high on what is *around* them.
 
     Parameters
     ----------
     guess : ndarray of shape (n_sources,)
-        The sources that may be turned over have -1; see `guess_polarity`.
+        The sources that may be inverted have -1; see `guess_polarity`.
     solve : callable
-        Takes the signs, returns the solution for the bags so turned.
+        Takes the signs, returns the solution for bags with these signs.
     compare : callable, optional
         A quicker `solve` whose J decides which signs are better; `solve` then is called for the best and for "as given"
         alone, and its J has the last word. It is called once for each set of signs: for k sources that may be
-        turned, between k + 1 and, rarely, a few times k.
+        inverted, between k + 1 and, rarely, a few times k.
     """
     known: dict[tuple[float, ...], Solution] = {}
 

@@ -1,27 +1,36 @@
-"""`Problem` and `Solution`: what the parts of learning say to each other. Read this first.
+"""`Problem` and `Solution`: what solvers are given, and what they return. Read this first.
 
-A solver sees a `Problem`, never X, images or files. A problem answers few questions; `InMemory` answers them from
-arrays, and chunks on disk or a cluster can answer the same ones.
+A solver sees a `Problem`, never X, images or files. A problem answers a few questions about labelled bags:
+`InMemory` from arrays, `bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster, `Summed` from
+sums that were added up before. What it can answer it says in `offers`.
 """
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.integral.linear import linear_form, usage_counts
+from bimichi.errors import InvalidInputError
+from bimichi.integral.integrals import choquet
+from bimichi.integral.linear import linear_form
 from bimichi.integral.planes import check_n_jobs
-from bimichi.learning.bags import Bags, Keeps
-from bimichi.learning.gram import Gram, RowsOfSquares, gram
-from bimichi.learning.objectives import Objective, bag_term
-from bimichi.measures.lattice import Lattice
+from bimichi.learning.bags import Bags, Relevant
+from bimichi.learning.objectives import Objective
+from bimichi.learning.objectives.base import term_of_bag
+from bimichi.learning.spaces import Space
+from bimichi.learning.spaces.base import Usage
+from bimichi.learning.spaces.elements import ElementSpace, Rows
+from bimichi.learning.spaces.gram import CHUNK, Gram, RowsOfSquares, gram
 
-__all__ = ["Extremes", "InMemory", "Problem", "Quadratic", "Rows", "Solution"]
+__all__ = ["Extremes", "InMemory", "Problem", "Solution", "Summed"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
 
 
 class Extremes(NamedTuple):
@@ -29,37 +38,56 @@ class Extremes(NamedTuple):
 
     low: Floats
     high: Floats
-    low_row: NDArray[np.int64]
-    high_row: NDArray[np.int64]
+    low_row: Ints
+    high_row: Ints
 
 
-class Quadratic(Protocol):
-    """What least squares may ask."""
+class Problem(Protocol):
+    """What a solver may ask.
 
-    lattice: Lattice
+    Attributes
+    ----------
+    space : Space
+        What is searched.
+    objective : Objective
+        What is minimised.
+    labels : ndarray of bool, or of float for regression
+        Of the bags.
+    weights : ndarray of float
+        Of the bags.
+    offers : frozenset of str
+        What it answers besides `value` and `total`: "rows" stands for `extremes`, `rows` and `instances`, "in memory"
+        for the attributes of `InMemory` besides.
+    """
+
+    space: Space
     objective: Objective
+    labels: NDArray[Any]
     weights: Floats
+    offers: frozenset[str]
 
     def value(self, values: Floats) -> float:
-        """J at these values of the measure."""
+        """J at these values."""
         ...
 
-    def gram(self, targets: tuple[float, float]) -> Gram:
-        """The mean over each bag of squared distances to these targets of the two classes, as a quadratic form."""
+    def total(self, question: str, **arguments: Any) -> Any:
+        """Add up what all instances answer to a question that the space asks; see `Space.least_squares`."""
         ...
 
-
-class Problem(Quadratic, Protocol):
-    """What a solver may ask."""
-
-    labels: NDArray[Any]  # bool, or real for regression
+    def with_signs(self, signs: Floats) -> Self:
+        """Return the problem whose sources are multiplied by these signs."""
+        ...
 
     def extremes(self, values: Floats) -> Extremes:
         """For each bag, the rows that can decide it now."""
         ...
 
-    def rows(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int32], Floats]:
-        """Codes and weights of some rows, each of shape (len(which), m)."""
+    def rows(self, which: Ints) -> tuple[Codes, Floats]:
+        """Codes and weights of some rows, each of shape (len(which), space.row_length)."""
+        ...
+
+    def instances(self, which: Ints) -> Ints:
+        """The instances, as the user numbers them, of some rows."""
         ...
 
 
@@ -70,7 +98,7 @@ class Solution:
     Attributes
     ----------
     values : ndarray
-        The measure, monotone and within bounds, in code order.
+        Of the measure, monotone and within bounds, as its space orders them.
     objective_value : float
         J at `values`.
     status : str
@@ -80,7 +108,7 @@ class Solution:
     history : ndarray
         J after each of them, never rising.
     witnesses : ndarray of int64, shape (n_positive_bags,), optional
-        For each positive bag, the instance that speaks for it, as numbered by the user. (When every instance is
+        For each positive bag, its most target-like instance, as numbered by the user. (When every instance is
         its own bag, equal ones are one bag.)
     lower_bound : float, optional
         No measure has a smaller J with these witnesses; only if converged.
@@ -93,24 +121,13 @@ class Solution:
     status: str
     n_iter: int
     history: Floats
-    witnesses: NDArray[np.int64] | None = None
+    witnesses: Ints | None = None
     lower_bound: float | None = None
     starts: Floats = field(default_factory=lambda: np.empty(0))
 
 
-class Rows(NamedTuple):
-    """The linear form of all instances, bag by bag, as kernels take it."""
-
-    codes: NDArray[np.int32]
-    weights: Floats
-    counts: Floats
-    offsets: NDArray[np.int64]
-    labels: Floats  # above 0 for positive bags, or real
-    bag_weights: Floats
-
-
 class InMemory:
-    """A problem whose rows are arrays.
+    """A problem whose instances are arrays; see `Problem`.
 
     Parameters
     ----------
@@ -120,122 +137,188 @@ class InMemory:
     objective : Objective
         What is minimised.
     n_jobs : int, optional
-        Threads for the linear form.
+        Threads.
     reduce : bool, default=True
-        Whether to drop them; to see what that saves.
+        Whether to drop them; False if that was done, or to see what it saves.
+
+    Attributes
+    ----------
+    bags : Bags
+        The instances that are left.
     """
 
+    offers = frozenset({"rows", "in memory"})
+
     def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None, reduce: bool = True) -> None:
-        self.lattice = objective.lattice(bags.n_sources)
+        self.space = objective.space(bags.n_sources)
         self.objective = objective
         self.labels = bags.labels
         self.weights = bags.weights
         self._given = bags.X
         self._signs = np.ones(bags.n_sources)
         self._n_jobs = n_jobs
-        self._keeps: Keeps = objective.keeps if reduce else "all"
+        self._relevant: Relevant = objective.relevant if reduce else "all"
         self._merged = bags.merged(n_jobs) if reduce else bags
-        self._take(self._merged.deciding(self._keeps, self.lattice.zero_bound, n_jobs))
+        self.bags = self._merged.relevant(self._relevant, self.space.zero_bound, n_jobs)
+        self._instances = self.space.instances(self.bags, n_jobs)
 
-    def _take(self, bags: Bags) -> None:
-        """Hold the linear form of these bags."""
-        self.bags, self.instance = bags, bags.instance
-        self._grams: dict[tuple[float, float], Gram] = {}
-        codes, weights = linear_form(bags.X, self.objective.measure, n_jobs=self._n_jobs)
-        weights = weights.astype(np.float64, copy=False)
-        self.data = Rows(codes, weights, bags.counts, bags.offsets, bags.labels.astype(np.float64), bags.weights)
+    def with_signs(self, signs: Floats) -> "InMemory":
+        """Return the problem whose sources are multiplied by these signs.
 
-    def turned(self, signs: NDArray[np.float64]) -> "InMemory":
-        """Return the problem of a bi-capacity whose sources are multiplied by these signs.
-
-        Signs change neither which instances are equal nor their weights, only codes: if the objective needs all
-        instances, rows and quadratic forms are those of this problem with other codes.
+        Signs change neither which instances are equal nor, if the objective needs all of them, which are kept.
         """
         if (signs == 1).all():
             return self
         other = copy(self)
         other._signs = self._signs * signs
-        bags = self._merged.turned(other._signs)
-        if self._keeps != "all":
-            other._take(bags.deciding(self._keeps, self.lattice.zero_bound, self._n_jobs))
-            return other
-        codes = self.lattice.turned(signs)
-        other.bags = bags
-        other.data = self.data._replace(codes=codes[self.data.codes])
-        other._grams = {targets: known.turned(codes) for targets, known in self._grams.items()}
+        other.bags = self._merged.with_signs(other._signs)
+        if self._relevant == "all":
+            other._instances = self._instances.with_signs(signs, other.bags)
+        else:
+            other.bags = other.bags.relevant(self._relevant, self.space.zero_bound, self._n_jobs)
+            other._instances = self.space.instances(other.bags, self._n_jobs)
         return other
 
     def value(self, values: Floats) -> float:
-        """J at these values of the measure; O(n m)."""
-        return float(_value(self.objective.term, self.data, values))
+        """J at these values; one pass over the instances."""
+        bags, labels = self.bags, self.labels.astype(np.float64)
+        fused = self._instances.fuse(values)
+        return float(_value(self.objective.term, fused, bags.counts, bags.offsets, labels, self.weights))
+
+    def total(self, question: str, **arguments: Any) -> Any:
+        """Return what the instances answer to a question that the space asks."""
+        return getattr(self._instances, question)(**arguments)
 
     def extremes(self, values: Floats) -> Extremes:
-        """For each bag, the rows that can decide it now; O(n m)."""
-        return Extremes(*_extremes(self.data, values))
+        """For each bag, the rows that can decide it now; one pass over the instances."""
+        return Extremes(*_extremes(self._instances.fuse(values), self.bags.offsets))
 
-    def rows(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int32], Floats]:
+    def rows(self, which: Ints) -> tuple[Codes, Floats]:
         """Codes and weights of some rows."""
-        return self.data.codes[which], self.data.weights[which]
+        return self._instances.rows(which)
 
-    def use_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many instances touch each element, and how many give it weight; dropped ones count, too."""
-        X = self._given * self._signs.astype(self._given.dtype)
-        return usage_counts(X, False, self.objective.measure), usage_counts(X, True, self.objective.measure)
+    def instances(self, which: Ints) -> Ints:
+        """The instances, as the user numbers them, of some rows."""
+        return self.bags.instance[which]
 
-    def gram(self, targets: tuple[float, float]) -> Gram:
-        """The mean over each bag of squared distances to these targets, as a quadratic form; O(n m^2), in chunks."""
-        if targets in self._grams:
-            return self._grams[targets]
-        sizes = np.diff(self.data.offsets)
-        number = np.add.reduceat(self.data.counts, self.data.offsets[:-1])
-        share = np.repeat(self.weights / number, sizes) * self.data.counts
-        target = np.repeat(np.where(self.labels, targets[1], targets[0]), sizes)
+    @property
+    def table(self) -> Rows:
+        """All rows; of an element space alone."""
+        table: Rows = self._instances.table  # type: ignore[attr-defined]
+        return table
+
+    def usage_counts(self, weighted: bool) -> Ints:
+        """How many instances touch each code, or give it weight; dropped ones count, too."""
+        usage: Usage = self.space.count_usage(self._given, self._n_jobs)
+        return usage.counts(weighted, self._signs)
+
+
+class Summed:
+    """A problem of least squares of which the quadratic form alone is held: memory does not grow with the data.
+
+    Parameters
+    ----------
+    form : Gram
+        The sum, for the targets that the objective's parameters name.
+    labels, weights : ndarray
+        Of the bags.
+    objective : Objective
+        One whose convex form is "mean".
+    n_sources : int
+        Number of sources.
+    value : callable, optional
+        Gives J at values more exactly than the form does.
+    """
+
+    offers: frozenset[str] = frozenset()
+
+    def __init__(
+        self,
+        form: Gram,
+        labels: NDArray[np.bool_],
+        weights: Floats,
+        objective: Objective,
+        n_sources: int,
+        value: Callable[[Floats], float] | None = None,
+    ) -> None:
+        self.space = objective.space(n_sources)
+        self.objective, self.labels, self.weights = objective, labels, weights
+        self._form, self.value = form, value or form.at
+
+    @classmethod
+    def of_instances(
+        cls,
+        X: NDArray[Any],
+        positive: NDArray[np.bool_],
+        weights: Floats,
+        objective: Objective,
+        n_jobs: int | None = None,
+    ) -> "Summed":
+        """Gather the sum over labelled instances of weight times (C - target)^2, chunk by chunk; O(n m^2).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_instances, n_sources)
+            Instances, in the range of the objective's measure.
+        positive : ndarray of bool
+            Their labels; the objective's parameters are the targets of the two classes.
+        weights : ndarray of float64
+            How much each counts.
+        objective : Objective
+            One whose convex form is "mean".
+        n_jobs : int, optional
+            Threads.
+        """
+        space, jobs = cast(ElementSpace, objective.space(X.shape[1])), check_n_jobs(n_jobs)
+        target = np.where(positive, objective.parameters[1], objective.parameters[0])
 
         def rows(chunk: slice) -> RowsOfSquares:
-            return RowsOfSquares(self.data.codes[chunk], self.data.weights[chunk], share[chunk], target[chunk])
+            codes, shares = linear_form(X[chunk], objective.measure, check_range=False, n_jobs=1)
+            return RowsOfSquares(codes, shares, weights[chunk], target[chunk])
 
-        self._grams[targets] = gram(self.lattice, len(share), rows, check_n_jobs(self._n_jobs))
-        return self._grams[targets]
+        def value(values: Floats) -> float:
+            g, total = space.measure(values), 0.0
+            for start in range(0, len(X), 8 * CHUNK):
+                chunk = slice(start, start + 8 * CHUNK)
+                fused = choquet(X[chunk], g, check_range=False, n_jobs=jobs)
+                total += float(weights[chunk] @ (fused - target[chunk]) ** 2)
+            return total
+
+        form = gram(space.lattice, len(X), rows, jobs)
+        return cls(form, positive, weights, objective, X.shape[1], value)
+
+    def with_signs(self, signs: Floats) -> "Summed":
+        """Return the problem whose sources are multiplied by these signs."""
+        if (signs == 1).all():
+            return self
+        return Summed(self._form.with_signs(signs), self.labels, self.weights, self.objective, len(signs))
+
+    def total(self, question: str, **arguments: Any) -> Gram:
+        """Return the form, if the question is for it."""
+        if question != "gram" or arguments["targets"] != self.objective.parameters:
+            raise InvalidInputError(
+                f"Only the squares to {self.objective.parameters} were added up, not {question} of {arguments}."
+            )
+        return self._form
 
 
 @numba.njit(cache=True, nogil=True)
-def fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
-    """Integrals of the instances of bag b, written to the start of `fused`, which is returned cut to length."""
-    start, stop = rows.offsets[b], rows.offsets[b + 1]
-    for i in range(start, stop):
-        total = 0.0
-        for k in range(rows.codes.shape[1]):
-            total += rows.weights[i, k] * values[np.uint32(rows.codes[i, k])]
-        fused[i - start] = total
-    return fused[: stop - start]
-
-
-@numba.njit(cache=True, nogil=True)
-def longest_bag(rows):  # type: ignore[no-untyped-def]
-    """The size of the largest bag."""
-    return np.diff(rows.offsets).max()
-
-
-@numba.njit(cache=True, nogil=True)
-def _value(term, rows, values):  # type: ignore[no-untyped-def]
-    scratch = np.empty(longest_bag(rows))
+def _value(term, fused, counts, offsets, labels, weights):  # type: ignore[no-untyped-def]
     total = 0.0
-    for b in range(rows.labels.size):
-        fused = fuse_bag(rows, values, b, scratch)
-        counts = rows.counts[rows.offsets[b] : rows.offsets[b + 1]]
-        total += rows.bag_weights[b] * bag_term(term, fused, counts, rows.labels[b])
+    for b in range(labels.size):
+        bag = slice(offsets[b], offsets[b + 1])
+        total += weights[b] * term_of_bag(term, fused[bag], counts[bag], labels[b])
     return total
 
 
 @numba.njit(cache=True, nogil=True)
-def _extremes(rows, values):  # type: ignore[no-untyped-def]
-    n = rows.labels.size
+def _extremes(fused, offsets):  # type: ignore[no-untyped-def]
+    n = offsets.size - 1
     low, high = np.empty(n), np.empty(n)
     low_row, high_row = np.empty(n, np.int64), np.empty(n, np.int64)
-    scratch = np.empty(longest_bag(rows))
     for b in range(n):
-        fused = fuse_bag(rows, values, b, scratch)
-        least, most = fused.argmin(), fused.argmax()
-        low[b], high[b] = fused[least], fused[most]
-        low_row[b], high_row[b] = rows.offsets[b] + least, rows.offsets[b] + most
+        bag = fused[offsets[b] : offsets[b + 1]]
+        least, most = bag.argmin(), bag.argmax()
+        low[b], high[b] = bag[least], bag[most]
+        low_row[b], high_row[b] = offsets[b] + least, offsets[b] + most
     return low, high, low_row, high_row

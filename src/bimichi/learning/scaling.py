@@ -27,7 +27,7 @@ class Scale(NamedTuple):
         return made
 
     def apply(self, planes: list[NDArray[Any]], polarity: NDArray[np.float64]) -> list[NDArray[Any]]:
-        """Return scaled and turned planes; those that stay as they are are not copied."""
+        """Return scaled planes with these signs; those that stay as they are are not copied."""
         done = []
         for plane, centre, factor, sign in zip(planes, self.centre, self.factor, polarity, strict=True):
             if centre == 0 and factor == 1:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
-from bimichi.learning.bags import Bags
+from bimichi.learning.bags import Bags, check_segment_labels
 from bimichi.measures.base import check_names
 
 __all__ = ["Scene", "Scenes", "join_bags"]
@@ -218,11 +218,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
         numbers, given = scene._parts()
         found, where = np.unique(numbers, return_inverse=True)
         code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
-        unknown = sorted(set(given) - set(code))
-        if unknown:
-            raise InvalidInputError(
-                f"labels of scene {scene.name!r} name segment {unknown[0]}, which no instance belongs to."
-            )
+        check_segment_labels(found, given, f"labels of scene {scene.name!r}")
         labels |= {code[segment]: label for segment, label in given.items()}
         sources.append(scene.sources.reshape(-1, scene.n_sources))
         segments.append(where.ravel() + len(ids))

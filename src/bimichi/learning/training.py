@@ -1,4 +1,4 @@
-"""What an estimator asks of its training bags: here in memory, in `bimichi.learning.streaming` elsewhere."""
+"""What learning asks of labelled bags: here in memory, in `bimichi.learning.streaming` those that come in parts."""
 
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, Self
@@ -6,15 +6,15 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.integral.linear import Usage, count_usage
+from bimichi.learning.abilities import IN_MEMORY
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import InMemory, Problem
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes
-from bimichi.learning.term_problem import TermProblem, TermsInMemory, TermUsage
+from bimichi.learning.spaces.base import Usage
 
-__all__ = ["BagRanges", "InHand", "Training", "bag_ranges", "count_use", "in_memory", "is_lazy"]
+__all__ = ["BagRanges", "BagsInMemory", "Training", "bag_ranges", "is_lazy"]
 
 Floats = NDArray[np.float64]
 
@@ -38,9 +38,18 @@ class BagRanges(NamedTuple):
 
 
 class Training(Protocol):
-    """Labelled bags to learn from."""
+    """Labelled bags to learn from.
+
+    Attributes
+    ----------
+    n_sources : int
+        Number of sources.
+    offers : frozenset of str
+        What problems about them can answer; see `bimichi.learning.abilities`.
+    """
 
     n_sources: int
+    offers: frozenset[str]
 
     def ranges(self) -> tuple[Floats, Floats]:
         """The least and the greatest value of each source."""
@@ -54,58 +63,47 @@ class Training(Protocol):
         """The extremes of each source in each bag."""
         ...
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
-        """What a solver asks, for sources turned by these signs."""
+    def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem:
+        """What a solver asks; the same object each time."""
         ...
 
-    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element, or term, of the measure that the objective is for."""
+    def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
+        """How many instances use each code of the space that the objective is minimised in."""
         ...
 
 
-class InHand:
-    """Bags in memory."""
+class BagsInMemory:
+    """Training data that are `Bags`; see `Training`."""
+
+    offers = IN_MEMORY
 
     def __init__(self, bags: Bags) -> None:
         self._bags = bags
         self._merged = bags.singles_merged()
-        self._problems: dict[Objective, InMemory | TermsInMemory] = {}
-        self._usage: Usage | TermUsage | None = None
+        self._problems: dict[Objective, InMemory] = {}
         self.n_sources = bags.n_sources
 
     def ranges(self) -> tuple[Floats, Floats]:
         """The least and the greatest value of each source."""
         return self._bags.X.min(axis=0).astype(np.float64), self._bags.X.max(axis=0).astype(np.float64)
 
-    def scaled(self, scale: Scale) -> "InHand":
+    def scaled(self, scale: Scale) -> "BagsInMemory":
         """The same bags with sources mapped."""
-        return InHand(scale.bags(self._bags))
+        return BagsInMemory(scale.bags(self._bags))
 
     def bag_ranges(self) -> BagRanges:
         """The extremes of each source in each bag."""
         return bag_ranges(self._merged)
 
-    def problem(self, objective: Objective, signs: Floats, n_jobs: int | None) -> Problem | TermProblem:
-        """What a solver asks, for sources turned by these signs."""
+    def problem(self, objective: Objective, n_jobs: int | None = None) -> InMemory:
+        """What a solver asks."""
         if objective not in self._problems:
-            self._problems[objective] = in_memory(self._merged, objective, n_jobs)
-        return self._problems[objective].turned(signs)
+            self._problems[objective] = InMemory(self._merged, objective, n_jobs)
+        return self._problems[objective]
 
-    def usage(self, objective: Objective, signs: Floats, weighted: bool, n_jobs: int | None) -> NDArray[np.int64]:
-        """How many instances use each element, or term."""
-        if self._usage is None:
-            self._usage = count_use(self._bags, objective, n_jobs)
-        return self._usage.counts(signs, weighted)
-
-
-def in_memory(bags: Bags, objective: Objective, n_jobs: int | None, reduce: bool = True) -> InMemory | TermsInMemory:
-    """Return the problem of bags in memory, for the measure that the objective is for."""
-    return (TermsInMemory if objective.additivity else InMemory)(bags, objective, n_jobs, reduce)
-
-
-def count_use(bags: Bags, objective: Objective, n_jobs: int | None) -> Usage | TermUsage:
-    """Count how often instances use each element, or term, with sources as they are or turned over."""
-    return TermUsage.of(bags.X) if objective.additivity else count_usage(bags.X, n_jobs)
+    def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
+        """How many instances use each code."""
+        return objective.space(self.n_sources).count_usage(self._bags.X, n_jobs)
 
 
 def bag_ranges(bags: Bags) -> BagRanges:

@@ -1,3 +1,8 @@
-"""Bi-capacities, capacities and additive bi-capacities: values on a lattice of elements, checked once."""
+"""Bi-capacities, capacities and additive bi-capacities: values on elements or terms, checked once."""
 
-__all__: list[str] = []
+from bimichi.measures.additive import AdditiveBiCapacity
+from bimichi.measures.base import Measure
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.capacity import Capacity
+
+__all__ = ["AdditiveBiCapacity", "BiCapacity", "Capacity", "Measure"]

@@ -1,22 +1,21 @@
-"""`TwoAdditive`: a bi-capacity of many sources, told by the terms of single sources and of pairs."""
+"""`AdditiveBiCapacity`: a bi-capacity given by terms of single sources, and of pairs."""
 
 from collections.abc import Iterable, Sequence
-from os import PathLike
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._tables import Cell, Table, number
-from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.measures import files as io
-from bimichi.measures.base import TOLERANCE, check_names, number_array
+from bimichi.errors import InvalidInputError
+from bimichi.measures.base import TOLERANCE, Measure, check_names, number_array
 from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import MAX_ELEMENTS
 from bimichi.measures.sampling import random_generator
 from bimichi.measures.terms import Terms
 
-__all__ = ["TwoAdditive"]
+__all__ = ["AdditiveBiCapacity"]
 
 SHOWN = 12
 """Terms that repr lists."""
@@ -24,11 +23,12 @@ SHOWN = 12
 Floats = NDArray[np.float64]
 
 
-class TwoAdditive:
-    """A 2-additive bi-capacity: g(A, B) is the sum of the terms of the sources and of the pairs in (A, B).
+class AdditiveBiCapacity(Measure):
+    """A bi-capacity told by few terms: g(A, B) is the sum of the terms of the sources, and of the pairs, in (A, B).
 
-    It has 2 m^2 numbers where a `BiCapacity` has 3^m, so it serves where these are too many. It has the zero bound.
-    Immutable and hashable.
+    Of order 1 it has one weight per source above zero and one below; of order 2 (2-additive), terms of pairs besides:
+    2 m^2 numbers where a `BiCapacity` has 3^m. So it serves where these are too many, or the data too few. It has the
+    zero bound. Immutable and hashable.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ class TwoAdditive:
         In the order of `bimichi.measures.terms.Terms`: sources up, sources down, then pairs; `from_tables` is easier.
     source_names : sequence of str, optional
         By default "1", "2", ...
+    order : {2, 1}
+        The largest number of sources in a term. With 1, the terms of pairs must be 0.
 
     Raises
     ------
@@ -45,7 +47,8 @@ class TwoAdditive:
 
     Examples
     --------
-    >>> g = TwoAdditive.from_tables(up=[[0.6, 0.2], [0.2, 0.2]], down=[[-0.5, 0], [0, -0.5]], cross=[[0, -0.1], [0, 0]])
+    >>> tables = {"up": [[0.6, 0.2], [0.2, 0.2]], "down": [[-0.5, 0], [0, -0.5]], "cross": [[0, -0.1], [0, 0]]}
+    >>> g = AdditiveBiCapacity.from_tables(**tables)
     >>> round(g[(0,), (1,)], 3)
     0.0
     >>> g.to_bicapacity()[(0, 1), ()]
@@ -53,27 +56,19 @@ class TwoAdditive:
     """
 
     kind: ClassVar[str] = "2-additive"
-    _terms: Terms
-    _values: Floats
-    _source_names: tuple[str, ...]
+    parts: ClassVar[Literal["elements", "terms"]] = "terms"
 
-    def __init__(self, terms: ArrayLike, source_names: Sequence[str] | None = None) -> None:
+    def __init__(self, terms: ArrayLike, source_names: Sequence[str] | None = None, order: int = 2) -> None:
         values = number_array(terms, "terms")
         m = max(1, round((values.size / 2) ** 0.5))
         if values.shape != (2 * m * m,):
             raise InvalidInputError(f"terms has shape {values.shape}; m sources have 2 m^2 terms (2, 8, 18, 32, ...).")
-        space = Terms(m)
+        if isinstance(order, bool) or order not in (1, 2):
+            raise InvalidInputError(f"order must be 1 or 2, got {order!r}.")
+        space = Terms(m, pairs=order == 2)
         names = check_names(source_names, m)
         _check(space, values, names)
-        object.__setattr__(self, "_terms", space)
-        object.__setattr__(self, "_source_names", names)
-        object.__setattr__(self, "_values", np.frombuffer((values + 0.0).tobytes()))
-
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError("A TwoAdditive cannot be changed; make a new one instead.")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        self.__setattr__(name, None)
+        self._build(space, values + 0.0, names)
 
     @classmethod
     def from_tables(
@@ -105,7 +100,8 @@ class TwoAdditive:
         space = Terms(len(above))
         first, second = space.sides
         whole = np.block([[above, mixed], [mixed.T, below]])
-        return cls(np.concatenate([whole.diagonal(), whole[first, second]]), source_names)
+        pairs = whole[first, second]
+        return cls(np.concatenate([whole.diagonal(), pairs]), source_names, order=2 if pairs.any() else 1)
 
     @classmethod
     def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
@@ -122,24 +118,28 @@ class TwoAdditive:
         n_sources: int,
         random_state: int | np.random.Generator | None = None,
         source_names: Sequence[str] | None = None,
+        order: int = 2,
     ) -> Self:
         """Draw one at random."""
-        return cls(Terms(n_sources).sample(random_generator(random_state)), source_names)
+        return cls(Terms(n_sources, order == 2).sample(random_generator(random_state)), source_names, order)
 
     @property
-    def space(self) -> Terms:
-        """The order of the terms."""
-        return self._terms
+    def order(self) -> int:
+        """The largest number of sources in a term, 1 or 2."""
+        return 2 if self._space.pairs else 1
 
     @property
-    def n_sources(self) -> int:
-        """Number of sources, m."""
-        return self._terms.n_sources
+    def _options(self) -> tuple[Any, ...]:
+        return (self.order,)
+
+    def describe(self) -> str:
+        """Say in a word or two what it is."""
+        return f"{self.order}-additive BiCapacity"
 
     @property
-    def source_names(self) -> tuple[str, ...]:
-        """Names of the sources; by default "1", "2", ..."""
-        return self._source_names
+    def n_parts(self) -> int:
+        """How many terms may differ from 0; they stand first."""
+        return self._space.size if self._space.pairs else 2 * self.n_sources
 
     @property
     def terms(self) -> Floats:
@@ -149,44 +149,31 @@ class TwoAdditive:
     @property
     def up(self) -> Floats:
         """Terms of sources in A, shape (m, m): of single ones on the diagonal."""
-        return self._terms.matrix(self._values)[: self.n_sources, : self.n_sources]
+        return np.asarray(self._space.matrix(self._values)[: self.n_sources, : self.n_sources])
 
     @property
     def down(self) -> Floats:
         """Terms of sources in B, shape (m, m): of single ones on the diagonal."""
-        return self._terms.matrix(self._values)[self.n_sources :, self.n_sources :]
+        return np.asarray(self._space.matrix(self._values)[self.n_sources :, self.n_sources :])
 
     @property
     def cross(self) -> Floats:
         """In row i and column j, the term of source i in A and source j in B, shape (m, m)."""
-        return self._terms.matrix(self._values)[: self.n_sources, self.n_sources :]
+        return np.asarray(self._space.matrix(self._values)[: self.n_sources, self.n_sources :])
+
+    def n_instances(self, touched: NDArray[np.int64]) -> int:
+        """How many instances touched the terms so often."""
+        return round(int(touched[: 2 * self.n_sources].sum()) / self.n_sources)
 
     def is_monotone(self, tolerance: float = 0.0) -> bool:
         """Whether no source ever moves the measure the wrong way by more than `tolerance`; O(m^2), exact."""
-        return bool((self._terms.slack(self._values) >= -tolerance).all())
+        return bool((self._space.slack(self._values) >= -tolerance).all())
 
     def __getitem__(self, pair: tuple[int | str | Iterable[int | str], int | str | Iterable[int | str]]) -> float:
         """Value at (A, B), sets of source indices or names; a lone one is a set of one."""
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise InvalidInputError(f"An element is a pair (A, B) of sets of sources, got {pair!r}.")
-        sets = [[part] if isinstance(part, str | int | np.integer) else part for part in pair]
-        up, down = ({self._source(member) for member in part} for part in sets)
-        if up & down:
-            raise InvalidInputError(
-                f"The two sets of an element must be disjoint, got {sorted(up)} and {sorted(down)}."
-            )
+        up, down = self._pair(pair)
         inside = [*up, *(k + self.n_sources for k in down)]
-        return float(np.triu(self._terms.matrix(self._values)[np.ix_(sorted(inside), sorted(inside))]).sum())
-
-    def _source(self, member: int | str) -> int:
-        if isinstance(member, str) and member in self._source_names:
-            return self._source_names.index(member)
-        if isinstance(member, int | np.integer) and not isinstance(member, bool) and 0 <= member < self.n_sources:
-            return int(member)
-        raise InvalidInputError(
-            f"A source is one of {', '.join(map(repr, self._source_names))} or an index below {self.n_sources}, "
-            f"got {member!r}."
-        )
+        return float(np.triu(self._space.matrix(self._values)[np.ix_(inside, inside)]).sum())
 
     def to_bicapacity(self) -> BiCapacity:
         """Return all 3^m values; up to 14 sources. O(3^m)."""
@@ -196,75 +183,64 @@ class TwoAdditive:
                 f"A BiCapacity of {m} sources has 3^{m} = {3**m:,} elements; at most {MAX_ELEMENTS:,} (14 sources) are "
                 "supported. Read what you need with g[A, B]."
             )
-        table = self._terms.matrix(self._values)
+        table = self._space.matrix(self._values)
         values = np.zeros(1)
         for k in range(m):
             sides = [_joined(table, side, k) for side in (k, k + m)]
             values = np.concatenate([values, *(values + joined for joined in sides)])
         return BiCapacity(np.clip(values, -1, 1), self._source_names)
 
-    def to_table(self, limit: int | None = None) -> Table:
-        """List the terms, the largest first; with `limit`, no more of them."""
-        rows = []
-        order = np.argsort(-np.abs(self._values), kind="stable")
-        for term in order[:limit]:
-            up, down = self.sets(int(term))
-            rows.append([Cell(", ".join(up) or "∅"), Cell(", ".join(down) or "∅"), Cell(number(self._values[term]))])
-        return Table(["A", "B", "b(A, B)"], rows)
-
-    def to_markdown(self, limit: int | None = None) -> str:
-        """Write the terms as a Markdown table, to two digits, the largest first.
+    def to_table(self, bold: Any = None, limit: int | None = None) -> Table:
+        """Return the terms as a table, the largest first.
 
         Parameters
         ----------
+        bold : ignored
+            Every term follows from the data; it takes part so that all measures can be asked alike.
         limit : int, optional
             How many; by default those that are not 0.00.
         """
         if limit is None:
             limit = int((np.abs(self._values) >= 0.005).sum())
-        return self.to_table(limit).to_markdown()
+        rows = []
+        for term in np.argsort(-np.abs(self._values), kind="stable")[:limit]:
+            up, down = self.sets(int(term))
+            rows.append([Cell(", ".join(up) or "∅"), Cell(", ".join(down) or "∅"), Cell(number(self._values[term]))])
+        return Table(["A", "B", "b(A, B)"], rows)
 
-    def sets(self, term: int) -> tuple[list[str], list[str]]:
-        """Names of the sources of a term, in A and in B."""
-        m, (first, second) = self.n_sources, self._terms.sides
-        sides = [term] if term < 2 * m else [int(first[term - 2 * m]), int(second[term - 2 * m])]
+    def overview(self, touched: NDArray[np.int64], limit: int) -> Table:
+        """Return the largest terms."""
+        return self.to_table(limit=min(limit, self.n_parts))
+
+    def to_markdown(self, bold: Any = None, limit: int | None = None) -> str:
+        """Write the terms as a Markdown table, to two digits; see `to_table`."""
+        return self.to_table(bold, limit).to_markdown()
+
+    def sets(self, k: int) -> tuple[list[str], list[str]]:
+        """Names of the sources in A and in B, of the k-th term."""
+        m, (first, second) = self.n_sources, self._space.sides
+        sides = [k] if k < 2 * m else [int(first[k - 2 * m]), int(second[k - 2 * m])]
         names = self._source_names
         return [names[s] for s in sides if s < m], [names[s - m] for s in sides if s >= m]
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write to a model file (see docs/model-format.md), replacing it only when complete."""
-        io.write_model(path, self.kind, {"source_names": list(self._source_names)}, {"terms": self._values}, version=2)
+    def pack(self) -> tuple[dict[str, Any], Arrays]:
+        """Return header fields and arrays of a model file."""
+        return {"source_names": list(self._source_names), "order": self.order}, {"terms": self._values}
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read from a model file. The content is checked; nothing in it is executed."""
-        header, arrays = io.read_model(path, cls.kind)
-        try:
-            return cls(arrays["terms"], header["source_names"])
-        except KeyError as error:
-            raise ModelFileError(f"{path} is not a valid {cls.kind} file: it lacks {error}.") from error
-        except InvalidInputError as error:
-            raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TwoAdditive):
-            return NotImplemented
-        return self._source_names == other._source_names and np.array_equal(self._values, other._values)
-
-    def __hash__(self) -> int:
-        return hash((self._source_names, self._values.tobytes()))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._values, self._source_names)
+    def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        """Make one from what a file holds; files of version 2 of the format name no order."""
+        return cls(arrays["terms"], header["source_names"], header.get("order", 2))
 
     def __repr__(self) -> str:
         large = int((np.abs(self._values) >= 0.005).sum())
-        head = f"TwoAdditive of {self.n_sources} sources ({', '.join(self._source_names)}), {self._terms.size:,} terms"
+        names = ", ".join(self._source_names)
+        head = f"AdditiveBiCapacity of order {self.order}, {self.n_sources} sources ({names}), {self.n_parts:,} terms"
         rest = f"\nand {large - SHOWN:,} more that are not 0.00" if large > SHOWN else ""
-        return f"{head}\n{self.to_table(min(SHOWN, large)).to_text()}{rest}"
+        return f"{head}\n{self.to_table(limit=min(SHOWN, large)).to_text()}{rest}"
 
     def _repr_html_(self) -> str:
-        return self.to_table(SHOWN).to_html()
+        return self.to_table(limit=SHOWN).to_html()
 
 
 def _joined(table: Floats, side: int, k: int) -> Floats:
@@ -284,6 +260,8 @@ def _check(space: Terms, values: Floats, names: Sequence[str]) -> None:
             raise InvalidInputError(
                 f"The terms inside {where} add up to {float(total)!r}; a bi-capacity has {wanted:g} there."
             )
+    if not space.pairs and values[2 * space.n_sources :].any():
+        raise InvalidInputError("terms of pairs must be 0 with order=1; pass order=2.")
     slack = space.slack(values)
     worst = int(np.argmin(slack))
     if slack[worst] < -TOLERANCE:

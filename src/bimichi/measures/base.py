@@ -1,24 +1,28 @@
-"""What a bi-capacity and a capacity share: values on a lattice, checked once and never changed."""
+"""What all measures share: numbers in a space, with named sources, checked once and never changed."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_choice, is_integer
-from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.measures import files as io
-from bimichi.measures.compact import COMPLETIONS, pack_values
-from bimichi.measures.lattice import Lattice
+from bimichi._tables import Cell, Table, number
+from bimichi.errors import InvalidInputError
+from bimichi.measures import files
+from bimichi.measures.compact import COMPLETIONS, filled, pack_values
+from bimichi.measures.lattice import Lattice, subset_lattice
 
-__all__ = ["COMPLETIONS", "TOLERANCE", "Measure", "Violation", "check_names"]
+__all__ = ["COMPLETIONS", "TOLERANCE", "LatticeMeasure", "Measure", "Violation", "check_names"]
 
 TOLERANCE = 1e-9
 """How much a value may break the order or its bounds, which is what solvers leave behind."""
+
+OVERVIEW_LIMIT = 3
+"""Sources up to which the table of the paper, 2^m columns wide, fits a terminal."""
 
 Source = int | str
 
@@ -37,18 +41,29 @@ class Violation(NamedTuple):
 
 
 class Measure(ABC):
-    """Monotone values on a `Lattice`, with named sources. Immutable and hashable."""
+    """Numbers in a space, with named sources: what every measure shares. Immutable and hashable.
+
+    Attributes
+    ----------
+    kind : str
+        What model files call it.
+    low : float
+        The least value that a source may take: -1, or 0 for a `Capacity`; the greatest is 1.
+    parts : {"elements", "terms"}
+        What the values are of.
+    """
 
     kind: ClassVar[str]
-    _lattice: Lattice
+    low: ClassVar[float] = -1.0
+    parts: ClassVar[Literal["elements", "terms"]] = "elements"
+    _space: Any
     _values: NDArray[np.float64]
     _source_names: tuple[str, ...]
 
-    def _build(self, lattice: Lattice, values: ArrayLike, source_names: Sequence[str] | None) -> None:
-        names = check_names(source_names, lattice.n_sources)
-        object.__setattr__(self, "_lattice", lattice)
-        object.__setattr__(self, "_source_names", names)
-        object.__setattr__(self, "_values", _check_values(type(self).__name__, lattice, values, names))
+    def _build(self, space: Any, values: NDArray[np.float64], source_names: tuple[str, ...]) -> None:
+        object.__setattr__(self, "_space", space)
+        object.__setattr__(self, "_source_names", source_names)
+        object.__setattr__(self, "_values", np.frombuffer(values.tobytes()))  # which nobody can make writeable
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"A {type(self).__name__} cannot be changed; make a new one instead.")
@@ -57,14 +72,34 @@ class Measure(ABC):
         self.__setattr__(name, None)
 
     @property
-    def lattice(self) -> Lattice:
-        """The elements and their order."""
-        return self._lattice
+    def _options(self) -> tuple[Any, ...]:
+        """What the constructor takes after values and names."""
+        return ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._values, self._source_names, *self._options)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Measure) or type(other) is not type(self):
+            return NotImplemented
+        return (
+            self._space == other._space
+            and self._source_names == other._source_names
+            and np.array_equal(self._values, other._values)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._space, self._source_names, self._values.tobytes()))
+
+    @property
+    def space(self) -> Any:
+        """What the values are of: a `Lattice` of elements, or `Terms`."""
+        return self._space
 
     @property
     def n_sources(self) -> int:
         """Number of sources, m."""
-        return self._lattice.n_sources
+        return int(self._space.n_sources)
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -73,25 +108,59 @@ class Measure(ABC):
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Values in code order, read-only."""
+        """The numbers that the measure is made of, in the order of its space; read-only."""
         return self._values
 
-    def violations(self, tolerance: float = 0.0) -> list[Violation]:
-        """Neighbours whose values break the order by more than `tolerance`.
+    def describe(self) -> str:
+        """Say in a word or two what it is."""
+        return type(self).__name__
 
-        The constructor lets `TOLERANCE` (1e-9) pass, so this can list what rounding left behind. For an array
-        that the constructor rejects, ask ``lattice.violations(values)``.
-        """
-        return _violations(self._lattice, self._values, self._source_names, tolerance)
+    @property
+    def n_parts(self) -> int:
+        """How many elements or terms there are; terms beyond them are 0."""
+        return len(self._values)
 
+    def renamed(self, source_names: Sequence[str] | None) -> Self:
+        """Return the same measure with other names of its sources."""
+        return type(self)(self._values, source_names, *self._options)  # type: ignore[call-arg]  # all take these
+
+    @abstractmethod
+    def sets(self, k: int) -> tuple[list[str], list[str]]:
+        """Names of the sources in A and in B, of the k-th of the values."""
+
+    @abstractmethod
+    def n_instances(self, touched: NDArray[np.int64]) -> int:
+        """How many instances touched the values so often: each touches one per source, ties and zeros included."""
+
+    @abstractmethod
     def is_monotone(self, tolerance: float = 0.0) -> bool:
-        """Whether no value breaks the order by more than `tolerance`."""
-        return self._lattice.violations(self._values, tolerance)[0].size == 0
+        """Whether no source ever moves the measure the wrong way by more than `tolerance`."""
+
+    @abstractmethod
+    def to_bicapacity(self) -> Any:
+        """Return the `BiCapacity` with the same integral, wherever this measure has one."""
+
+    @abstractmethod
+    def to_table(self, bold: Any = None) -> Table:
+        """Return the values as a small table, those of `bold` marked."""
+
+    @abstractmethod
+    def overview(self, touched: NDArray[np.int64], limit: int) -> Table:
+        """Return a table that fits a terminal, given how often training touched each value: of `limit` rows at most."""
+
+    def to_markdown(self, bold: Any = None) -> str:
+        """Write the table as Markdown, to two digits; see `to_table`."""
+        return self.to_table(bold).to_markdown()
+
+    def to_html(self, bold: Any = None) -> str:
+        """Write the table as HTML, to two digits; names are escaped. See `to_table`."""
+        return self.to_table(bold).to_html()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a model file (see docs/model-format.md), replacing it only when complete."""
-        rule, arrays = pack_values(self._lattice, self._values)
-        io.write_model(path, self.kind, self._header() | rule, arrays, version=2 if rule else 1)
+        header, arrays = self.pack()
+        version = 2 if "completion" in header or "terms" in arrays else 1
+        files.write_model(path, self.kind, header, arrays, version)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -102,65 +171,18 @@ class Measure(ABC):
         ModelFileError
             If the file cannot be read, is damaged, holds something else, or is of a newer version.
         """
-        header, arrays = io.read_model(path, cls.kind)
-        try:
-            return cls._from_file(header, arrays)
-        except KeyError as error:
-            raise ModelFileError(f"{path} is not a valid {cls.kind} file: it lacks {error}.") from error
-        except (InvalidInputError, TypeError) as error:
-            raise ModelFileError(f"{path} is not a valid {cls.kind} file: {error}") from error
+        header, arrays = files.read_model(path, cls.kind)
+        with files.reading(path, cls.kind):
+            return cls.unpack(header, arrays)
 
-    def _header(self) -> dict[str, Any]:
-        return {"source_names": list(self._source_names)}
+    @abstractmethod
+    def pack(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return header fields and arrays of a model file."""
 
     @classmethod
     @abstractmethod
-    def _from_file(cls, header: dict[str, Any], arrays: io.Arrays) -> Self:
-        """Make one from what a file holds."""
-
-    def _with_elements(self, elements: Mapping[Any, float], completion: str) -> NDArray[np.float64]:
-        """Values that agree with `elements`, completed; this measure only lends its names and its lattice."""
-        given = np.full(self._lattice.size, np.nan)
-        for element, value in elements.items():
-            code = self.code(element)
-            label = self._lattice.label(code, self._source_names)
-            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
-                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
-            fixed = self._lattice.fixed.get(code, value)
-            if abs(value - fixed) > TOLERANCE and (code != 0 or self._lattice.zero_bound):
-                raise InvalidInputError(f"{label} = {value!r}; a {type(self).__name__} has {fixed:g} there.")
-            if not np.isnan(given[code]) and given[code] != value:
-                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
-            given[code] = value
-        return complete(self._lattice, given, completion, self._source_names)
-
-    @abstractmethod
-    def code(self, element: Any) -> int:
-        """Code of an element, given by its sources."""
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (
-            self._lattice == other._lattice
-            and self._source_names == other._source_names
-            and np.array_equal(self._values, other._values)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._lattice, self._source_names, self._values.tobytes()))
-
-    def _marked(self, bold: Iterable[Any] | NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Turn a set of elements, or a boolean array, into a boolean array."""
-        if isinstance(bold, np.ndarray):
-            if bold.dtype != bool or bold.shape != self._values.shape:
-                raise InvalidInputError(
-                    f"bold must be a boolean array of shape {self._values.shape}, got {bold.dtype} of {bold.shape}."
-                )
-            return bold
-        marked = np.zeros(self._lattice.size, dtype=bool)
-        marked[[self.code(element) for element in bold or ()]] = True
-        return marked
+    def unpack(cls, header: dict[str, Any], arrays: files.Arrays) -> Self:
+        """Make one from what a file holds; the inverse of `pack`."""
 
     def _sources(self, members: Source | Iterable[Source]) -> list[int]:
         """Indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
@@ -186,6 +208,102 @@ class Measure(ABC):
                 f"Source index {member} is outside 0..{self.n_sources - 1} (indices are zero-based)."
             )
         return int(member)
+
+    def _pair(self, pair: Any) -> tuple[list[int], list[int]]:
+        """Indices of the sources in A and in B, of an element (A, B)."""
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InvalidInputError(f"An element is a pair of sets, as in g[{{0}}, {{1, 2}}]; got {pair!r}.")
+        up, down = (self._sources(part) for part in pair)
+        both = sorted(set(up) & set(down))
+        if both:
+            raise InvalidInputError(
+                f"The two sets of an element must be disjoint, but both hold source {self._source_names[both[0]]!r}."
+            )
+        return up, down
+
+
+class LatticeMeasure(Measure):
+    """A measure that is one monotone value per element of a `Lattice`."""
+
+    def _on_lattice(self, lattice: Lattice, values: ArrayLike, source_names: Sequence[str] | None) -> None:
+        names = check_names(source_names, lattice.n_sources)
+        self._build(lattice, _check_values(type(self).__name__, lattice, values, names), names)
+
+    @property
+    def lattice(self) -> Lattice:
+        """The elements and their order."""
+        lattice: Lattice = self._space
+        return lattice
+
+    def sets(self, k: int) -> tuple[list[str], list[str]]:
+        """Names of the sources in A and in B, of the element of code k; B is empty in a `Capacity`."""
+        up, down = self.lattice.sets(k)
+        return [self._source_names[i] for i in up], [self._source_names[i] for i in down]
+
+    def n_instances(self, touched: NDArray[np.int64]) -> int:
+        """How many instances touched the elements so often."""
+        return round(int(touched.sum()) / self.n_sources)
+
+    def violations(self, tolerance: float = 0.0) -> list[Violation]:
+        """Neighbours whose values break the order by more than `tolerance`.
+
+        The constructor lets `TOLERANCE` (1e-9) pass, so this can list what rounding left behind. For an array
+        that the constructor rejects, ask ``lattice.violations(values)``.
+        """
+        return _violations(self.lattice, self._values, self._source_names, tolerance)
+
+    def is_monotone(self, tolerance: float = 0.0) -> bool:
+        """Whether no value breaks the order by more than `tolerance`."""
+        return self.lattice.violations(self._values, tolerance)[0].size == 0
+
+    def overview(self, touched: NDArray[np.int64], limit: int) -> Table:
+        """Return the whole table of up to three sources, touched elements bold; else the elements touched most."""
+        if self.n_sources <= OVERVIEW_LIMIT:
+            return self.to_table(touched > 0)
+        rows = []
+        for code in np.argsort(-touched, kind="stable")[:limit].tolist():
+            if touched[code]:
+                sets = [Cell(", ".join(part) or "∅") for part in self.sets(code)]
+                rows.append([*sets, Cell(number(self._values[code]), True), Cell(f"{touched[code]:,.0f}")])
+        return Table(["A", "B", "g(A, B)", "used by"], rows)
+
+    def pack(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return header fields and arrays of a model file; see `bimichi.measures.compact.pack_values`."""
+        rule, arrays = pack_values(self.lattice, self._values)
+        return {"source_names": list(self._source_names)} | rule, arrays
+
+    @abstractmethod
+    def code(self, element: Any) -> int:
+        """Code of an element, given by its sources."""
+
+    def _with_elements(self, elements: Mapping[Any, float], completion: str) -> NDArray[np.float64]:
+        """Values that agree with `elements`, completed; this measure only lends its names and its lattice."""
+        lattice = self.lattice
+        given = np.full(lattice.size, np.nan)
+        for element, value in elements.items():
+            code = self.code(element)
+            label = lattice.label(code, self._source_names)
+            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
+                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
+            fixed = lattice.fixed.get(code, value)
+            if abs(value - fixed) > TOLERANCE and (code != 0 or lattice.zero_bound):
+                raise InvalidInputError(f"{label} = {value!r}; a {type(self).__name__} has {fixed:g} there.")
+            if not np.isnan(given[code]) and given[code] != value:
+                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
+            given[code] = value
+        return complete(lattice, given, completion, self._source_names)
+
+    def _marked(self, bold: Iterable[Any] | NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Turn a set of elements, or a boolean array, into a boolean array."""
+        if isinstance(bold, np.ndarray):
+            if bold.dtype != bool or bold.shape != self._values.shape:
+                raise InvalidInputError(
+                    f"bold must be a boolean array of shape {self._values.shape}, got {bold.dtype} of {bold.shape}."
+                )
+            return bold
+        marked = np.zeros(self.lattice.size, dtype=bool)
+        marked[[self.code(element) for element in bold or ()]] = True
+        return marked
 
 
 def complete(
@@ -218,7 +336,7 @@ def complete(
             code = int(over[np.argmin(known[over])])
         clash = Violation(lattice.label(worst, names), lattice.label(code, names), known[worst], known[code])
         raise InvalidInputError(f"The given elements are not monotone: {clash}.")
-    return np.where(np.isnan(known), COMPLETIONS[completion](lower, upper), known)
+    return filled(lattice, values, completion)
 
 
 def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str, ...]:
@@ -308,8 +426,7 @@ def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequenc
         worst = _violation(lattice, checked, names, int(lower[0]), int(upper[0]))
         more = f" (and {lower.size - 1:,} more)" if lower.size > 1 else ""
         raise InvalidInputError(f"The values of a {what} must be monotone, but {worst}{more}.")
-    checked = np.clip(lattice.with_boundary(checked), low, 1.0) + 0.0  # no negative zeros
-    return np.frombuffer(checked.tobytes())  # which nobody can make writeable
+    return np.clip(lattice.with_boundary(checked), low, 1.0) + 0.0  # no negative zeros
 
 
 def _violations(
@@ -338,3 +455,18 @@ def number_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} must hold real numbers: {error}.") from error
+
+
+def additive_values(weights: ArrayLike) -> NDArray[np.float64]:
+    """Sums of weights over all subsets, in bitmask order; weights are not negative and add up to 1."""
+    given = number_array(weights, "weights")
+    if given.ndim != 1 or given.size == 0:
+        raise InvalidInputError(f"weights must be 1-D, one for each source, got shape {given.shape}.")
+    if not (given >= 0).all() or abs(given.sum() - 1) > TOLERANCE:
+        raise InvalidInputError(
+            f"weights must be non-negative and add up to 1, got {given.tolist()} with sum {given.sum():.6g}."
+        )
+    lattice = subset_lattice(given.size)
+    up, _ = lattice.masks(np.arange(lattice.size))
+    members = up[:, None] >> np.arange(given.size) & 1
+    return np.minimum(members @ given, 1.0)

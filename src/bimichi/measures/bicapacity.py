@@ -9,8 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import Measure, Source, count_and_names, number_array, sources_from_length
-from bimichi.measures.capacity import Capacity
+from bimichi.measures.base import (
+    LatticeMeasure,
+    Source,
+    additive_values,
+    count_and_names,
+    number_array,
+    sources_from_length,
+)
 from bimichi.measures.compact import unpack_values
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import pair_lattice, set_label
@@ -25,7 +31,7 @@ MATRIX_LIMIT = 12
 TABLE_LIMIT = 5
 
 
-class BiCapacity(Measure):
+class BiCapacity(LatticeMeasure):
     """A bi-capacity g: g(A, B) says what the sources in A weigh against those in B.
 
     It rises when a source joins A or leaves B; g(C, empty) = 1 and g(empty, C) = -1.
@@ -61,10 +67,11 @@ class BiCapacity(Measure):
         if array.ndim != 1:
             raise InvalidInputError(f"values must be 1-D of length 3^m, got shape {array.shape}; see from_matrix.")
         n_sources = sources_from_length(array.size, 3)
-        self._build(pair_lattice(n_sources, _flag(zero_bound)), array, source_names)
+        self._on_lattice(pair_lattice(n_sources, _flag(zero_bound)), array, source_names)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.values, self.source_names, self.zero_bound)
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        return (self.zero_bound,)
 
     @property
     def zero_bound(self) -> bool:
@@ -76,15 +83,7 @@ class BiCapacity(Measure):
 
     def code(self, pair: Pair) -> int:
         """Ternary code of a pair (A, B), each an iterable of source indices (zero-based) or names."""
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise InvalidInputError(f"An element is a pair of sets, as in g[{{0}}, {{1, 2}}]; got {pair!r}.")
-        up, down = (self._sources(part) for part in pair)
-        both = sorted(set(up) & set(down))
-        if both:
-            raise InvalidInputError(
-                f"The two sets of an element must be disjoint, but both hold source {self.source_names[both[0]]!r}."
-            )
-        return self.lattice.code(up, down)
+        return self.lattice.code(*self._pair(pair))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True) -> Self:
@@ -153,21 +152,27 @@ class BiCapacity(Measure):
     @classmethod
     def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
         """Make g(A, B) = sum of weights in A minus sum of weights in B; its integral is the weighted mean."""
-        capacity = Capacity.additive(weights, source_names)
-        return cls.from_capacities(capacity, capacity)
+        return cls._from_subsets(*2 * (additive_values(weights),), source_names)
 
     @classmethod
-    def from_capacities(cls, up: Capacity, down: Capacity) -> Self:
-        """Make g(A, B) = up(A) - down(B), the form of cumulative prospect theory."""
-        if not isinstance(up, Capacity) or not isinstance(down, Capacity):
+    def from_capacities(cls, up: LatticeMeasure, down: LatticeMeasure) -> Self:
+        """Make g(A, B) = up(A) - down(B) of two `Capacity` objects, the form of cumulative prospect theory."""
+        if not all(isinstance(part, LatticeMeasure) and part.lattice.base == 2 for part in (up, down)):
             raise InvalidInputError(
                 f"up and down must be Capacity objects, got {type(up).__name__}, {type(down).__name__}."
             )
         if up.source_names != down.source_names:
             raise InvalidInputError(f"up and down have different sources: {up.source_names} and {down.source_names}.")
-        lattice = pair_lattice(up.n_sources)
+        return cls._from_subsets(up.values, down.values, up.source_names)
+
+    @classmethod
+    def _from_subsets(
+        cls, up: NDArray[np.float64], down: NDArray[np.float64], source_names: Sequence[str] | None
+    ) -> Self:
+        """Make up(A) - down(B), both given in bitmask order."""
+        lattice = pair_lattice(sources_from_length(up.size, 2))
         masks = lattice.masks(np.arange(lattice.size))
-        return cls(up.values[masks[0]] - down.values[masks[1]], up.source_names)
+        return cls(up[masks[0]] - down[masks[1]], source_names)
 
     @classmethod
     def random(
@@ -197,20 +202,6 @@ class BiCapacity(Measure):
         values = sample(pair_lattice(n_sources, _flag(zero_bound)), random_generator(random_state), method)
         return cls(values, source_names, zero_bound)
 
-    def to_markdown(self, bold: Iterable[Pair] | NDArray[np.bool_] | None = None) -> str:
-        """Write the paper's table as Markdown, to two digits.
-
-        Parameters
-        ----------
-        bold : iterable of (A, B), or boolean array of shape (3^m,), optional
-            Elements to print bold, for example ``usage_counts(X) > 0``.
-        """
-        return self._table(bold).to_markdown()
-
-    def to_html(self, bold: Iterable[Pair] | NDArray[np.bool_] | None = None) -> str:
-        """Write the paper's table as HTML, to two digits; names are escaped. See `to_markdown`."""
-        return self._table(bold).to_html()
-
     def _repr_html_(self) -> str:
         if self.n_sources > TABLE_LIMIT:
             return Table(["BiCapacity"], [[Cell(repr(self))]]).to_html()
@@ -221,9 +212,20 @@ class BiCapacity(Measure):
         head = f"BiCapacity of {self.n_sources} sources ({', '.join(self.source_names)}){bound}"
         if self.n_sources > 3:
             return f"{head}, {self.lattice.size:,} elements"
-        return f"{head}\n{self._table(None).to_text()}"
+        return f"{head}\n{self.to_table().to_text()}"
 
-    def _table(self, bold: Iterable[Pair] | NDArray[np.bool_] | None) -> Table:
+    def to_bicapacity(self) -> "BiCapacity":
+        """Return the measure itself."""
+        return self
+
+    def to_table(self, bold: Iterable[Pair] | NDArray[np.bool_] | None = None) -> Table:
+        """Return the paper's table: rows A, columns B.
+
+        Parameters
+        ----------
+        bold : iterable of (A, B), or boolean array of shape (3^m,), optional
+            Elements to print bold, for example ``usage_counts(X) > 0``.
+        """
         if self.n_sources > TABLE_LIMIT:
             raise InvalidInputError(
                 f"The table of {self.n_sources} sources has {2**self.n_sources} rows and columns; tables are offered "
@@ -246,11 +248,14 @@ class BiCapacity(Measure):
             rows.append(cells)
         return Table(["A \\ B", *labels], rows)
 
-    def _header(self) -> dict[str, Any]:
-        return super()._header() | {"zero_bound": self.zero_bound}
+    def pack(self) -> tuple[dict[str, Any], Arrays]:
+        """Return header fields and arrays of a model file."""
+        header, arrays = super().pack()
+        return header | {"zero_bound": self.zero_bound}, arrays
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+    def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        """Make one from what a file holds."""
         values = unpack_values(partial(pair_lattice, zero_bound=_flag(header["zero_bound"])), header, arrays)
         return cls(values, header["source_names"], header["zero_bound"])
 

@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import TOLERANCE, Measure, Source, count_and_names, number_array, sources_from_length
+from bimichi.measures.base import (
+    LatticeMeasure,
+    Source,
+    additive_values,
+    count_and_names,
+    number_array,
+    sources_from_length,
+)
+from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.compact import unpack_values
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import set_label, subset_lattice
@@ -23,7 +31,7 @@ LISTING_LIMIT = 6
 ENUMERATION_LIMIT = 5
 
 
-class Capacity(Measure):
+class Capacity(LatticeMeasure):
     """A capacity (fuzzy measure) g: g(A) is the worth of the sources in A together.
 
     Parameters
@@ -41,15 +49,13 @@ class Capacity(Measure):
     """
 
     kind: ClassVar[str] = "capacity"
+    low: ClassVar[float] = 0.0
 
     def __init__(self, values: ArrayLike, source_names: Sequence[str] | None = None) -> None:
         array = number_array(values, "values")
         if array.ndim != 1:
             raise InvalidInputError(f"values must be 1-D of length 2^m, got shape {array.shape}.")
-        self._build(subset_lattice(sources_from_length(array.size, 2)), array, source_names)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.values, self.source_names)
+        self._on_lattice(subset_lattice(sources_from_length(array.size, 2)), array, source_names)
 
     def __getitem__(self, subset: SetOfSources) -> float:
         return float(self.values[self.code(subset)])
@@ -84,17 +90,7 @@ class Capacity(Measure):
     @classmethod
     def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
         """Make g(A) = sum of the weights in A; weights are non-negative and add up to 1."""
-        given = number_array(weights, "weights")
-        if given.ndim != 1 or given.size == 0:
-            raise InvalidInputError(f"weights must be 1-D, one for each source, got shape {given.shape}.")
-        if not (given >= 0).all() or abs(given.sum() - 1) > TOLERANCE:
-            raise InvalidInputError(
-                f"weights must be non-negative and add up to 1, got {given.tolist()} with sum {given.sum():.6g}."
-            )
-        lattice = subset_lattice(given.size)
-        up, _ = lattice.masks(np.arange(lattice.size))
-        members = up[:, None] >> np.arange(given.size) & 1
-        return cls(np.minimum(members @ given, 1.0), source_names)
+        return cls(additive_values(weights), source_names)
 
     @classmethod
     def random(
@@ -123,14 +119,6 @@ class Capacity(Measure):
         for values in binary_values(n_sources):
             yield cls(values)
 
-    def to_markdown(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> str:
-        """Write the elements by size, then lexicographically, as Markdown; `bold` as in `BiCapacity`."""
-        return self._table(bold).to_markdown()
-
-    def to_html(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> str:
-        """Write the elements by size, then lexicographically, as HTML; names are escaped. See `to_markdown`."""
-        return self._table(bold).to_html()
-
     def _repr_html_(self) -> str:
         if self.n_sources > LISTING_LIMIT:
             return Table(["Capacity"], [[Cell(repr(self))]]).to_html()
@@ -140,14 +128,19 @@ class Capacity(Measure):
         head = f"Capacity of {self.n_sources} sources ({', '.join(self.source_names)})"
         if self.n_sources > LISTING_LIMIT:
             return f"{head}, {self.lattice.size:,} elements"
-        return f"{head}\n{self._table(None).to_text()}"
+        return f"{head}\n{self.to_table().to_text()}"
 
     def listing(self) -> list[tuple[tuple[int, ...], float]]:
         """Pairs (subset, value) by size, then lexicographically, without the empty set: 1, 2, 3, 12, 13, 23, 123."""
         subsets = (s for size in range(1, self.n_sources + 1) for s in combinations(range(self.n_sources), size))
         return [(subset, self[subset]) for subset in subsets]
 
-    def _table(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None) -> Table:
+    def to_bicapacity(self) -> BiCapacity:
+        """Return the bi-capacity g(A) - g(B), whose integral of non-negative sources is that of this measure."""
+        return BiCapacity.from_capacities(self, self)
+
+    def to_table(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> Table:
+        """Return the elements by size, then lexicographically; `bold` as in `BiCapacity.to_table`."""
         if self.n_sources > LISTING_LIMIT:
             raise InvalidInputError(
                 f"The listing of {self.n_sources} sources has {self.lattice.size:,} entries; listings are offered "
@@ -161,7 +154,8 @@ class Capacity(Measure):
         return Table(["A", "g(A)"], rows)
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+    def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        """Make one from what a file holds."""
         return cls(unpack_values(subset_lattice, header, arrays), header["source_names"])
 
 

@@ -15,7 +15,7 @@ from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["COMPLETIONS", "pack_counts", "pack_values", "unpack_counts", "unpack_values"]
+__all__ = ["COMPLETIONS", "filled", "pack_counts", "pack_values", "unpack_counts", "unpack_values"]
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, Floats]
@@ -31,12 +31,14 @@ COMPLETIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
 }
 """Ways to choose unknown values between their bounds; each is monotone because both bounds are."""
 
-FOLLOWING: dict[str, Callable[[Floats, Floats], Floats]] = {
-    "lowest": lambda below, above: below,
-    "highest": lambda below, above: above,
-    "nearest-zero": lambda below, above: np.clip(0.0, below, above),
-}
-"""What an element is that need not be kept, by the values just below and just above it."""
+FOLLOWING = {rule: COMPLETIONS[rule] for rule in ("lowest", "highest", "nearest-zero")}
+"""Rules by which an element need not be kept: it is what they make of the values just below and just above it."""
+
+
+def filled(lattice: Lattice, values: Floats, completion: str) -> Floats:
+    """Fill the NaN of values that do not contradict each other; the boundary counts as known. O(m base^m)."""
+    known = lattice.with_boundary(values)
+    return np.where(np.isnan(known), COMPLETIONS[completion](*lattice.bounds(values)), known)
 
 
 def pack_values(lattice: Lattice, values: Floats) -> tuple[dict[str, Any], Arrays]:
@@ -103,9 +105,7 @@ def unpack_counts(name: str, arrays: Arrays, size: int) -> NDArray[np.int64]:
 def _completed(lattice: Lattice, codes: NDArray[np.int64], known: Floats, rule: str) -> Floats:
     values = np.full(lattice.size, np.nan)
     values[codes] = known
-    made = COMPLETIONS[rule](*lattice.bounds(values))
-    made[codes] = known
-    return lattice.with_boundary(made)
+    return filled(lattice, values, rule)
 
 
 def _checked(codes: Floats, values: Floats, size: int) -> NDArray[np.int64]:

@@ -7,6 +7,8 @@ file a ZIP (``.npz``) of ``header.json`` and one ``.npy`` member an array. See d
 import json
 import math
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -18,12 +20,12 @@ from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
 from bimichi._version import __version__
-from bimichi.errors import ModelFileError
+from bimichi.errors import InvalidInputError, ModelFileError
 
-__all__ = ["VERSION", "Arrays", "read_model", "write_model"]
+__all__ = ["VERSION", "Arrays", "read_model", "reading", "write_model"]
 
 FORMAT = "bimichi-model"
-VERSION = 2
+VERSION = 3
 INLINE_LIMIT = 3**7
 DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
@@ -52,8 +54,8 @@ def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], ar
     atomic_write(path, write)
 
 
-def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
-    """Read a model of this `kind`: its header and its arrays, both still to be interpreted.
+def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], Arrays]:
+    """Read a model of one of these kinds: its header and its arrays, both still to be interpreted.
 
     Raises
     ------
@@ -72,12 +74,26 @@ def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Ar
     try:
         if len(content) > limit:
             raise ModelFileError(f"it has more than {limit:,} bytes.")
-        return _read_archive(content, kind) if archive else _read_document(content, kind)
+        header, arrays = (_read_archive if archive else _read_document)(content)
+        if header.get("kind") not in kinds:
+            raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kinds[0]!r}.")
+        return header, arrays
     except ModelFileError as error:
         raise ModelFileError(f"{path} is not a valid bimichi model file: {error}") from error
 
 
-def _check_header(header: dict[str, Any], kind: str) -> None:
+@contextmanager
+def reading(path: str | PathLike[str], kind: str) -> Iterator[None]:
+    """Report what is found wrong with the content of a file as an error of that file."""
+    try:
+        yield
+    except KeyError as error:
+        raise ModelFileError(f"{path} is not a valid {kind} file: it lacks {error}.") from error
+    except (InvalidInputError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelFileError(f"{path} is not a valid {kind} file: {error}") from error
+
+
+def _check_header(header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT:
         raise ModelFileError(f"its format is {header.get('format')!r}, not {FORMAT!r}.")
     version = header.get("version")
@@ -88,13 +104,11 @@ def _check_header(header: dict[str, Any], kind: str) -> None:
             f"it is of format version {version}; this bimichi {__version__} reads up to {VERSION}. "
             "Upgrade bimichi to read it."
         )
-    if header.get("kind") != kind:
-        raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kind!r}.")
 
 
-def _read_document(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
+def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
     header = _parse(content)
-    _check_header(header, kind)
+    _check_header(header)
     inline = header.pop("arrays", None)
     if not isinstance(inline, dict):
         raise ModelFileError("its arrays are missing.")
@@ -109,12 +123,12 @@ def _read_document(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def _read_archive(content: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
+def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     # Whatever zipfile and numpy make of damaged or hostile bytes, it is the file's fault: one error for all.
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             header = _parse(_unpacked(archive, archive.getinfo("header.json")))
-            _check_header(header, kind)
+            _check_header(header)
             arrays = {
                 member.filename.removesuffix(".npy"): _read_array(_unpacked(archive, member))
                 for member in archive.infolist()

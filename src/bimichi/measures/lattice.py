@@ -143,8 +143,8 @@ class Lattice:
         shown = [set_label(part, names) for part in self.sets(code)]
         return f"g_{{{','.join(shown[: self.base - 1])}}}"
 
-    def turned(self, signs: ArrayLike) -> Codes:
-        """For every code, the one of the element whose sources of sign -1 have changed sides: A for B, B for A."""
+    def with_signs(self, signs: ArrayLike) -> Codes:
+        """For every code, the one of the element whose sources of sign -1 are inverted: in B instead of A, or in A."""
         flips = np.asarray(signs) < 0
         codes = np.zeros(1, dtype=np.int32)
         for k, flip in enumerate(flips):

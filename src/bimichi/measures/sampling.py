@@ -7,7 +7,7 @@ from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["SAMPLERS", "random_generator", "sample"]
+__all__ = ["SAMPLERS", "codes_by_height", "random_generator", "sample", "walked_covers"]
 
 
 def sample(lattice: Lattice, rng: np.random.Generator, method: str = "ranks") -> NDArray[np.float64]:
@@ -27,12 +27,24 @@ def sample(lattice: Lattice, rng: np.random.Generator, method: str = "ranks") ->
     return SAMPLERS[check_choice(method, "method", SAMPLERS)](lattice, rng)
 
 
+def codes_by_height(lattice: Lattice) -> dict[int, NDArray[np.int64]]:
+    """The codes, maybe none, at each height from the middle; heights go outward from it: 0, 1, -1, 2, ..."""
+    heights = lattice.heights()
+    outward = sorted(range(-lattice.n_sources, lattice.n_sources + 1), key=lambda height: (abs(height), height < 0))
+    return {height: np.flatnonzero(heights == height) for height in outward}
+
+
+def walked_covers(lattice: Lattice) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The neighbours along which a breadth-first walk goes: from code 0, be it part of the order or not."""
+    return Lattice(lattice.n_sources, lattice.chain).covers()
+
+
 def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]:
     values = lattice.with_boundary(np.full(lattice.size, np.nan))
-    heights = lattice.heights()
-    for radius in np.unique(np.abs(heights)):
-        for height in rng.permutation(np.unique([radius, -radius])):
-            drawn = np.flatnonzero((heights == height) & np.isnan(values))
+    codes = codes_by_height(lattice)
+    for radius in (height for height in codes if height >= 0 and len(codes[height])):
+        for height in rng.permutation(np.unique([radius, -radius])).tolist():
+            drawn = codes[height][np.isnan(values[codes[height]])]
             lower, upper = lattice.bounds(values)
             values[drawn] = rng.uniform(lower[drawn], upper[drawn])
     return values
@@ -41,8 +53,7 @@ def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]
 def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]:
     values = lattice.with_boundary(np.full(lattice.size, np.nan))
     neighbours: list[list[int]] = [[] for _ in range(lattice.size)]
-    # The walk starts at code 0 whether or not that element is part of the order.
-    for a, b in zip(*Lattice(lattice.n_sources, lattice.chain).covers(), strict=True):
+    for a, b in zip(*walked_covers(lattice), strict=True):
         neighbours[a].append(int(b))
         neighbours[b].append(int(a))
     up, down = lattice.masks(np.arange(lattice.size))

@@ -1,4 +1,4 @@
-"""Pictures, drawn with matplotlib (``pip install 'bimichi[plot]'``), which is imported when the first one is asked for.
+"""Pictures, drawn with matplotlib (``pip install 'bimichi[plot]'``), which is imported when the first one is drawn.
 
 Functions draw on the Axes they are given, or on those of a new figure, and return them; those that draw several panels
 return a Figure. Nothing is shown, saved or set globally. A value has one colour in every picture: -1 blue, 0 white,
@@ -14,6 +14,7 @@ from bimichi.plotting.lattice import plot_lattice
 from bimichi.plotting.maps import plot_map, plot_maps
 from bimichi.plotting.matrix import plot_matrix
 from bimichi.plotting.roc import plot_roc
+from bimichi.plotting.terms import plot_terms
 
 __all__ = [
     "plot_bags",
@@ -27,4 +28,5 @@ __all__ = [
     "plot_maps",
     "plot_matrix",
     "plot_roc",
+    "plot_terms",
 ]

@@ -1,4 +1,4 @@
-"""Checks that several pictures share."""
+"""Checks shared by several pictures."""
 
 from typing import Any, TypeVar
 
@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure, Measure
 
-__all__ = ["check_labels", "check_measure"]
+__all__ = ["check_labels", "check_measure", "measure_of"]
 
-Kind = TypeVar("Kind", bound=Measure)
+Kind = TypeVar("Kind", bound=LatticeMeasure)
 
 
 def check_labels(labels: NDArray[Any], what: str) -> NDArray[np.bool_]:
-    """Return whether each label is that of a target."""
+    """Return which labels are those of targets."""
     found = set(np.unique(labels).tolist()) if labels.dtype.kind in "biuf" else {object}
     if not (found <= {0, 1} or found <= {-1, 1}):
         shown = ", ".join(map(str, np.unique(labels.astype(str))[:5]))
@@ -22,12 +22,23 @@ def check_labels(labels: NDArray[Any], what: str) -> NDArray[np.bool_]:
     return np.asarray(labels > 0)
 
 
-def check_measure(measure: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
-    """Return `measure` if it is of this `kind` and has at most `limit` sources."""
+def measure_of(given: Any) -> Measure:
+    """Return the measure of a rule or of a fitted model; a measure is returned as it is."""
+    if isinstance(given, Measure):
+        return given
+    from bimichi.rule import as_rule  # here, because numba takes long to import
+
+    return as_rule(given).measure
+
+
+def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
+    """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
+    measure = measure_of(given)
     if not isinstance(measure, kind):
+        others = {"Capacity": "plot_capacity", "AdditiveBiCapacity": "plot_terms"}
+        other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
         raise InvalidInputError(
-            f"This picture shows a {kind.__name__}, got {type(measure).__name__}; "
-            "of a fitted model, pass its bicapacity_ or capacity_."
+            f"This picture shows a {kind.__name__}, got {type(measure).__name__}; use {other} for it."
         )
     if measure.n_sources > limit:
         raise InvalidInputError(

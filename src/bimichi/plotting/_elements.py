@@ -1,4 +1,4 @@
-"""Elements of a measure in pictures: which are meant, and labels that fit."""
+"""Elements of a measure in pictures: how they are marked, and labels that fit."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,19 +7,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import Measure
+from bimichi.measures.base import LatticeMeasure
 from bimichi.measures.lattice import set_label
 from bimichi.plotting._style import literal
 
-__all__ = ["element_mask", "mark_notes", "short_names"]
+__all__ = ["Elements", "element_marks", "short_names"]
 
 KEY_WIDTH = 64
 
 
-def element_mask(
-    measure: Measure, given: Iterable[Any] | NDArray[np.bool_] | None, what: str, default: bool
-) -> NDArray[np.bool_]:
-    """Turn a boolean array, or elements told by their sources, into one flag per code; None is `default` for all."""
+Elements = Iterable[Any] | NDArray[np.bool_] | None
+"""Elements given by their sources, or as one flag per code."""
+
+
+def element_marks(
+    measure: LatticeMeasure, used: Elements, identified: Elements
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]:
+    """Return which elements are bold and which are known, by code, and the line that explains the marks, if any."""
+    notes = ["bold, framed: used"] * (used is not None) + ["hatched: not identified"] * (identified is not None)
+    bold, known = _mask(measure, used, "used", False), _mask(measure, identified, "identified", True)
+    return bold, known, ["     ".join(notes)] if notes else []
+
+
+def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) -> NDArray[np.bool_]:
+    """Return one flag per code; None is `default` for all."""
     if given is None:
         return np.full(measure.lattice.size, default)
     if isinstance(given, np.ndarray):
@@ -37,8 +48,8 @@ def element_mask(
 def short_names(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
     """Return names whose sets can be labels, and lines of a key to them.
 
-    If the label of all sources together is longer than `limit`, the sources are numbered, and the key tells which is
-    which; otherwise the names serve, and the key is empty.
+    If the label of all sources together is longer than `limit`, the sources are numbered, and the key lists their
+    names; otherwise the labels are made of names, and the key is empty.
     """
     if len(set_label(range(len(names)), names)) <= limit:
         return list(names), []
@@ -51,11 +62,3 @@ def short_names(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]
         else:
             lines.append(entry)
     return numbers, lines
-
-
-def mark_notes(used: object, identified: object) -> list[str]:
-    """Return the line that explains the marks, if there are any."""
-    notes = (["bold, framed: used"] if used is not None else []) + (
-        ["hatched: not identified"] if identified is not None else []
-    )
-    return ["     ".join(notes)] if notes else []

@@ -1,4 +1,4 @@
-"""What every picture shares: matplotlib on demand, one colour scale, colours and marks, names shown as they are."""
+"""Shared by all pictures: matplotlib imported when needed, one colour scale, marks, names shown verbatim."""
 
 import textwrap
 from collections.abc import Sequence
@@ -31,6 +31,8 @@ __all__ = [
     "line_style",
     "literal",
     "pyplot",
+    "sides_of_zero",
+    "signed_bars",
     "size_in_points",
     "value_colors",
 ]
@@ -43,6 +45,9 @@ UP, DOWN = "#b2182b", "#2166ac"
 
 POSITIVE, NEGATIVE, LEFT_OUT = "#009e73", "#d55e00", "#777777"
 """Green and red of Okabe and Ito, which the colour-blind can tell apart."""
+
+VALUE_WIDTH = 36.0
+"""Points that a value takes beside its bar."""
 
 INK = "#222222"
 MISSING = "#bdbdbd"
@@ -153,3 +158,35 @@ def footnote(ax: "Axes", lines: Sequence[str], below: float = 6.0) -> None:
             fontsize="small",
             color=INK,
         )
+
+
+def signed_bars(ax: "Axes", places: Any, lengths: Any, texts: Sequence[str], color: Any, ends: Any = None) -> None:
+    """Draw horizontal bars from zero, and write a text beyond each bar, or beyond these `ends`.
+
+    The sign of an end, also that of a negative zero, is the side on which its text stands.
+    """
+    ax.barh(places, lengths, height=0.7, color=color)
+    for place, end, text in zip(places, lengths if ends is None else ends, texts, strict=True):
+        side = np.copysign(1.0, end)
+        ax.annotate(
+            text,
+            (end, place),
+            (side * 4.0, 0.0),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="center",
+            fontsize="small",
+            color=INK,
+        )
+
+
+def sides_of_zero(ax: "Axes", places: Any, names: Sequence[str], reach: float, titles: Sequence[str]) -> None:
+    """Finish bars on both sides of zero: names at their places, limits with room for values, and a title per side."""
+    limit = max(reach, 1e-3) / max(0.4, 1 - 2 * VALUE_WIDTH / size_in_points(ax)[0])
+    for x, title, color in zip((0.25, 0.75), titles, (DOWN, UP), strict=True):
+        ax.text(x, 1.01, title, color=color, ha="center", fontsize="small", transform=ax.transAxes)
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.set_yticks(places, names)
+    ax.set(xlim=(-limit, limit), ylim=(max(places) + 0.6, -0.6))
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)

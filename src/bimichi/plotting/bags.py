@@ -104,24 +104,16 @@ def _draw(ax: "Axes", numbers: NDArray[np.integer], kinds: dict[int, str]) -> No
 
 def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) -> dict[int, str]:
     """Name the kind of every segment."""
-    found = [int(segment) for segment in np.unique(numbers)]
-    if isinstance(labels, Mapping):
-        unknown = sorted(set(labels) - set(found), key=str)
-        if unknown:
-            raise InvalidInputError(f"labels names segment {unknown[0]!r}, which no pixel belongs to.")
-        named = {segment: labels.get(segment) for segment in found}
-    else:
-        given = np.asarray(labels)
-        if given.ndim != 1 or found[0] < 0 or found[-1] >= len(given):
-            raise InvalidInputError(
-                f"labels must be 1-D and reach segment {found[-1]} (from 0), got shape {given.shape}."
-            )
-        named = {segment: given[segment] for segment in found}
-    labelled = [segment for segment in found if named[segment] is not None]
-    positive = check_labels(np.array([named[segment] for segment in labelled]), "labels")
-    kinds = dict.fromkeys(found, "left out")
-    kinds.update((segment, "positive" if one else "negative") for segment, one in zip(labelled, positive, strict=True))
-    return kinds
+    from bimichi.learning.bags import check_segment_labels  # here, because numba takes long to import
+
+    found = np.unique(numbers)
+    named = dict(zip(found.tolist(), check_segment_labels(found, labels), strict=True))
+    labelled = {segment: label for segment, label in named.items() if label is not None}
+    positive = check_labels(np.array(list(labelled.values())), "labels")
+    signs = dict(zip(labelled, positive, strict=True))
+    return {
+        segment: ("positive" if signs[segment] else "negative") if segment in signs else "left out" for segment in named
+    }
 
 
 def _check_image(image: ArrayLike, shape: tuple[int, int]) -> NDArray[Any]:

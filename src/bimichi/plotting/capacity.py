@@ -1,16 +1,14 @@
 """The elements of a capacity as bars."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._tables import number
 from bimichi.measures.capacity import LISTING_LIMIT, Capacity
 from bimichi.measures.lattice import set_label
 from bimichi.plotting._checks import check_measure
-from bimichi.plotting._elements import element_mask, mark_notes, short_names
+from bimichi.plotting._elements import Elements, element_marks, short_names
 from bimichi.plotting._style import HATCH, INK, axes_for, footnote, ink_on, literal, value_colors
 
 if TYPE_CHECKING:
@@ -22,31 +20,23 @@ LABEL_LIMIT = 30
 
 
 def plot_capacity(
-    capacity: Capacity,
-    used: Iterable[Any] | NDArray[np.bool_] | None = None,
-    identified: Iterable[Any] | NDArray[np.bool_] | None = None,
-    ax: "Axes | None" = None,
+    capacity: Any, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw a capacity as bars, one for each subset but the empty one, by size, then lexicographically.
 
     Parameters
     ----------
-    capacity : Capacity
+    capacity : Capacity, or a rule or fitted model that has one
         Of up to 6 sources. Long names are numbered, with a key.
-    used : iterable of subsets, or boolean array of shape (2^m,), optional
-        Elements to set bold and to frame, for example ``usage_counts(X, measure="capacity") > 0``.
-    identified : iterable of subsets, or boolean array of shape (2^m,), optional
-        Elements that the data determine; all others are hatched.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    used, identified, ax
+        As in `plot_matrix`, with subsets as elements, for example ``usage_counts(X, measure="capacity") > 0``.
 
     Returns
     -------
     ax : matplotlib Axes
     """
     g = check_measure(capacity, Capacity, LISTING_LIMIT, "Read capacity.listing() instead.")
-    bold = element_mask(g, used, "used", default=False)
-    known = element_mask(g, identified, "identified", default=True)
+    bold, known, notes = element_marks(g, used, identified)
     names, key = short_names(g.source_names, LABEL_LIMIT)
     subsets, values = zip(*g.listing(), strict=True)
     codes = [g.code(subset) for subset in subsets]
@@ -67,5 +57,5 @@ def plot_capacity(
     ax.set(xlim=(0, 1.12), ylim=(len(codes) - 0.4, -0.6), xticks=[0, 0.5, 1], xlabel="g(A)", ylabel="A")
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right"]].set_visible(False)
-    footnote(ax, key + mark_notes(used, identified), below=34)
+    footnote(ax, key + notes, below=34)
     return ax

@@ -25,9 +25,9 @@ def plot_history(history: Any, convex_value: Any = None, ax: "Axes | None" = Non
 
     Parameters
     ----------
-    history : array-like, Solution or fitted model, or mapping of name to such
+    history : array-like, Solution, rule or fitted model, or mapping of name to such
         J after each generation or round.
-    convex_value : float, Solution or fitted model, optional
+    convex_value : float, Solution, rule or fitted model, optional
         J of the convex solver, drawn as a horizontal line.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
@@ -80,8 +80,8 @@ def _scale_axes(ax: "Axes", tracks: list[NDArray[np.float64]]) -> None:
 
 
 def _check_history(given: Any, name: str) -> NDArray[np.float64]:
-    """J after each generation, of an array, a `Solution` (`history`) or a fitted model (`history_`)."""
-    for attribute in ("history_", "history"):
+    """J after each generation, of an array, a `Solution`, a rule or a fitted model."""
+    for attribute in ("rule_", "training", "history"):
         given = getattr(given, attribute, given)
     track = number_array(given, f"history of {name!r}")
     if track.ndim != 1 or track.size == 0 or not np.isfinite(track).all():
@@ -93,8 +93,8 @@ def _check_history(given: Any, name: str) -> NDArray[np.float64]:
 
 
 def _final_value(given: Any) -> float:
-    """J of a number, a `Solution` (`objective_value`) or a fitted model (`objective_value_`)."""
-    for attribute in ("objective_value_", "objective_value"):
+    """J of a number, a `Solution`, a rule or a fitted model."""
+    for attribute in ("rule_", "training", "objective_value"):
         given = getattr(given, attribute, given)
     value = number_array(given, "convex_value")
     if value.ndim != 0 or not np.isfinite(value):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._tables import number
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names, number_array
-from bimichi.plotting._style import DOWN, INK, UP, axes_for, literal, size_in_points
+from bimichi.plotting._style import DOWN, INK, UP, axes_for, literal, sides_of_zero, signed_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["plot_importance"]
 
 NAME_WIDTH = 28
-VALUE_WIDTH = 36.0
-"""Points that a value takes beside its bar."""
 
 
 def plot_importance(
@@ -53,42 +51,26 @@ def plot_importance(
     shown = check_names(names, len(right))
     ends = None if intervals is None else _check_intervals(intervals, len(right))
     ax = axes_for(ax, (5.6, 1.3 + 0.4 * len(right)))
-    reach = max(float(np.abs([right, left]).max()), 0.0 if ends is None else float(np.abs(ends).max()), 1e-3)
-    _draw_side(ax, 1, right, UP, "up (above 0)", None if ends is None else ends[0])
-    _draw_side(ax, -1, left, DOWN, "down (below 0)", None if ends is None else ends[1])
-    limit = reach / max(0.4, 1 - 2 * VALUE_WIDTH / size_in_points(ax)[0])
-    ax.axvline(0, color=INK, linewidth=0.8)
-    ax.set_yticks(range(len(right)), [literal(name, NAME_WIDTH) for name in shown])
-    ax.set(xlim=(-limit, limit), ylim=(len(right) - 0.4, -0.6), xlabel="importance")
+    reach = max(float(np.abs([right, left]).max()), 0.0 if ends is None else float(np.abs(ends).max()))
+    for k, (side, values, color) in enumerate(((1, right, UP), (-1, left, DOWN))):
+        _draw_side(ax, side, values, color, None if ends is None else ends[k])
+    names = [literal(name, NAME_WIDTH) for name in shown]
+    sides_of_zero(ax, np.arange(len(right)), names, reach, ("down (below 0)", "up (above 0)"))
+    ax.set_xlabel("importance")
     ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 
 
 def _draw_side(
-    ax: "Axes", side: int, values: NDArray[np.float64], color: str, label: str, ends: NDArray[np.float64] | None
+    ax: "Axes", side: int, values: NDArray[np.float64], color: str, ends: NDArray[np.float64] | None
 ) -> None:
     """Draw the bars of one side, +1 to the right or -1 to the left, with their values and whiskers."""
-    places = np.arange(len(values))
-    ax.barh(places, side * values, height=0.7, color=color)
-    ax.text(0.5 + side * 0.25, 1.01, label, color=color, ha="center", fontsize="small", transform=ax.transAxes)
-    tips = np.maximum(values, 0.0)
+    places, tips = np.arange(len(values)), np.maximum(values, 0.0)
     if ends is not None:
         tips = np.maximum(tips, ends[:, 1])
         ax.hlines(places, *(side * ends.T), color=INK, linewidth=1.4, zorder=3)
         ax.plot(side * ends, places[:, None].repeat(2, axis=1), "|", color=INK, markersize=6, zorder=3)
-    for place, value, tip in zip(places.tolist(), values.tolist(), tips.tolist(), strict=True):
-        ax.annotate(
-            number(value),
-            (side * tip, place),
-            (side * 4.0, 0.0),
-            textcoords="offset points",
-            ha="left" if side > 0 else "right",
-            va="center",
-            fontsize="small",
-            color=INK,
-        )
+    signed_bars(ax, places, side * values, [number(value) for value in values.tolist()], color, side * tips)
 
 
 def _one_per_source(up: Any, down: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -37,7 +37,7 @@ NODE = {1: (0.56, 0.5), 2: (0.62, 0.5), 3: (0.76, 0.5), 4: (0.86, 0.46)}
 
 
 def plot_lattice(
-    bicapacity: BiCapacity,
+    bicapacity: Any,
     path: Iterable[Any] | None = None,
     x: ArrayLike | None = None,
     ax: "Axes | None" = None,
@@ -46,7 +46,7 @@ def plot_lattice(
 
     Parameters
     ----------
-    bicapacity : BiCapacity
+    bicapacity : BiCapacity, or a rule or fitted model that has one
         Of up to 4 sources. A node shows "A,B" and its value; names longer than a letter are numbered, with a key.
         Without the zero bound, (empty, empty) is out of the order and has no value; lines that seem to reach
         it pass behind it.

@@ -1,6 +1,5 @@
 """The paper's table of a bi-capacity as a picture."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from bimichi._tables import number
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
 from bimichi.plotting._checks import check_measure
-from bimichi.plotting._elements import element_mask, mark_notes, short_names
+from bimichi.plotting._elements import Elements, element_marks, short_names
 from bimichi.plotting._style import HATCH, INK, axes_for, footnote, ink_on, literal, size_in_points, value_colors
 
 if TYPE_CHECKING:
@@ -24,16 +23,13 @@ BLANK = "#ececec"
 
 
 def plot_matrix(
-    bicapacity: BiCapacity,
-    used: Iterable[Any] | NDArray[np.bool_] | None = None,
-    identified: Iterable[Any] | NDArray[np.bool_] | None = None,
-    ax: "Axes | None" = None,
+    bicapacity: Any, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw a bi-capacity as the paper's table: rows A, columns B, both in bitmask order, a value in each cell.
 
     Parameters
     ----------
-    bicapacity : BiCapacity
+    bicapacity : BiCapacity, or a rule or fitted model that has one
         Of up to 4 sources. Cells where A and B meet stay blank. Long names are numbered, with a key.
     used : iterable of (A, B), or boolean array of shape (3^m,), optional
         Elements to set bold and to frame, for example ``model.usage_["touched"] > 0``.
@@ -48,14 +44,13 @@ def plot_matrix(
         Cell (A, B) is centred at (bitmask of B, bitmask of A).
     """
     g = check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
-    bold = element_mask(g, used, "used", default=False)
-    known = element_mask(g, identified, "identified", default=True)
+    bold, known, notes = element_marks(g, used, identified)
     n = 1 << g.n_sources
     ax = axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
     _draw_cells(ax, g, bold, known)
     key = _label(ax, g)
-    footnote(ax, key + mark_notes(used, identified))
+    footnote(ax, key + notes)
     return ax
 
 

@@ -27,7 +27,10 @@ def plot_roc(
     ignore: ArrayLike | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the ROC of each map, its area (AUC) in the legend.
+    """Draw the ROC of each map, with its exact area (AUC) in the legend.
+
+    At most 1,001 corners of each curve are drawn, and none of those left out is more than 0.002 away: a scene of
+    300,000 pixels would make files large and slow otherwise. O(n log n) for each map.
 
     Parameters
     ----------
@@ -43,11 +46,6 @@ def plot_roc(
     Returns
     -------
     ax : matplotlib Axes
-
-    Notes
-    -----
-    The AUC is exact. Of each curve at most 1,001 corners are drawn, none of those left out more than 0.002 away:
-    a scene of 300,000 pixels would make files large and slow otherwise. O(n log n) a map.
     """
     targets, keep = _check_truth(truth, ignore)
     if not isinstance(fused_by_name, Mapping) or not fused_by_name:

@@ -34,8 +34,10 @@ def score_maps(material: Material) -> list[tuple[str, Scores, Curve]]:
             f"truth has one class only: {int(truth.sum()):,} of the {truth.size:,} pixels that count are targets. "
             "Scores need targets and others; leave truth out."
         )
-    maps = [("fused", material.fused, material.model.output_range)]
-    maps += [(name, plane, (-1.0, 1.0)) for name, plane in zip(material.names, material.entered, strict=True)]
+    maps = [("fused", material.fused, material.rule.output_range)]
+    maps += [
+        (name, plane, (material.rule.low, 1.0)) for name, plane in zip(material.names, material.entered, strict=True)
+    ]
     return [
         (name, scores(truth, plane[~skipped], limits), _curve(truth, plane[~skipped])) for name, plane, limits in maps
     ]
@@ -53,22 +55,24 @@ def _curve(truth: NDArray[np.bool_], fused: NDArray[Any]) -> Curve:
     return list(zip(false_rate[corners].tolist(), true_rate[corners].tolist(), strict=True))
 
 
-def accuracy_section(material: Material, scored: list[tuple[str, Scores, Curve]]) -> Markup:
+def accuracy_section(material: Material) -> Markup | None:
     """Show the table of scores beside the curves."""
+    scored = score_maps(material)
+    if not scored:
+        return None
     first = scored[0][1]
     table = element("div", _table(scored), class_="scroll")
-    note = element(
-        "p",
-        f"{first.n:,} pixels count, {percent(first.share) if first.share >= 0.01 else f'{100 * first.share:.2g} %'} of "
-        f"them targets. F1 is the best over all thresholds; the fused map reaches it at {shown(first.threshold, 3)}.",
-        class_="note",
+    share = percent(first.share) if first.share >= 0.01 else f"{100 * first.share:.2g} %"
+    best = f"F1 is the best over all thresholds; the fused map reaches it at {shown(first.threshold, 3)}."
+    note = element("p", f"{first.n:,} pixels are scored; {share} of them are targets. {best}", class_="note")
+    figure = element(
+        "figure", _plot(scored), element("figcaption", "ROC: true positive rate against false positive rate")
     )
-    figure = element("figure", _plot(scored), element("figcaption", "ROC: targets found against false alarms"))
     return section(
         "scores",
-        "Against the truth",
+        "Compared with the truth",
         element("div", element("div", table, note), figure, class_="pair"),
-        lead="The fused map, and what each source would reach alone as it enters the integral.",
+        lead="Scores of the fused map, and of each source alone as it enters the integral.",
     )
 
 

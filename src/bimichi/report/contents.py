@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from bimichi.explain import Identifiability
+from bimichi.report import measure
 from bimichi.report.colours import MISSING, SCALE
-from bimichi.report.embedding import Sampling, embed_elements, embed_indices, embed_plane, learned_range
+from bimichi.report.embedding import embed_indices, embed_plane, learned_range
 from bimichi.report.inputs import Material
 
 __all__ = ["contents"]
 
 
-def contents(material: Material, known: Identifiability, sampling: Sampling) -> dict[str, Any]:
-    """Return planes, measure and model of the page."""
-    model = material.model
+def contents(material: Material) -> dict[str, Any]:
+    """Return planes, measure and rule of the page."""
+    rule, sampling = material.rule, material.sampling
     document: dict[str, Any] = {
         "names": list(material.names),
         "height": sampling.shape[0],
@@ -20,18 +20,16 @@ def contents(material: Material, known: Identifiability, sampling: Sampling) -> 
         "fullHeight": sampling.original[0],
         "fullWidth": sampling.original[1],
         "absolute": material.absolute,
-        "centre": model._scale.centre.tolist(),
-        "factor": model._scale.factor.tolist(),
-        "polarity": model.polarity_.tolist(),
-        "values": embed_elements(material.measure.values),
-        "lower": embed_elements(known.lower),
-        "upper": embed_elements(known.upper),
-        "sources": [
-            embed_plane(sampling(plane), learned_range(material, k)) for k, plane in enumerate(material.planes)
-        ],
+        "low": rule.low,
+        "outputLow": rule.output_range[0],
+        "centre": rule.centre.tolist(),
+        "factor": rule.factor.tolist(),
+        "polarity": rule.polarity.tolist(),
+        "measure": measure.contents(material),
+        "sources": [embed_plane(sampling(plane), learned_range(rule, k)) for k, plane in enumerate(material.planes)],
         "colours": list(SCALE),
         "missing": MISSING,
-        "boxes": (material.boxes * _shrinking(sampling)).tolist(),
+        "boxes": (material.boxes * _shrinking(material)).tolist(),
     }
     if material.truth is not None:
         document["truth"] = embed_indices(sampling(material.truth))
@@ -41,6 +39,7 @@ def contents(material: Material, known: Identifiability, sampling: Sampling) -> 
     return document
 
 
-def _shrinking(sampling: Sampling) -> list[float]:
+def _shrinking(material: Material) -> list[float]:
+    sampling = material.sampling
     down, across = (shown / full for shown, full in zip(sampling.shape, sampling.original, strict=True))
     return [across, down, across, down]

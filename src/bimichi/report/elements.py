@@ -1,45 +1,127 @@
-"""The bi-capacity: the paper's table up to four sources, beyond that its most used elements."""
+"""A bi-capacity: the paper's table up to four sources, beyond that its most used elements; of a capacity, its sets."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bimichi.explain import Identifiability
+from bimichi.measures.base import TOLERANCE
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
 from bimichi.report.colours import colour_of, ink_on
+from bimichi.report.embedding import embed_numbers
+from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
 from bimichi.report.wording import listed, percent, section, short_names, shown
 
-__all__ = ["MATRIX_LIMIT", "measure_section"]
+__all__ = ["MATRIX_LIMIT", "contents", "panel", "title"]
 
 MATRIX_LIMIT = 4
 MOST_USED = 16
 
+Floats = NDArray[np.float64]
 
-def measure_section(measure: BiCapacity, known: Identifiability) -> Markup:
+
+@dataclass(frozen=True, eq=False)
+class _Elements:
+    """The measure as a bi-capacity, and what is known of its elements; arrays in code order."""
+
+    measure: BiCapacity
+    lower: Floats
+    upper: Floats
+    counts: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    n_instances: int
+    users: str
+    one_sided: bool
+
+    @classmethod
+    def of(cls, material: Material) -> "_Elements":
+        """A capacity is the bi-capacity with the same integral where no source is below zero."""
+        rule, trained = material.rule, material.training_use
+        measure: BiCapacity = rule.measure.to_bicapacity()
+        use = trained or material.image_use
+        where: NDArray[Any] = np.arange(measure.lattice.size)
+        if rule.measure.kind == "capacity":
+            where = measure.lattice.from_masks(np.arange(len(rule.measure.values)))
+        lower, upper = measure.values.copy(), measure.values.copy()
+        if trained is not None:
+            lower[where], upper[where] = trained.lower, trained.upper
+        counts, touched = np.zeros((2, measure.lattice.size), np.int64)
+        counts[where], touched[where] = use.counts, use.touched
+        n = max(1, rule.measure.n_instances(use.touched))
+        users = "pixels of this image" if trained is None else "training instances"
+        return cls(measure, lower, upper, counts, touched, n, users, rule.low == 0)
+
+    def is_open(self, code: int) -> bool:
+        return bool(self.upper[code] - self.lower[code] > TOLERANCE)
+
+    def sets(self, code: int) -> list[str]:
+        return [_set(members) for members in self.measure.sets(code)]
+
+    def title(self, code: int) -> str:
+        up, down = self.sets(code)
+        value = f"{shown(float(self.measure.values[code]), 3)}; {int(self.counts[code]):,} {self.users} give it weight"
+        if self.is_open(code):
+            ends = [shown(float(end[code]), 3) for end in (self.lower, self.upper)]
+            value = f"open from {ends[0]} to {ends[1]}; the solver chose {value}"
+        return f"For: {up}. Against: {down}. {value}."
+
+
+def title(material: Material) -> str:
+    """Return the name of the kind of measure."""
+    return "capacity" if material.rule.measure.kind == "capacity" else "bi-capacity"
+
+
+def contents(material: Material) -> dict[str, Any]:
+    """Return values, and the intervals of open elements."""
+    found = _Elements.of(material)
+    arrays = {"values": found.measure.values, "lower": found.lower, "upper": found.upper}
+    return {name: embed_numbers(array) for name, array in arrays.items()}
+
+
+def panel(material: Material) -> Markup:
     """Show the measure; the script finds elements by their code."""
-    m = measure.n_sources
-    open_ = int(known.open.sum())
-    state = f"Training left {open_:,} of {known.n_free:,} open." if known.n_free else "Its two values are given."
+    found, m = _Elements.of(material), len(material.names)
+    known, heading = material.training_use, f"The {title(material)}"
+    state = "" if known is None else _state(int(known.open.sum()), known.n_free)
+    if found.one_sided:
+        sets = sorted(range(1, 1 << m), key=int.bit_count)
+        codes: NDArray[Any] = found.measure.lattice.from_masks(sets)
+        lead = f"g(A): what the sources in A are worth together. No source is below 0, so none counts against. {state}"
+        if m > MATRIX_LIMIT:
+            codes, lead = _most_used(found), f"{lead} These are the {MOST_USED} sets that most {found.users} use."
+        return section("measure", heading, _list(found, codes), lead=lead, class_="wide" if m > MATRIX_LIMIT else None)
     if m > MATRIX_LIMIT:
         lead = (
-            f"{measure.lattice.size:,} elements (A, B): what the sources in A, for, weigh against those in B. "
-            f"These are the {MOST_USED} that most training data uses. {state}"
+            f"{found.measure.lattice.size:,} elements (A, B): what the sources in A, for, are worth against those in "
+            f"B. These are the {MOST_USED} that most {found.users} use. {state}"
         )
-        return section("measure", "The bi-capacity", _most_used(measure, known), lead=lead, class_="wide")
-    lead = f"g(A, B): what the sources in A, for, weigh against those in B. {state}"
+        return section("measure", heading, _list(found, _most_used(found)), lead=lead, class_="wide")
+    lead = f"g(A, B): what the sources in A, for, are worth against those in B. {state}"
     size = "wide" if m == MATRIX_LIMIT else None
-    return section("measure", "The bi-capacity", *_matrix(measure, known), lead=lead, class_=size)
+    return section("measure", heading, *_matrix(found), lead=lead, class_=size)
 
 
-def _matrix(measure: BiCapacity, known: Identifiability) -> list[Markup]:
-    lattice = measure.lattice
-    names, numbered = short_names(measure.source_names)
-    subsets = range(1 << measure.n_sources)
+def _state(n_open: int, n_free: int) -> str:
+    if not n_free:
+        return ""
+    return f"Training left {n_open:,} of {n_free:,} open." if n_open else f"Training determined all {n_free:,}."
+
+
+def _most_used(found: _Elements) -> NDArray[np.int64]:
+    order = np.argsort(-found.counts, kind="stable")[:MOST_USED]
+    return order[found.counts[order] > 0]
+
+
+def _matrix(found: _Elements) -> list[Markup]:
+    lattice, own = found.measure.lattice, found.measure.source_names
+    names, numbered = short_names(own)
+    subsets = range(1 << len(own))
     sets = [lattice.sets(int(code))[0] for code in lattice.from_masks(np.arange(len(subsets)))]
-    labels = [set_label(members, names) for members in sets]
-    titles = [set_label(members, measure.source_names) for members in sets]
+    labels, titles = ([set_label(members, part) for members in sets] for part in (names, own))
     corner = element("th", element("span", "A \\ B", class_="corner"), scope="col")
     head = element("tr", corner, *(_axis(label, title, "col") for label, title in zip(labels, titles, strict=True)))
     rows = []
@@ -47,29 +129,28 @@ def _matrix(measure: BiCapacity, known: Identifiability) -> list[Markup]:
         cells = [_axis(labels[up], titles[up], "row")]
         for down in subsets:
             cells.append(
-                element("td", class_="blank") if up & down else _cell(measure, known, int(lattice.from_masks(up, down)))
+                element("td", class_="blank") if up & down else _cell(found, int(lattice.from_masks(up, down)))
             )
         rows.append(element("tr", *cells))
     table = element("table", element("thead", head), element("tbody", *rows), class_="matrix")
     region = element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table of the bi-capacity")
-    key = [f"{k + 1} = {name}" for k, name in enumerate(measure.source_names)] if numbered else []
-    return [region, element("p", ", ".join(key), class_="note") if key else Markup(""), _legend()]
+    key = [f"{k + 1} = {name}" for k, name in enumerate(own)] if numbered else []
+    return [region, element("p", ", ".join(key), class_="note") if key else Markup(""), _legend(found)]
 
 
 def _axis(label: str, title: str, scope: str) -> Markup:
     return element("th", label, scope=scope, title=title if title != label else None)
 
 
-def _cell(measure: BiCapacity, known: Identifiability, code: int) -> Markup:
-    if code == 0 and not measure.zero_bound:
-        return element("td", "–", class_="blank", title="g(∅, ∅) means nothing with this objective")
-    value = float(measure.values[code])
-    classes = ["used"] if known.touched[code] else []
+def _cell(found: _Elements, code: int) -> Markup:
+    if code == 0 and not found.measure.zero_bound:
+        return element("td", "–", class_="blank", title="g(∅, ∅) has no meaning with this objective")
+    value = float(found.measure.values[code])
+    classes = ["used"] if found.touched[code] else []
     text: list[str] = [shown(value)]
-    if known.open[code]:
+    if found.is_open(code):
         classes.append("open")
-        ends = [shown(float(end[code])) for end in (known.lower, known.upper)]
-        text = [element("span", ends[0]), element("span", ends[1])]
+        text = [element("span", shown(float(end[code]))) for end in (found.lower, found.upper)]
     colour = colour_of(value)
     return element(
         "td",
@@ -77,62 +158,51 @@ def _cell(measure: BiCapacity, known: Identifiability, code: int) -> Markup:
         class_=" ".join(classes) or None,
         style=f"--value:{colour};--ink:{ink_on(colour)}",
         data_code=code,
-        title=_title(measure, known, code),
+        title=found.title(code),
     )
 
 
-def _title(measure: BiCapacity, known: Identifiability, code: int) -> str:
-    up, down = (_set(members, measure.source_names) for members in measure.lattice.sets(code))
-    value = f"{shown(float(measure.values[code]), 3)}; {int(known.counts[code]):,} training instances give it weight"
-    if known.open[code]:
-        ends = [shown(float(end[code]), 3) for end in (known.lower, known.upper)]
-        value = f"open from {ends[0]} to {ends[1]}; the solver chose {value}"
-    return f"For: {up}. Against: {down}. {value}."
+def _set(names: Sequence[str]) -> str:
+    return listed(names) if names else "none"
 
 
-def _set(members: Sequence[int], names: Sequence[str]) -> str:
-    return listed([names[k] for k in members]) if members else "none"
-
-
-def _legend() -> Markup:
+def _legend(found: _Elements) -> Markup:
+    open_ = (
+        element("i", class_="key hatch"),
+        "open: every value between the two numbers fits the training data alike ",
+    )
     return element(
         "p",
         element("i", class_="key frame"),
-        "training pixels meet it ",
-        element("i", class_="key hatch"),
-        "open: anything between the two numbers fits the training data alike ",
+        f"touched by {found.users} ",
+        *(open_ if (found.upper - found.lower > TOLERANCE).any() else ()),
         element("i", class_="key ring"),
         "used by the chosen pixel",
         class_="note legend",
     )
 
 
-def _most_used(measure: BiCapacity, known: Identifiability) -> Markup:
-    order = np.argsort(-known.counts, kind="stable")[:MOST_USED]
-    n = round(int(known.touched.sum()) / measure.n_sources)
+def _list(found: _Elements, codes: NDArray[Any]) -> Markup:
     rows = []
-    for code in order[known.counts[order] > 0].tolist():
-        up, down = (_set(members, measure.source_names) for members in measure.lattice.sets(code))
-        colour = colour_of(float(measure.values[code]))
-        share = int(known.counts[code]) / n
+    for code in codes.tolist():
+        up, down = found.sets(code)
+        colour = colour_of(float(found.measure.values[code]))
+        share = int(found.counts[code]) / found.n_instances
+        value = shown(float(found.measure.values[code]), 3)
+        if found.is_open(code):
+            value = " to ".join(shown(float(end[code])) for end in (found.lower, found.upper))
+        bar = element("span", element("i", class_="plain", style=f"width:{100 * share:.2f}%"), class_="bar")
         cells = [
             element("th", up, scope="row"),
-            element("td", down, class_="text"),
-            element(
-                "td",
-                shown(float(measure.values[code]), 3),
-                class_="swatch",
-                style=f"--value:{colour};--ink:{ink_on(colour)}",
-            ),
-            element(
-                "td",
-                element("span", element("i", class_="plain", style=f"width:{100 * share:.2f}%"), class_="bar"),
-                class_="wide",
-            ),
+            *([] if found.one_sided else [element("td", down, class_="text")]),
+            element("td", value, class_="swatch", style=f"--value:{colour};--ink:{ink_on(colour)}"),
+            element("td", bar, class_="wide"),
             element("td", percent(share)),
         ]
-        rows.append(element("tr", *cells, data_code=code))
-    head = {"For (A)": None, "Against (B)": None, "g(A, B)": None, "Share of the training data that uses it": 2}
+        rows.append(element("tr", *cells, data_code=code, title=found.title(code)))
+    sets = {"A": None, "g(A)": None} if found.one_sided else {"For (A)": None, "Against (B)": None, "g(A, B)": None}
+    head = sets | {f"Share of the {found.users} that use it": 2}
     titles = [element("th", title, scope="col", colspan=span) for title, span in head.items()]
-    table = element("table", element("thead", element("tr", *titles)), element("tbody", *rows), class_="bars elements")
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Most used elements")
+    kind = "bars elements one-sided" if found.one_sided else "bars elements"
+    table = element("table", element("thead", element("tr", *titles)), element("tbody", *rows), class_=kind)
+    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Elements of the measure")

@@ -12,39 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.report.inputs import Material
+from bimichi.rule import FusionRule
 
-__all__ = ["Sampling", "embed_elements", "embed_indices", "embed_plane", "learned_range"]
+__all__ = ["embed_indices", "embed_numbers", "embed_plane", "learned_range"]
 
-MAX_PIXELS = 1_000_000
 LISTED = 4096
 MISSING = 2**16 - 1
 STEPS = 2**16 - 2
-
-
-class Sampling:
-    """Which pixels of an image are in the page: all, or evenly spaced ones if there are more than a million.
-
-    Pixels are taken as they are. Means of several would have fused values that no pixel has.
-    """
-
-    def __init__(self, shape: tuple[int, ...], limit: int = MAX_PIXELS) -> None:
-        self.original = (int(shape[0]), int(shape[1]))
-        height, width = self.original
-        self.shrunk = height * width > limit
-        if self.shrunk:
-            height = min(height, max(1, int((limit * height / width) ** 0.5)))
-            width = min(width, max(1, limit // height))
-            height = min(self.original[0], limit // width)
-        self.shape = (height, width)
-
-    def __call__(self, plane: NDArray[Any]) -> NDArray[Any]:
-        """Return the plane's pixels that are shown."""
-        rows, columns = (
-            (2 * np.arange(shown) + 1) * full // (2 * shown)
-            for shown, full in zip(self.shape, self.original, strict=True)
-        )
-        return plane[rows[:, None], columns]
 
 
 def embed_plane(plane: NDArray[Any], limits: tuple[float, float] = (-np.inf, np.inf)) -> dict[str, Any]:
@@ -71,17 +45,17 @@ def embed_indices(indices: NDArray[Any]) -> str:
     return _packed(folded.reshape(-1, 1).view(np.uint8).T)
 
 
-def embed_elements(values: NDArray[np.float64]) -> str:
-    """Return one number for each element as text."""
+def embed_numbers(values: NDArray[np.float64]) -> str:
+    """Return numbers, such as the values of a measure, as text."""
     return _packed(values.astype("<f8"))
 
 
-def learned_range(material: Material, k: int) -> tuple[float, float]:
-    """Return the values of source k between which the model's scale is not flat."""
-    centre, factor = float(material.model._scale.centre[k]), float(material.model._scale.factor[k])
+def learned_range(rule: FusionRule, k: int) -> tuple[float, float]:
+    """Return the values of source k between which the rule's scale is not flat."""
+    centre, factor = float(rule.centre[k]), float(rule.factor[k])
     if (centre, factor) == (0.0, 1.0) or factor == 0:
         return (-np.inf, np.inf)
-    return (centre - 1 / factor, centre + 1 / factor)
+    return (centre + rule.low / factor, centre + 1 / factor)
 
 
 def _packed(array: NDArray[Any]) -> str:

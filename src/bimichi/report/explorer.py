@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi.explain.parts import parts_of
+from bimichi.report import measure
 from bimichi.report.colours import gradient
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
@@ -17,18 +19,18 @@ MAP_HEIGHT = 32.0
 
 KEYS = (
     "Arrow keys move the pixel, with Shift by ten; + and − zoom, 0 shows the whole image; Enter or a click holds the "
-    "pixel. Drag to move the view, turn the wheel with Ctrl to zoom."
+    "pixel. Drag to move the view; Ctrl and the wheel zoom."
 )
 
 
-def explorer_section(material: Material, measure: Markup) -> Markup:
-    """Return the section of the maps; `measure` stands beside them, or below if it is wide."""
+def explorer_section(material: Material) -> Markup:
+    """Return the section of the maps; the measure stands beside them, or below if it is wide."""
     height, width = material.integral.shape
     fused = _map("fused", "Fused" + (", |C|" if material.absolute else ""), material.fused, width, height, main=True)
     small = [
-        _map(f"source-{k}", name, plane, width, height, turned=bool(sign < 0))
+        _map(f"source-{k}", name, plane, width, height, inverted=bool(sign < 0))
         for k, (name, plane, sign) in enumerate(
-            zip(material.names, material.planes, material.model.polarity_, strict=True)
+            zip(material.names, material.planes, material.rule.polarity, strict=True)
         )
     ]
     if material.truth is not None:
@@ -43,25 +45,25 @@ def explorer_section(material: Material, measure: Markup) -> Markup:
     return section(
         "maps",
         "Ask any pixel",
-        element("p", "This page needs JavaScript to show its maps.", class_="notice", id="trouble"),
-        element("div", stage, _readout(material), measure, class_="explorer"),
-        lead="Move over a map or tap it, or use the arrow keys on the fused map, to see how its pixel was decided.",
+        element("p", "This page needs JavaScript to show its maps.", class_="notice", id="problem"),
+        element("div", stage, _readout(material), measure.panel(material), class_="explorer"),
+        lead="Move over a map or tap it, or use the arrow keys on the fused map, to see how that pixel was decided.",
     )
 
 
 def _map(
-    key: str, title: str, plane: NDArray[Any], width: int, height: int, turned: bool = False, main: bool = False
+    key: str, title: str, plane: NDArray[Any], width: int, height: int, inverted: bool = False, main: bool = False
 ) -> Markup:
     low, mean, high = (float(end(plane)) for end in (np.nanmin, np.nanmean, np.nanmax))
     missing = int(np.isnan(plane).sum())
-    alt = f"{title}: {width} by {height} pixels, from {low:.3g} to {high:.3g}, on the average {mean:.3g}"
+    alt = f"{title}: {width} by {height} pixels, from {low:.3g} to {high:.3g}, mean {mean:.3g}"
     alt += f"; {missing:,} without data." if missing else "."
     focus: dict[str, Any] = (
         {"tabindex": 0, "role": "application", "aria_roledescription": "map", "aria_describedby": "keys"}
         if main
         else {"role": "img"}
     )
-    badge = element("span", "turned over", class_="badge") if turned else ""
+    badge = element("span", "inverted", class_="badge") if inverted else ""
     view = element(
         "div",
         element("canvas", aria_hidden="true"),
@@ -76,8 +78,8 @@ def _map(
 
 
 def _scale_bar(material: Material) -> Markup:
-    low, high = material.model.output_range
-    ends = ("no target", "target") if material.absolute else ("against a target", "for a target")
+    low, high = material.rule.output_range
+    ends = ("no target", "target") if low == 0 else ("against a target", "for a target")
     ticks = [tick for tick in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= tick <= high]
     has_gaps = bool(np.isnan(material.integral).any())
     return element(
@@ -126,7 +128,8 @@ def _tools(material: Material) -> Markup:
 
 
 def _readout(material: Material) -> Markup:
-    changed = material.model.scale is not None or bool((material.model.polarity_ < 0).any())
+    rule = material.rule
+    changed = bool(rule.centre.any() or (rule.factor != 1).any() or (rule.polarity < 0).any())
     head = ["Source", "Value", *(["Enters as"] if changed else []), "Contribution"]
     rows = []
     for k, name in enumerate(material.names):
@@ -136,14 +139,19 @@ def _readout(material: Material) -> Markup:
         cells += [element("td", bar, element("span", class_="number"), class_="part")]
         rows.append(element("tr", *cells, data_source=k))
     sources = _table("sources", "Sources and what they contribute", head, rows, len(head))
-    steps = _table("chain", "The integral, step by step", ["Element", "Weight", "Value", "Product"], [], 4)
+    columns = [
+        name.capitalize() if len(name) > 1 and name.isalpha() else name for name in parts_of(rule.measure).columns
+    ]
+    steps = _table("chain", "The integral, step by step", columns, [], 4)
     chosen = element(
         "div",
-        element("p", element("span", id="place"), element("button", "Let go", type="button", id="held", hidden=True)),
+        element(
+            "p", element("span", id="place"), element("button", "Release", type="button", id="release", hidden=True)
+        ),
         element("p", element("output", id="fused-value"), element("span", id="fused-note")),
         class_="chosen",
     )
-    live = element("p", class_="unseen", id="spoken", aria_live="polite")
+    live = element("p", class_="unseen", id="announcement", aria_live="polite")
     return element("aside", chosen, sources, steps, live, class_="readout card", aria_label="The chosen pixel")
 
 

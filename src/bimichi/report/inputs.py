@@ -1,63 +1,65 @@
 """What a report is made from, checked before any work is done."""
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import InvalidInputError
-from bimichi.estimators import BiMIChI
 from bimichi.evaluation.comparison import Comparison
-from bimichi.explain.inputs import check_elements
+from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
 from bimichi.integral.integrals import choquet
-from bimichi.integral.planes import Planes, split_planes
+from bimichi.integral.planes import split_planes
+from bimichi.learning.bags import check_segment_labels
 from bimichi.learning.scene import Scene
 from bimichi.measures.base import check_names
-from bimichi.measures.bicapacity import BiCapacity
+from bimichi.report.sampling import Sampling
+from bimichi.rule import FusionRule, as_rule
 
 __all__ = ["Material", "gather"]
 
 MAX_SOURCES = 12
-"""All elements are in the page; 13 sources have 1.6 million."""
+"""All elements are in the page; 13 sources have 1.6 million. Additive measures have few terms, and no such limit."""
 
 MAX_SEGMENTS = 2**16 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a report shows, all of it checked.
+    """What a report shows, all of it checked; what sections share is computed once, when first asked for.
 
     Attributes
     ----------
-    model : BiMIChI
-        Fitted; its sources have the names to show.
+    rule : FusionRule
+        Its sources have the names to show.
     planes : list of ndarray of shape (height, width)
         The sources as given.
     entered : list of ndarray of shape (height, width)
-        The sources as they enter the integral, scaled and turned.
+        The sources as they enter the integral, scaled and inverted.
     integral : ndarray of shape (height, width)
         C; NaN where a source is.
     truth, ignore : ndarray of bool, shape (height, width), or None
-        Targets, and pixels that no score counts.
+        Targets, and pixels that are excluded from scoring.
     boxes : ndarray of shape (n_boxes, 4)
         Boxes (x, y, width, height).
     segments : ndarray of int, shape (height, width), or None
         Bags, numbered from 0.
     labels : list of bool or None
-        Whether each bag is positive; None where it was not learned from.
+        Whether each bag is positive; None for bags without a label.
     comparison : Comparison or None
         Of several methods.
     title : str
         Heading of the page.
     notes : mapping of str to str
         Facts to list besides.
+    n_jobs : int or None
+        Threads.
     """
 
-    model: BiMIChI
+    rule: FusionRule
     planes: list[NDArray[Any]]
     entered: list[NDArray[Any]]
     integral: NDArray[Any]
@@ -69,17 +71,12 @@ class Material:
     comparison: Comparison | None
     title: str
     notes: Mapping[str, str]
+    n_jobs: int | None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the sources."""
-        return self.measure.source_names
-
-    @property
-    def measure(self) -> BiCapacity:
-        """The learned bi-capacity."""
-        learned: BiCapacity = self.model.bicapacity_
-        return learned
+        return self.rule.source_names
 
     @property
     def fused(self) -> NDArray[Any]:
@@ -89,11 +86,36 @@ class Material:
     @property
     def absolute(self) -> bool:
         """Whether the fused value is the magnitude of C."""
-        return self.model._objective.absolute
+        return self.rule.output == "magnitude"
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """Which pixels are in the page."""
+        return Sampling(self.integral.shape)
+
+    @cached_property
+    def training_use(self) -> Identifiability | None:
+        """How training used the measure; None if that was not counted."""
+        return identifiability(self.rule) if self.rule.usage else None
+
+    @cached_property
+    def image_use(self) -> Identifiability:
+        """How the pixels of this image use the measure."""
+        return identifiability(self.rule, self.planes, n_jobs=self.n_jobs)
+
+    @cached_property
+    def averages(self) -> DataIndices:
+        """Importance and interaction on this image."""
+        return data_indices(self.rule, self.planes, n_jobs=self.n_jobs)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The model in words."""
+        return summary(self.rule, self.planes, n_jobs=self.n_jobs)
 
 
 def gather(
-    model: BiMIChI,
+    model: Any,
     sources: Any,
     names: Sequence[str] | None,
     truth: Any,
@@ -107,10 +129,7 @@ def gather(
     n_jobs: int | None,
 ) -> Material:
     """Check what `write_report` was given; a scene lends what is not given besides."""
-    if not isinstance(model, BiMIChI):
-        raise InvalidInputError(f"model must be a fitted BiMIChI, got {type(model).__name__}.")
-    check_is_fitted(model)
-    check_elements(model, "A report")
+    rule = as_rule(model)
     if isinstance(sources, Scene):
         scene, sources = sources, sources.sources
         names = scene.source_names if names is None else names
@@ -122,19 +141,16 @@ def gather(
         notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(notes or {})
     if comparison is not None and not isinstance(comparison, Comparison):
         raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
-    named = _named(model, sources, names)
+    named = _named(rule, sources, names)
     planes = _image(sources, named)
     shape = planes[0].shape
-    entered = named._scale.apply(planes, named.polarity_)
-    Planes(entered, names=named.bicapacity_.source_names).check_range(
-        -1.0, "Give sources on the scale of those that the model was fitted to."
-    )
+    entered = named.enter(planes)
     numbered, signs = _bags(segments, labels, shape)
     return Material(
-        model=named,
+        rule=named,
         planes=planes,
         entered=entered,
-        integral=_integral(entered, named.bicapacity_, n_jobs),
+        integral=_integral(entered, named, n_jobs),
         truth=None if truth is None else _truth(truth, shape),
         ignore=None if ignore is None else _mask(ignore, shape),
         boxes=_boxes(boxes),
@@ -143,17 +159,18 @@ def gather(
         comparison=comparison,
         title="Fusion report" if title is None else str(title),
         notes={str(name): str(text) for name, text in (notes or {}).items() if text},
+        n_jobs=n_jobs,
     )
 
 
-def _named(model: BiMIChI, sources: Any, names: Sequence[str] | None) -> BiMIChI:
-    """Return the model, its sources called as given if it does not call them anything itself."""
-    own = model.bicapacity_.source_names
+def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> FusionRule:
+    """Return the rule, its sources named as given if it has no names of its own."""
+    own = rule.source_names
     m = len(own)
-    if m > MAX_SOURCES:
+    if m > MAX_SOURCES and rule.measure.parts == "elements":
         raise InvalidInputError(
-            f"The model has {m} sources, so {3**m:,} elements; reports are offered up to {MAX_SOURCES} sources. "
-            "Use bimichi.explain and bimichi.plotting instead."
+            f"The model has {m} sources, so {3**m:,} elements; reports are offered up to {MAX_SOURCES} sources, and "
+            "beyond for additive measures. Use bimichi.explain and bimichi.plotting instead."
         )
     listed = isinstance(sources, list | tuple)
     found = len(sources) if listed else np.shape(sources)[-1] if np.ndim(sources) else 0
@@ -164,36 +181,34 @@ def _named(model: BiMIChI, sources: Any, names: Sequence[str] | None) -> BiMIChI
             "Give the same sources, in the same order."
         )
     if names is None:
-        return model
+        return rule
     given_names, unnamed = check_names(names, m), check_names(None, m)
     if given_names in (own, unnamed):
-        return model
+        return rule
     if own != unnamed:
         order = "in the model's order" if set(own) == set(given_names) else "with names=None if they are the same"
         raise InvalidInputError(
             f"The model was fitted to the sources {', '.join(own)}, but {', '.join(given_names)} are given. "
             f"Give them {order}."
         )
-    renamed = copy(model)
-    renamed.bicapacity_ = BiCapacity(model.bicapacity_.values, given_names, model.bicapacity_.zero_bound)
-    return renamed
+    return rule.renamed(given_names)
 
 
-def _image(sources: Any, model: BiMIChI) -> list[NDArray[Any]]:
-    planes = split_planes(sources, model.n_features_in_)[1]
+def _image(sources: Any, rule: FusionRule) -> list[NDArray[Any]]:
+    planes = split_planes(sources, rule.n_sources)[1]
     if planes[0].ndim != 2 or planes[0].size == 0:
         raise InvalidInputError(
             f"sources must be an image, (height, width, {len(planes)}), or {len(planes)} planes of shape "
             f"(height, width), got planes of shape {planes[0].shape}."
         )
-    for name, plane in zip(model.bicapacity_.source_names, planes, strict=True):
+    for name, plane in zip(rule.source_names, planes, strict=True):
         if plane.dtype.kind == "f" and np.isinf(plane).any():
             raise InvalidInputError(f"Source {name!r} has infinite values; clip them, or set them to NaN.")
     return planes
 
 
-def _integral(entered: list[NDArray[Any]], measure: BiCapacity, n_jobs: int | None) -> NDArray[Any]:
-    integral = choquet(entered, measure, n_jobs=n_jobs)
+def _integral(entered: list[NDArray[Any]], rule: FusionRule, n_jobs: int | None) -> NDArray[Any]:
+    integral = choquet(entered, rule.measure, n_jobs=n_jobs)
     if np.isnan(integral).all():
         raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
     return integral
@@ -251,8 +266,5 @@ def _bags(
     found, numbered = np.unique(given, return_inverse=True)
     if len(found) > MAX_SEGMENTS:
         raise InvalidInputError(f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.")
-    unknown = sorted(set(labels) - set(found.tolist()))
-    if unknown:
-        raise InvalidInputError(f"labels name segment {unknown[0]}, which no pixel belongs to.")
-    signs = [bool(labels[segment]) if segment in labels else None for segment in found.tolist()]
+    signs = [None if label is None else bool(label) for label in check_segment_labels(found, labels)]
     return numbered.reshape(shape), signs

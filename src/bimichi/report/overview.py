@@ -5,19 +5,26 @@ import platform
 import numpy as np
 
 import bimichi
-from bimichi.explain import Summary
-from bimichi.learning.solvers import SOLVERS, get_solver
-from bimichi.report.embedding import Sampling
+from bimichi.report import measure
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
 from bimichi.report.wording import listed, section
+from bimichi.rule import FusionRule
 
 __all__ = ["fine_print", "introduction", "notices", "opening"]
 
+NAMED = 12
+"""Sources that are named in the first sentence."""
+
 OBJECTIVES = {
-    "bipolar": "targets to +1, the rest to −1; one pixel decides a bag",
+    "bipolar": "targets to +1, the rest to {low}; one pixel decides a bag",
     "magnitude": "targets to +1 or −1, the rest to 0; one pixel decides a bag",
-    "mean": "targets to +1, the rest to −1; every pixel of a bag counts",
+    "mean": "targets to +1, the rest to {low}; every pixel of a bag counts",
+    "min-max": "targets to +1, the rest to {low}; one pixel decides a bag",
+    "noisy-or": "pixels of a bag are independent chances of a target",
+    "generalized-mean": "targets to +1, the rest to {low}; the most extreme pixels of a bag count most",
+    "regression": "the pixel nearest to the label of its bag counts",
+    "least squares": "every pixel counts, with a label of its own",
 }
 
 
@@ -25,31 +32,13 @@ def introduction(material: Material) -> str:
     """Say in one sentence what this is."""
     m = len(material.names)
     count = "One source" if m == 1 else f"{m} sources"
-    return f"{count} ({listed(material.names)}) fused by a Choquet integral over a learned bi-capacity."
+    names = f" ({listed(material.names)})" if m <= NAMED else ""
+    return f"{count}{names} fused by a Choquet integral over {measure.title(material)}."
 
 
 def _facts(material: Material) -> Markup:
     """List what was fused, and how the model was trained."""
-    model, solution = material.model, material.model.solution_
-    name = model._objective.name
-    solver = type(get_solver(model.solver))
-    solved_by = next((key for key, kind in SOLVERS.items() if solver is kind), solver.__name__)
-    rounds = f"{model.n_iter_:,} round{'' if model.n_iter_ == 1 else 's'}"
-    turned = [source for source, sign in zip(material.names, model.polarity_, strict=True) if sign < 0]
-    scale = "none: sources lie in [−1, 1]" if model.scale is None else f"{model.scale}, learned in training"
-    value = f"{model.objective_value_:.6g}"
-    if solution.lower_bound is not None:
-        value += f" (lower bound {solution.lower_bound:.6g})"
-    n = round(int(model.usage_["touched"].sum()) / len(material.names))
-    rows = {
-        "Objective": f"{name}: {OBJECTIVES[name]}" if name in OBJECTIVES else name,
-        "Solver": f"{solved_by}, {solution.status} after {rounds}",
-        "J": value,
-        "Learned from": f"{n:,} instances",
-        "Polarity": f"{model.polarity}; turned over: {listed(turned) if turned else 'none'}",
-        "Scale": scale,
-        "Image": _size(material),
-    }
+    rows = _training(material.rule) | {"Scale": _scale(material.rule), "Image": _size(material)}
     if material.labels:
         known = [label for label in material.labels if label is not None]
         rows["Bags of the image"] = f"{len(known):,} labelled, {sum(known):,} of them positive"
@@ -59,41 +48,73 @@ def _facts(material: Material) -> Markup:
     )
 
 
+def _training(rule: FusionRule) -> dict[str, str]:
+    record = rule.training
+    if record is None:
+        return {"Training": "not learned here"}
+    words = OBJECTIVES.get(record.objective, "").format(low="0" if rule.low == 0 else "−1")
+    rounds = f"{record.n_iter:,} round{'' if record.n_iter == 1 else 's'}"
+    value = f"{record.objective_value:.6g}"
+    if record.lower_bound is not None:
+        value += f" (lower bound {record.lower_bound:.6g})"
+    rows = {
+        "Method": record.method,
+        "Objective": f"{record.objective}: {words}" if words else record.objective,
+        "Solver": f"{record.solver}, {record.status} after {rounds}",
+        "J": value,
+    }
+    if rule.n_instances is not None:
+        rows["Learned from"] = f"{rule.n_instances:,} instances"
+    if "polarity" in record.parameters or rule.inverted:
+        how = "learned" if record.parameters.get("polarity") == "learn" else "as given"
+        rows["Polarity"] = f"{how}; inverted: {listed(rule.inverted or ['none'])}"
+    return rows
+
+
+def _scale(rule: FusionRule) -> str:
+    if rule.scale is not None:
+        return f"{rule.scale}, learned in training"
+    ends = {(float(c + rule.low / f), float(c + 1 / f)) for c, f in zip(rule.centre, rule.factor, strict=True)}
+    given = " or ".join(f"[{low:g}, {high:g}]".replace("-", "−") for low, high in sorted(ends))
+    enters = f"[{rule.low:g}, 1]".replace("-", "−")
+    return f"none: sources lie in {given}" if given == enters else f"fixed: sources in {given} are mapped to {enters}"
+
+
 def _size(material: Material) -> str:
     height, width = material.integral.shape
     missing = int(np.isnan(material.integral).sum())
     return f"{width:,} × {height:,} pixels" + (f", {missing:,} without data" if missing else "")
 
 
-def notices(material: Material, sampling: Sampling) -> Markup:
+def notices(material: Material) -> Markup:
     """Say what the page does not show as it is."""
-    notes = []
+    notes, sampling = [], material.sampling
     if sampling.shrunk:
         (height, width), (full_height, full_width) = sampling.shape, sampling.original
         notes.append(
-            f"The maps are thinned: {width:,} × {height:,} evenly spaced pixels stand for {full_width:,} × "
+            f"The maps are thinned: they show {width:,} × {height:,} evenly spaced pixels of {full_width:,} × "
             f"{full_height:,}. Sentences, bars and scores are about all pixels."
         )
     beyond = [
-        name for k, name in enumerate(material.names) if material.model.scale is not None and _outside(material, k)
+        name for k, name in enumerate(material.names) if material.rule.scale is not None and _outside(material, k)
     ]
     if beyond:
         notes.append(
-            f"Values of {listed(beyond)} reach beyond the range that the model saw in training; "
-            "they enter the integral as its ends."
+            f"Values of {listed(beyond)} reach beyond the range of the training data; "
+            "they are clipped to it before the integral."
         )
     return joined(*(element("p", note, class_="notice") for note in notes))
 
 
 def _outside(material: Material, k: int) -> bool:
-    scale, plane = material.model._scale, material.planes[k]
-    low, high = ((end(plane) - scale.centre[k]) * scale.factor[k] for end in (np.nanmin, np.nanmax))
-    return bool(low < -1 - 1e-6 or high > 1 + 1e-6)
+    rule, plane = material.rule, material.planes[k]
+    low, high = ((end(plane) - rule.centre[k]) * rule.factor[k] for end in (np.nanmin, np.nanmax))
+    return bool(low < rule.low - 1e-6 or high > 1 + 1e-6)
 
 
-def opening(material: Material, summary: Summary) -> Markup:
+def opening(material: Material) -> Markup:
     """Show the sentences, and beside them what they are about."""
-    sentences = element("ul", *(element("li", text) for text in summary.sentences), class_="sentences")
+    sentences = element("ul", *(element("li", text) for text in material.summary.sentences), class_="sentences")
     return element(
         "div",
         section("summary", "In short", sentences),
@@ -104,12 +125,13 @@ def opening(material: Material, summary: Summary) -> Markup:
 
 def fine_print(material: Material) -> Markup:
     """List parameters and versions."""
-    parameters = material.model.get_params(deep=False)
+    record = material.rule.training
+    parameters = {} if record is None else record.parameters
     rows = [element("tr", element("th", key, scope="row"), element("td", repr(parameters[key]))) for key in parameters]
     versions = {"bimichi": bimichi.__version__, "numpy": np.__version__, "Python": platform.python_version()}
     return section(
         "parameters",
         "Parameters and versions",
-        element("div", element("table", element("tbody", *rows), class_="plain"), class_="scroll"),
+        element("div", element("table", element("tbody", *rows), class_="plain"), class_="scroll") if rows else "",
         element("p", ", ".join(f"{key} {versions[key]}" for key in versions), class_="versions"),
     )

@@ -10,7 +10,7 @@ async function inflate(text) {
   return new Response(stream).arrayBuffer();
 }
 
-async function unpackElements(text) {
+async function unpackNumbers(text) {
   const view = new DataView(await inflate(text));
   return Float64Array.from({ length: view.byteLength / 8 }, (_, k) => view.getFloat64(8 * k, true));
 }
@@ -43,16 +43,19 @@ async function unpack(data) {
   const sources = await Promise.all(
     data.sources.map(async (plane, k) => {
       const given = meaningOf(plane);
-      const scaled = given.map((x) => scaledValue(x, data.centre[k], data.factor[k]));
+      const scaled = given.map((x) => scaledValue(x, data.centre[k], data.factor[k], data.low));
       const entered = scaled.map((x) => x * data.polarity[k]);
       return { indices: await indices(plane.data), given, scaled, entered };
     }),
   );
-  const [values, lower, upper] = await Promise.all([data.values, data.lower, data.upper].map(unpackElements));
+  const { parts, ...packed } = data.measure;
+  const measure = {};
+  for (const [name, text] of Object.entries(packed)) measure[name] = await unpackNumbers(text);
+  Object.assign(measure, MEASURES[parts](measure, sources.length));
   return {
     ...data,
     sources,
-    measure: { values, lower, upper },
+    measure,
     truth: data.truth ? await indices(data.truth) : null,
     segments: data.segments ? await indices(data.segments) : null,
   };

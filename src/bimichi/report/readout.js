@@ -1,6 +1,7 @@
 // The panel beside the maps: one pixel's sources, chain and contributions. All text is set as text, never as HTML.
 
 const DIGITS = 3;
+const MOST_STEPS = 20; // an additive measure of many sources has thousands of terms
 
 // A number with a true minus, and without a negative zero.
 function shown(value, digits = DIGITS) {
@@ -25,7 +26,7 @@ class Readout {
     this.report = report;
     this.cells = new Map();
     for (const cell of document.querySelectorAll("[data-code]")) this.cells.set(Number(cell.dataset.code), cell);
-    this.lit = [];
+    this.active = [];
     this.panel = document.querySelector(".readout");
     addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
   }
@@ -37,15 +38,15 @@ class Readout {
     const given = sources.map((source) => source.given[source.indices[at]]);
     const entered = sources.map((source) => source.entered[source.indices[at]]);
     const missing = names.filter((_, k) => Number.isNaN(given[k]));
-    const steps = missing.length ? [] : chainOf(entered, measure.values);
-    const parts = missing.length ? entered.map(() => NaN) : contributionsOf(entered, measure.values);
+    const steps = missing.length ? [] : measure.chain(entered);
+    const parts = missing.length ? entered.map(() => NaN) : measure.contributions(entered);
     const total = missing.length ? NaN : steps.reduce((sum, step) => sum + step.product, 0);
     this.showPlace(x, y, at);
     this.showTotal(total, missing);
     this.showSources(given, entered, parts, total);
     this.showChain(steps, total);
-    this.light(steps);
-    this.sentence = this.spoken(total, parts, missing);
+    this.highlight(steps);
+    this.sentence = this.announcement(total, parts, missing);
     this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
   }
 
@@ -64,7 +65,7 @@ class Readout {
   }
 
   showTotal(total, missing) {
-    const { absolute, colours } = this.report;
+    const { absolute, outputLow, colours } = this.report;
     const fused = absolute ? Math.abs(total) : total;
     const output = get("fused-value");
     const mark = get("mark");
@@ -77,7 +78,7 @@ class Readout {
     }
     output.textContent = shown(fused);
     output.style.setProperty("--value", colours[level(fused)]);
-    mark.style.left = `${100 * (absolute ? fused : (fused + 1) / 2)}%`;
+    mark.style.left = `${(100 * (fused - outputLow)) / (1 - outputLow)}%`;
     get("fused-note").textContent = absolute ? `fused: the magnitude of C = ${shown(total)}` : "fused: C";
   }
 
@@ -98,41 +99,55 @@ class Readout {
   }
 
   showChain(steps, total) {
-    const rows = steps.map((step) => {
+    const shownSteps = this.shownSteps(steps);
+    const rows = shownSteps.map((step) => {
       const row = document.createElement("tr");
       row.dataset.step = step.code;
-      row.append(this.elementCell(step.code));
+      row.append(this.stepCell(step));
       for (const part of [step.weight, step.value, step.product]) row.append(node("td", shown(part), "number"));
       return row;
     });
+    const rest = steps.filter((step) => !shownSteps.includes(step));
+    if (rest.length) {
+      const row = document.createElement("tr");
+      const sum = rest.reduce((before, step) => before + step.product, 0);
+      row.append(node("th", `${rest.length} further term${rest.length > 1 ? "s" : ""}`), node("td", ""), node("td", ""), node("td", shown(sum), "number"));
+      rows.push(row);
+    }
     document.querySelector("#chain tbody").replaceChildren(...rows);
     document.querySelector("#chain .total").textContent = Number.isNaN(total) ? "" : shown(total);
   }
 
-  // "thermal and rgb against grey", and between which values the element is open, if it is.
-  elementCell(code) {
+  // Without those that would be shown as 0.000, and no more than can be read.
+  shownSteps(steps) {
+    const seen = steps.filter((step) => Math.abs(step.product) >= this.report.measure.faint);
+    return seen.length > MOST_STEPS ? seen.slice(0, MOST_STEPS) : seen;
+  }
+
+  // "thermal + rgb against grey", and between which values the element is open, if it is.
+  stepCell(step) {
     const { names, measure } = this.report;
-    const members = (wanted) => names.filter((_, k) => Math.floor(code / 3 ** k) % 3 === wanted);
-    const [up, down] = [members(1), members(2)];
+    const [up, down] = [step.up, step.down].map((members) => members.map((k) => names[k]));
     const cell = node("th", "");
     cell.scope = "row";
     if (up.length) cell.append(node("span", up.join(" + "), "for"));
     if (down.length) cell.append(node("span", "against ", "word"), node("span", down.join(" + "), "against"));
-    const [low, high] = [measure.lower[code], measure.upper[code]];
+    const [low, high] = [measure.lower?.[step.code], measure.upper?.[step.code]]; // terms have no intervals
     if (high - low > TOLERANCE) cell.append(node("span", `open: ${shown(low, 2)} to ${shown(high, 2)}`, "open"));
     return cell;
   }
 
-  light(steps) {
-    for (const cell of this.lit) cell.classList.remove("lit");
-    this.lit = steps.map((step) => this.cells.get(step.code)).filter(Boolean);
-    for (const cell of this.lit) cell.classList.add("lit");
+  highlight(steps) {
+    for (const cell of this.active) cell.classList.remove("active");
+    this.active = this.shownSteps(steps).map((step) => this.cells.get(step.code)).filter(Boolean);
+    for (const cell of this.active) cell.classList.add("active");
   }
 
-  spoken(total, parts, missing) {
+  // What a screen reader says of the chosen pixel.
+  announcement(total, parts, missing) {
     if (missing.length) return `${this.place}. No data: ${missing.join(", ")}.`;
     const { names, absolute } = this.report;
-    const told = names.map((name, k) => `${name} contributes ${shown(parts[k], 2)}`);
-    return `${this.place}. Fused ${shown(absolute ? Math.abs(total) : total, 2)}. ${told.join("; ")}.`;
+    const said = names.map((name, k) => `${name} contributes ${shown(parts[k], 2)}`);
+    return `${this.place}. Fused ${shown(absolute ? Math.abs(total) : total, 2)}. ${said.join("; ")}.`;
   }
 }

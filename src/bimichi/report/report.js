@@ -33,7 +33,7 @@ function bagStrokes({ width, height, segments, labels }) {
 }
 
 function pictures(report) {
-  const { width, height, sources, integral, absolute, truth } = report;
+  const { width, height, sources, integral, absolute, outputLow, truth } = report;
   // Canvases keep red in the lowest byte.
   const words = [...report.colours, report.missing].map((colour) => {
     const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
@@ -45,7 +45,7 @@ function pictures(report) {
     const own = Uint32Array.from(scaled, word);
     found[`source-${k}`] = paint(width, height, (i) => own[indices[i]]);
   });
-  if (truth) found.truth = paint(width, height, (i) => word(truth[i] ? 1 : absolute ? 0 : -1));
+  if (truth) found.truth = paint(width, height, (i) => word(truth[i] ? 1 : outputLow));
   return found;
 }
 
@@ -82,7 +82,7 @@ function listen(maps, state, choose) {
   get("zoom-in").addEventListener("click", actions["+"]);
   get("zoom-out").addEventListener("click", actions["-"]);
   get("zoom-reset").addEventListener("click", actions[0]);
-  get("held").addEventListener("click", actions.Escape);
+  get("release").addEventListener("click", actions.Escape);
 }
 
 function addOverlays(maps, report) {
@@ -123,20 +123,20 @@ async function start() {
     throw new Error("it cannot unpack data (DecompressionStream); current Chromium, Firefox and Safari can");
   }
   const report = await unpack(JSON.parse(get("data").textContent));
-  report.integral = integrate(report.sources, report.measure.values);
+  report.integral = report.measure.integrate(report.sources);
   const readout = new Readout(report);
   const state = {
     held: false,
     hold(on) {
       this.held = on;
-      get("held").hidden = !on;
+      get("release").hidden = !on;
     },
   };
-  const choose = (x, y, aloud = false) => {
+  const choose = (x, y, announce = false) => {
     const [column, row] = [Math.min(report.width - 1, Math.max(0, x)), Math.min(report.height - 1, Math.max(0, y))];
     maps.show(column, row);
     readout.show(column, row);
-    if (aloud) get("spoken").textContent = readout.sentence;
+    if (announce) get("announcement").textContent = readout.sentence;
   };
   const maps = new Maps(
     report.width,
@@ -150,10 +150,10 @@ async function start() {
   listen(maps, state, choose);
   const first = brightest(report);
   choose(first % report.width, Math.floor(first / report.width));
-  get("trouble").remove();
+  get("problem").remove();
   document.documentElement.dataset.ready = "";
 }
 
 start().catch((error) => {
-  get("trouble").textContent = `This browser cannot show the maps: ${error.message}.`;
+  get("problem").textContent = `This browser cannot show the maps: ${error.message}.`;
 });

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bimichi.measures.lattice import set_label
 from bimichi.report.markup import Markup, element
 
-__all__ = ["listed", "percent", "section", "short_names", "shown"]
+__all__ = ["listed", "percent", "section", "short_names", "shown", "signed_bar"]
 
 LABEL_LIMIT = 14
 
@@ -43,3 +43,10 @@ def section(key: str, heading: str, *content: str, lead: str = "", class_: str |
         class_=class_,
         aria_labelledby=f"{key}-heading",
     )
+
+
+def signed_bar(below: float, above: float) -> Markup:
+    """Return a bar from the middle: left by `below` (at most 0), right by `above`, as shares of a half."""
+    left = element("i", class_="down", style=f"left:{50 + 50 * below:.2f}%;width:{-50 * below:.2f}%") if below else ""
+    right = element("i", class_="up", style=f"left:50%;width:{50 * above:.2f}%") if above else ""
+    return element("span", left, right, class_="signed", aria_hidden="true")

@@ -9,19 +9,12 @@ from string import Template
 from typing import Any
 
 from bimichi._files import atomic_write
-from bimichi.estimators import BiMIChI
 from bimichi.evaluation.comparison import Comparison
-from bimichi.explain import data_indices, identifiability, summary
-from bimichi.report import overview
-from bimichi.report.accuracy import accuracy_section, score_maps
 from bimichi.report.contents import contents
-from bimichi.report.elements import measure_section
-from bimichi.report.embedding import Sampling
-from bimichi.report.explorer import explorer_section
 from bimichi.report.inputs import Material, gather
-from bimichi.report.markup import Markup, element, embedded_json, joined
-from bimichi.report.strengths import strengths_section
-from bimichi.report.wording import section
+from bimichi.report.markup import embedded_json, joined
+from bimichi.report.overview import introduction, notices
+from bimichi.report.sections import SECTIONS
 
 __all__ = ["write_report"]
 
@@ -34,7 +27,7 @@ POLICY = (
 
 def write_report(
     path: str | PathLike[str],
-    model: BiMIChI,
+    model: Any,
     sources: Any,
     *,
     names: Sequence[str] | None = None,
@@ -56,8 +49,8 @@ def write_report(
     ----------
     path : path
         The file to write; it is replaced only when complete.
-    model : fitted BiMIChI
-        Of up to 12 sources.
+    model : FusionRule, Measure, or a fitted estimator that has a measure
+        Of up to 12 sources; of up to 64 if its measure is additive.
     sources : ndarray of shape (height, width, n_sources), list of n_sources planes, or Scene
         What to fuse. NaN is shown as no data. A `Scene` lends names, truth, boxes, bags and title, unless given.
     names : sequence of str, optional
@@ -65,7 +58,7 @@ def write_report(
     truth : array-like of shape (height, width), optional
         Targets, as bool, 0/1 or -1/+1, both kinds among the pixels that count; adds scores and ROC.
     ignore : array-like of bool, shape (height, width), optional
-        Pixels that no score counts.
+        Pixels that are excluded from scoring.
     boxes : array-like of shape (n_boxes, 4), optional
         Boxes (x, y, width, height) to draw, in pixels.
     segments, labels : array-like of int, shape (height, width), and mapping of int to bool, optional
@@ -85,46 +78,23 @@ def write_report(
     million pixels are thinned, and the page says so. 640 x 480 pixels of six sources take about 2 MB.
     """
     given = gather(model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs)
-    page = _page(given, n_jobs)
+    page = _page(given)
     atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text
 
 
-def _page(material: Material, n_jobs: int | None) -> str:
-    scored = score_maps(material)
-    known = identifiability(material.model)
-    sampling = Sampling(material.integral.shape)
-    found = data_indices(material.model, material.planes, n_jobs=n_jobs)
-    parts = [
-        overview.opening(material, summary(material.model, material.planes, n_jobs=n_jobs)),
-        explorer_section(material, measure_section(material.measure, known)),
-        strengths_section(material, found),
-        accuracy_section(material, scored) if scored else Markup(""),
-        _comparison(material.comparison),
-        overview.fine_print(material),
-    ]
+def _page(material: Material) -> str:
+    made = [section(material) for section in SECTIONS]
     script = "\n".join(_resource(name) for name in SCRIPTS)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(_resource("report.html")).substitute(
         policy=POLICY.format(digest=digest),
         title=joined(material.title),
-        introduction=joined(overview.introduction(material)),
-        notices=overview.notices(material, sampling),
+        introduction=joined(introduction(material)),
+        notices=notices(material),
         style=_resource("report.css"),
-        sections=joined(*parts),
-        data=embedded_json(contents(material, known, sampling)),
+        sections=joined(*(part for part in made if part is not None)),
+        data=embedded_json(contents(material)),
         script=script,
-    )
-
-
-def _comparison(comparison: Comparison | None) -> Markup:
-    if comparison is None:
-        return Markup("")
-    table = element("div", Markup(comparison.table().to_html()), class_="scroll")
-    return section(
-        "comparison",
-        "Beside other methods",
-        table,
-        lead="Of the methods built on a measure, the best is bold, the second underlined.",
     )
 
 

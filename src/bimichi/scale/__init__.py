@@ -1,7 +1,7 @@
-"""Data that is larger than memory, or has coordinates: arrays of xarray, rasters, frames in bulk, parts on a cluster.
+"""Data that is larger than memory or has coordinates: xarray objects, rasters, and frames in bulk.
 
 Packages of the extra `raster` are imported when a function needs them; ``pip install 'bimichi[raster]'`` installs them.
-If xarray is installed, importing this package gives its arrays and datasets ``X.bimichi.fuse(model)``.
+If xarray is installed, importing this package registers ``X.bimichi.fuse(model)`` for its arrays and datasets.
 """
 
 from importlib.util import find_spec

@@ -1,7 +1,7 @@
-"""Thousands of frames: all cores, one progress bar, and what fails is told at the end."""
+"""Thousands of frames on all cores, with one progress bar, and failures reported at the end."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from os import PathLike
@@ -10,25 +10,25 @@ from typing import Any
 
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
+from bimichi.integral.matching import fuser_of
 from bimichi.integral.planes import check_n_jobs
-from bimichi.scale.fusers import fuser_of
 from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.rasters import fuse_raster
 from bimichi.scale.stacks import Sources
 
-__all__ = ["FrameResults", "fuse_frames"]
+__all__ = ["FrameResults", "fuse_each", "fuse_frames"]
 
 
 @dataclass(frozen=True)
 class FrameResults:
-    """What became of the frames.
+    """Which frames were fused, skipped, or failed.
 
     Attributes
     ----------
     done : list of Path
         Files that were written, in the order of the frames.
     skipped : list of Path
-        Files that were there already.
+        Files that existed already.
     failed : dict of str to str
         Names of frames that could not be fused, and why.
     """
@@ -54,36 +54,35 @@ def fuse_frames(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> FrameResults:
-    """Fuse many frames, each a set of files, each to a GeoTIFF of its own.
+    """Fuse many frames, each of which is a set of files, to one GeoTIFF each.
 
     Parameters
     ----------
-    model : fitted Fusion, BiCapacity or Capacity
-        What decides.
+    model : fitted method, FusionRule, or Measure
+        What fuses.
     frames : mapping of name to sources, or sequence of sources
-        Of each frame, what `fuse_raster` takes as `sources`. Frames of a sequence are named by their first file,
-        without folder and ending.
+        For each frame, the `sources` of `fuse_raster`. Frames of a sequence are named by their first file, without
+        folder and suffix.
     output_folder : path
-        Where ``<name>.tif`` goes; it is created if need be.
+        Where ``<name>.tif`` is written; it is created if it does not exist.
     resume : bool, default=False
-        Whether frames whose file is there are skipped. Files appear when they are whole, so one that is there is done.
+        Whether frames whose file exists are skipped. Files appear only when they are complete.
     names, align, compress
         As in `fuse_raster`.
     n_jobs : int, optional
-        How many frames are fused at a time; as many as there are cores by default. The results do not depend on it.
+        How many frames are fused at a time; by default one per core. The results do not depend on it.
     verbose : int, default=0
         Above 0, a progress bar is shown on a terminal.
 
     Returns
     -------
     FrameResults
-        What was done, skipped, and failed. A frame that fails, for whatever reason, stops no other.
+        What was done, skipped, and failed. A frame that fails, for whatever reason, does not stop the others.
 
     Notes
     -----
-    However large it is, a frame under way takes about 130 MB at most.
+    A frame in progress takes at most about 130 MB, whatever its size.
     """
-    jobs = check_n_jobs(n_jobs)
     fuser_of(model)
     named = _named(frames)
     folder = Path(output_folder)
@@ -91,26 +90,51 @@ def fuse_frames(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInputError(f"output_folder cannot be {folder}: {error.strerror or error}.") from error
-    targets = {name: folder / f"{name}.tif" for name in named}
-    left = [name for name, path in targets.items() if not (resume and path.exists())]
-    failed: dict[str, str] = {}
+    outputs = {name: [folder / f"{name}.tif"] for name in named}
 
     def fuse(name: str) -> None:
+        fuse_raster(model, named[name], *outputs[name], names=names, align=align, compress=compress, n_jobs=1)
+
+    with gdal_settings():
+        return fuse_each(fuse, outputs, resume=resume, n_jobs=n_jobs, verbose=verbose)
+
+
+def fuse_each(
+    fuse: Callable[[str], object],
+    outputs: Mapping[str, Sequence[Path]],
+    *,
+    resume: bool = False,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FrameResults:
+    """Call ``fuse(name)`` for each of many frames, several at a time; one that fails does not stop the others.
+
+    It writes the files of the frame, ``outputs[name]``, each whole or not at all, on one thread. `resume`, `n_jobs` and
+    `verbose` are as in `fuse_frames`. Raises `ImportError` if a package is missing, as no frame can do without it.
+    """
+    jobs = check_n_jobs(n_jobs)
+    skipped = [name for name, paths in outputs.items() if resume and all(path.exists() for path in paths)]
+    left = [name for name in outputs if name not in set(skipped)]
+    failed: dict[str, str] = {}
+
+    def attempt(name: str) -> None:
         try:
-            fuse_raster(model, named[name], targets[name], names=names, align=align, compress=compress, n_jobs=1)
-        except Exception as error:  # whatever it is, the other frames are worth their fusion
+            fuse(name)
+        except ImportError:
+            raise
+        except Exception as error:  # whatever it is, the other frames can still be fused
             failed[name] = str(error) or type(error).__name__
 
-    with gdal_settings(), progress_bar("fusing frames", len(left), verbose) as advance:
+    with progress_bar("fusing frames", len(left), verbose) as advance:
         pool = ThreadPoolExecutor(jobs)
         try:
-            for _ in pool.map(fuse, left):
+            for _ in pool.map(attempt, left):
                 advance(1, None)
         finally:
             pool.shutdown(cancel_futures=True)
     return FrameResults(
-        done=[targets[name] for name in left if name not in failed],
-        skipped=[targets[name] for name in named if name not in set(left)],
+        done=[path for name in left if name not in failed for path in outputs[name]],
+        skipped=[path for name in skipped for path in outputs[name]],
         failed={name: failed[name] for name in left if name in failed},
     )
 

@@ -1,4 +1,4 @@
-"""Rasterio with care: imported when first needed, its memory bounded, its datasets opened without a warning."""
+"""Rasterio, imported when first needed, with bounded memory, and datasets opened without warnings."""
 
 import warnings
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 
-__all__ = ["gdal_settings", "open_dataset", "open_source", "reason_of"]
+__all__ = ["gdal_settings", "is_georeferenced", "open_dataset", "open_source", "reason_of"]
 
 CACHE = 64 << 20
 """Bytes of blocks that GDAL may keep. Its own default, a share of the machine's memory, would bound nothing."""
@@ -21,9 +21,9 @@ _SETTING = Lock()
 
 @contextmanager
 def gdal_settings() -> Iterator[None]:
-    """Bound GDAL's cache of blocks while the context lasts, and let it look beside a file without listing the folder.
+    """Bound GDAL's cache of blocks within the context, and let it look beside a file without listing the folder.
 
-    Settings are the process's, so only the first of several threads sets them and puts the old ones back.
+    Settings belong to the process, so only the first of several threads sets and restores them.
     """
     environment = import_optional("rasterio").Env
     if not _SETTING.acquire(blocking=False):
@@ -38,9 +38,9 @@ def gdal_settings() -> Iterator[None]:
 
 
 def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> Any:
-    """Open a dataset; one without coordinates is no reason for a warning.
+    """Open a dataset, without a warning if it is not georeferenced.
 
-    Filters of warnings are the process's, so threads open one after another.
+    Warning filters belong to the process, so threads open one after another.
     """
     rasterio = import_optional("rasterio")
     with _OPENING, warnings.catch_warnings():
@@ -49,7 +49,7 @@ def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> 
 
 
 def open_source(path: str | PathLike[str]) -> Any:
-    """Open a file to read; if that fails, the error names it."""
+    """Open a file for reading; if that fails, the error names it."""
     errors = import_optional("rasterio.errors")
     try:
         return open_dataset(path)
@@ -57,8 +57,17 @@ def open_source(path: str | PathLike[str]) -> Any:
         raise InvalidInputError(f"Cannot read {path!s}: {reason_of(error)}.") from error
 
 
+def is_georeferenced(path: str | PathLike[str]) -> bool:
+    """Whether a file has a CRS or a transform; False if it cannot be read, which is reported where it is used."""
+    try:
+        with open_source(path) as opened:
+            return opened.crs is not None or not opened.transform.is_identity
+    except InvalidInputError:
+        return False
+
+
 def reason_of(error: BaseException) -> str:
-    """Say what GDAL said; rasterio's own text often merely points to it."""
+    """Return the message of GDAL; that of rasterio often only refers to it."""
     cause = error.__cause__
     while cause is not None and cause.__cause__ is not None:
         cause = cause.__cause__

@@ -1,4 +1,4 @@
-"""A GeoTIFF of one band that is written window by window, and appears when it is whole."""
+"""A GeoTIFF of one band that is written in windows and appears when it is complete."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ __all__ = ["GeoTiff"]
 COMPRESSIONS = ("deflate", "lzw", "zstd", None)
 SMALLEST_OVERVIEW = 256
 FULL = 1 << 20
-"""A disk with fewer bytes free than these is why a tile could not be written; GDAL does not tell."""
+"""Bytes. If the disk has less free, that is why a tile could not be written; GDAL does not say so."""
 
 
 class GeoTiff:
@@ -31,11 +31,11 @@ class GeoTiff:
     Parameters
     ----------
     path : path
-        Its name, ending in .tif or .tiff.
+        Ends in .tif or .tiff.
     stack : Stack
-        What it is made of; gives it grid, type and nodata value.
+        The sources; they determine grid, type and nodata value.
     output_range : tuple of float
-        Where its values lie; the nodata value must not.
+        The range of its values, in which the nodata value must not lie.
     block, compress, overviews
         As in `fuse_raster`.
     n_jobs : int
@@ -64,7 +64,7 @@ class GeoTiff:
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[NDArray[Any], Any], None]]:
-        """Lend ``write(fused, window)``; the file appears if the context ends without error."""
+        """Yield ``write(fused, window)``; the file appears if the context ends without error."""
         with replacing(self.path, alone=True) as temporary:
             try:
                 with open_dataset(temporary, "w", **self._profile()) as dataset:
@@ -96,7 +96,7 @@ class GeoTiff:
         if not grid.transform.is_identity:
             profile["transform"] = grid.transform
         if self._compress is not None:
-            # Predictor 3 sorts the bytes of floats by significance, which makes them compress well.
+            # Predictor 3 sorts the bytes of floats by significance, so that they compress well.
             profile |= {"compress": self._compress, "predictor": 3, "NUM_THREADS": str(self._n_jobs)}
         return profile
 
@@ -137,7 +137,7 @@ def _check_output(path: str | PathLike[str], stack: Stack) -> Path:
 
 
 def _check_whole(path: Path) -> None:
-    """Raise if a tile is missing: threads that compress say nothing when they cannot write."""
+    """Raise an error if a tile is missing: threads that compress do not report that they could not write."""
     size = path.stat().st_size
     with open_dataset(path) as dataset:
         _check_tiles(dataset, dataset, None, size)

@@ -1,9 +1,11 @@
-"""Rasters larger than memory, fused window by window into a GeoTIFF."""
+"""Rasters larger than memory, fused in windows into a GeoTIFF."""
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from queue import SimpleQueue
@@ -15,31 +17,36 @@ from numpy.typing import NDArray
 from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.recipes import default_recipe, find_recipe
+from bimichi.integral.matching import Fuser, fuser_of, match_sources
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.base import check_names
-from bimichi.scale.fusers import Fuser, fuser_of
+from bimichi.rule import FusionRule
 from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.geotiffs import GeoTiff
 from bimichi.scale.stacks import Reader, Sources, Stack
 
-__all__ = ["fuse_raster"]
+__all__ = ["fuse_raster", "with_default_recipes"]
 
 MEMORY = 384 << 20
-"""Bytes that windows may take, all that are under way together."""
+"""Bytes that all windows in memory may take together."""
 
 WINDOW = 16 << 20
-"""Bytes of a window, sources and result, if one row of tiles does not take more."""
+"""Bytes of a window, sources and result, unless one row of tiles takes more."""
 
 SLICE = 1 << 20
-"""Pixels fused at a time, so that what a model needs besides stays small."""
+"""Pixels fused at a time, so that intermediate results of a model stay small."""
 
 
 class Plan(NamedTuple):
-    """What to read, in which order, and how to fuse it."""
+    """What to read and how to fuse it."""
 
     stack: Stack
     fuser: Fuser
-    order: list[int]
+    positions: list[int]
+    """Of each source of the model, its position among the bands."""
+    recipes: list[Callable[[NDArray[Any]], NDArray[Any]]]
+    """Of each source of the model, what makes it of the band; none if bands are sources as they are."""
     windows: list[Any]
     under_way: int
     """How many windows may be in memory."""
@@ -62,27 +69,26 @@ def fuse_raster(
 
     Parameters
     ----------
-    model : fitted Fusion, BiCapacity or Capacity
-        What decides. Values are taken as they are in the files; a model that has learned a scale applies it.
+    model : fitted method, FusionRule, or Measure
+        What fuses. Values are used as they are in the files, unless the model has recipes or has learned a scale.
     sources : path, or sequence of paths
-        Files that GDAL reads. Their bands, in this order, are the sources; a band of transparency is none. If all bands
-        have descriptions, or if the names of files of one band each are those of the model, sources are matched by
-        name.
+        Files that GDAL reads. Their bands, in this order, are the sources, except alpha bands. Sources are matched by
+        name if all bands have descriptions, or if the files have one band each and the names of the model.
     output : path
         The GeoTIFF to write, ending in .tif or .tiff: one band of float32 (float64 if a source needs it), tiled, on the
         grid of the first file. It appears when it is whole; an old file is replaced.
     names : sequence of str, optional
-        Names of the bands, instead of their descriptions, to be matched with the names of the model.
+        Names of the bands instead of their descriptions, to be matched with those of the model.
     align : bool, default=False
-        Whether files on other grids are warped (bilinearly) to the first one's, or are an error.
+        Whether files on other grids are warped (bilinearly) to that of the first, or are an error.
     overviews : bool, default=False
-        Whether to add smaller copies, for quick looks at large files.
+        Whether to add overviews (smaller copies for quick display).
     block : int, default=256
         Side of a tile, a multiple of 16.
     n_jobs : int, optional
-        Number of threads that read, fuse and compress; all cores by default. Not one byte depends on it.
+        Number of threads that read, fuse and compress; all cores by default. The file does not depend on it.
     compress : {"deflate", "lzw", "zstd", None}
-        How tiles are compressed; all of these are without loss.
+        Compression of the tiles, all of it lossless.
     verbose : int, default=0
         Above 0, a progress bar is shown on a terminal.
 
@@ -93,19 +99,19 @@ def fuse_raster(
 
     Notes
     -----
-    A pixel without data in any source (its nodata value, NaN, or transparent) has none in the result. The nodata value
-    of the sources is kept if no fused value can be equal to it; else it is NaN.
+    A pixel without data in any source (its nodata value, NaN, or transparent) has no data in the result. The nodata
+    value of the sources is kept if no fused value can equal it; otherwise it is NaN.
 
     Windows are whole rows of tiles. They are read and fused by `n_jobs` threads and written in order by the calling
-    one. About 400 MB of them are in memory at most, whatever the size of the raster; GDAL's own cache is bounded, too.
+    thread. At most about 400 MB of them are in memory, whatever the size of the raster; GDAL's cache is bounded, too.
     """
     jobs = check_n_jobs(n_jobs)
     fuser = fuser_of(model, n_jobs=1)
     with gdal_settings():
         stack = Stack(sources, align)
         target = GeoTiff(output, stack, getattr(model, "output_range", (-1.0, 1.0)), block, compress, overviews, jobs)
-        order = _match(stack, fuser, names)
-        plan = Plan(stack, fuser, order, *_windows(stack, target, jobs))
+        positions = _match(stack, fuser, names)
+        plan = Plan(stack, fuser, positions, _recipes(model, stack, positions), *_windows(stack, target, jobs))
         with (
             target.writing() as write,
             progress_bar("fusing", len(plan.windows), verbose) as advance,
@@ -117,6 +123,19 @@ def fuse_raster(
     return target.path
 
 
+def with_default_recipes(rule: FusionRule, sources: Sequence[str | PathLike[str]]) -> FusionRule:
+    """Return a rule that has no recipes with those that the types of the bands suggest; see `default_recipe`."""
+    if rule.recipes is not None:
+        return rule
+    found = {default_recipe(kind) for kind in Stack(sources, align=True).types}
+    if len(found) > 1:
+        raise InvalidInputError(
+            "Some bands are integers, some are floats, and the model does not say how to use them. Convert them to one "
+            "type, or train a model with recipes (--recipe)."
+        )
+    return replace(rule, recipes=(found.pop(),) * rule.n_sources)
+
+
 def _match(stack: Stack, fuser: Fuser, names: Sequence[str] | None) -> list[int]:
     n = len(stack.labels)
     found: Sequence[str] | None = stack.names()
@@ -126,11 +145,31 @@ def _match(stack: Stack, fuser: Fuser, names: Sequence[str] | None) -> list[int]
     elif found is None and stems is not None and fuser.names is not None and set(stems) == set(fuser.names):
         found = stems
     where = stack.files[0].path if len(stack.files) == 1 else f"The {len(stack.files)} files together"
-    return fuser.order(found, n, where, "Pass the files of these sources, or names=[...] to say what the bands are.")
+    remedy = "Pass the files of these sources, or name the bands with names=[...] (--names)."
+    return match_sources(fuser.names, fuser.n_sources, found, n, where, remedy)
+
+
+def _recipes(model: Any, stack: Stack, positions: list[int]) -> list[Callable[[NDArray[Any]], NDArray[Any]]]:
+    """Return what makes each source of its band, given the range of the band's type, as windows are read as floats."""
+    names = getattr(getattr(model, "rule_", model), "recipes", None)
+    made: list[Callable[[NDArray[Any]], NDArray[Any]]] = []
+    if names is None:
+        return made
+    for name, position in zip(names, positions, strict=True):
+        recipe = find_recipe(name)
+        if not recipe.pointwise:
+            raise InvalidInputError(
+                f"The model makes a source with the recipe {name}, which needs a whole image, but rasters are fused in "
+                "windows. Apply the recipe first and train on the result, or remove the georeference."
+            )
+        kind = stack.types[position]
+        low, high = (0.0, 1.0) if kind.kind == "f" else (float(np.iinfo(kind).min), float(np.iinfo(kind).max))
+        made.append(partial(recipe.function, low=low, high=high))
+    return made
 
 
 def _windows(stack: Stack, target: GeoTiff, jobs: int) -> tuple[list[Any], int]:
-    """Cut the grid between tiles, so that each is written once; and say how many windows fit into memory."""
+    """Return windows of whole tiles, so that each tile is written once, and how many windows fit into memory."""
     width, height = stack.grid.width, stack.grid.height
     per_pixel = stack.bytes_per_pixel + target.dtype.itemsize
     tile = target.block**2 * per_pixel
@@ -148,7 +187,7 @@ def _windows(stack: Stack, target: GeoTiff, jobs: int) -> tuple[list[Any], int]:
 
 
 def _fused(plan: Plan, jobs: int) -> Generator[tuple[Any, NDArray[Any]], None, None]:
-    """Windows and what they fuse to, in order."""
+    """Yield windows and their fused values, in order."""
     workers = min(jobs, plan.under_way, len(plan.windows))
     with ExitStack() as held:
         readers: SimpleQueue[Reader] = SimpleQueue()
@@ -177,7 +216,7 @@ def _fuse_window(plan: Plan, window: Any, readers: "SimpleQueue[Reader]") -> NDA
     reader = readers.get()
     try:
         found = reader.read(window)
-        return _fuse_planes(plan, [found[k] for k in plan.order])
+        return _fuse_planes(plan, [found[k] for k in plan.positions])
     finally:
         readers.put(reader)
 
@@ -188,8 +227,10 @@ def _fuse_planes(plan: Plan, planes: list[NDArray[Any]]) -> NDArray[Any]:
     try:
         for start in range(0, len(fused), step):
             part = slice(start, start + step)
-            fused[part] = plan.fuser.fuse([plane[part] for plane in planes])
+            bands = [plane[part] for plane in planes]
+            made = [make(band) for make, band in zip(plan.recipes, bands, strict=True)] if plan.recipes else bands
+            fused[part] = plan.fuser.fuse(made)
     except InvalidInputError as error:
-        bands = ", ".join(f"index {k} is {plan.stack.labels[place]}" for k, place in enumerate(plan.order))
-        raise InvalidInputError(f"{error} Of the sources, {bands}.") from error
+        named = ", ".join(f"index {k} is {plan.stack.labels[place]}" for k, place in enumerate(plan.positions))
+        raise InvalidInputError(f"{error} Of the sources, {named}.") from error
     return fused

@@ -1,4 +1,4 @@
-"""Sources in raster files: which bands, on which grid, and how a window of them is read."""
+"""Sources in raster files: which bands, on which grid, and windows of them."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ TOLERANCE = 1e-3
 
 
 class Grid(NamedTuple):
-    """Where the pixels of a file lie."""
+    """Where the pixels of a file are on Earth."""
 
     width: int
     height: int
@@ -34,7 +34,7 @@ class Grid(NamedTuple):
         return f"{self.width} x {self.height} pixels, CRS {self.crs or 'unknown'}, transform ({numbers})"
 
     def matches(self, other: "Grid") -> bool:
-        """Whether the pixels of both are the same."""
+        """Whether both have the same pixels."""
         if self[:3] != other[:3] or self.transform.is_degenerate or other.transform.is_degenerate:
             return self == other
         corners = np.array([[0.0, self.width, 0.0], [0.0, 0.0, self.height], [1.0, 1.0, 1.0]])
@@ -44,17 +44,22 @@ class Grid(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file and its bands that are sources."""
+    """A file, and those of its bands that are sources."""
 
     path: str
     bands: list[int]
     descriptions: list[str | None]
     nodata: list[float | None]
-    dtype: np.dtype[Any]
-    """What holds its values exactly: float32, or float64."""
+    types: list[np.dtype[Any]]
+    """The types of the bands in the file."""
     masked: bool
-    """Whether a mask, or a band of transparency, says where there is no data."""
+    """Whether a mask or an alpha band says where there is no data."""
     grid: Grid
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What holds all values exactly: float32, or float64."""
+        return np.dtype(np.float32 if all(np.can_cast(kind, np.float32) for kind in self.types) else np.float64)
 
 
 class Stack:
@@ -63,9 +68,9 @@ class Stack:
     Parameters
     ----------
     sources : path, or sequence of paths
-        What GDAL reads. A band of transparency is no source, but says where there is no data.
+        Files that GDAL reads. An alpha band is no source, but says where there is no data.
     align : bool
-        Whether files on other grids are warped, or an error.
+        Whether files on other grids are warped to that of the first, or are an error.
     """
 
     def __init__(self, sources: Sources, align: bool) -> None:
@@ -79,31 +84,36 @@ class Stack:
 
     @property
     def labels(self) -> list[str]:
-        """What to call the sources in errors."""
+        """Descriptions of the sources for errors."""
         return [f"band {band} of {file.path}" for file in self.files for band in file.bands]
 
     @property
+    def types(self) -> list[np.dtype[Any]]:
+        """The types of the sources in the files."""
+        return [kind for file in self.files for kind in file.types]
+
+    @property
     def dtype(self) -> np.dtype[Any]:
-        """What is computed in: float32 if it holds every value of every source."""
+        """The type of the computation: float32 if it holds every value of every source."""
         return max(file.dtype for file in self.files)
 
     @property
     def bytes_per_pixel(self) -> int:
-        """What one pixel of all sources takes in memory."""
+        """Bytes that one pixel of all sources takes in memory."""
         return sum(len(file.bands) * file.dtype.itemsize for file in self.files)
 
     @property
     def nodata(self) -> list[float]:
-        """Values that stand for none."""
+        """The nodata values of all bands."""
         return [value for file in self.files for value in file.nodata if value is not None]
 
     def names(self) -> list[str] | None:
-        """Return the descriptions of the bands, if all have one and no two the same."""
+        """Return the descriptions of the bands, if all have one and all differ."""
         found = [text for file in self.files for text in file.descriptions if text]
         return found if len(set(found)) == len(self.labels) else None
 
     def stems(self) -> list[str] | None:
-        """Return the names of the files without folder and ending, if each has one band."""
+        """Return the names of the files without folder and suffix, if each has one band."""
         return [Path(file.path).stem for file in self.files] if len(self.files) == len(self.labels) else None
 
     def open(self) -> "Reader":
@@ -120,11 +130,11 @@ class Stack:
             )
         for one in (self.files[0], file):
             if one.grid.crs is None:
-                raise InvalidInputError(f"{one.path} has no CRS, so that it cannot be aligned; assign one to it.")
+                raise InvalidInputError(f"{one.path} has no CRS, so it cannot be aligned; assign one to it.")
 
 
 class Reader:
-    """Open files of a `Stack`. Threads may use it one after another, but not at once, since GDAL's handles may not."""
+    """Open files of a `Stack`; like GDAL's handles, only one thread at a time may use it."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
@@ -163,7 +173,7 @@ class Reader:
         return file._replace(nodata=[None] * len(file.bands), masked=False), self._held.enter_context(warped)
 
     def read(self, window: Any) -> list[NDArray[Any]]:
-        """Return one plane a source, NaN where there is no data; the next call overwrites them."""
+        """Return one plane per source, NaN where there is no data; the next call overwrites them."""
         errors = import_optional("rasterio.errors")
         planes: list[NDArray[Any]] = []
         for k, (file, dataset) in enumerate(self._opened):
@@ -194,17 +204,16 @@ def _inspect(path: str) -> File:
         transparency = enums.ColorInterp.alpha if enums.MaskFlags.alpha in flags else None
         bands = [k for k, colour in zip(dataset.indexes, dataset.colorinterp, strict=True) if colour != transparency]
         if not bands:
-            raise InvalidInputError(f"{path} has no band that could be a source.")
+            raise InvalidInputError(f"{path} has no band that can be a source.")
         types = [np.dtype(dataset.dtypes[k - 1]) for k in bands]
         if any(kind.kind not in "buif" for kind in types):
             raise InvalidInputError(f"{path} has bands of type {types[0]}; sources must be real numbers.")
-        exact = all(np.can_cast(kind, np.float32) for kind in types)
         return File(
             path,
             bands,
             [dataset.descriptions[k - 1] for k in bands],
             [dataset.nodatavals[k - 1] for k in bands],
-            np.dtype(np.float32 if exact else np.float64),
+            types,
             enums.MaskFlags.per_dataset in flags,
             Grid(dataset.width, dataset.height, dataset.crs, dataset.transform),
         )

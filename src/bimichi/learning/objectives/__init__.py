@@ -1,71 +1,133 @@
-"""What learning minimises. One file each; a new one adds a line to a table here, and one to `bag_term`."""
+"""What learning minimises. One file each; a new one adds a line to `REGISTRY`."""
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-import numba
-
+from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
-from bimichi.learning.objectives import bipolar, generalized_mean, magnitude, mean, min_max, noisy_or, regression
-from bimichi.learning.objectives.base import ConvexForm, Objective, to_common_scale
+from bimichi.learning.objectives.base import ConvexForm, Objective, Parameter, to_common_scale
+from bimichi.learning.objectives.bipolar import BIPOLAR
+from bimichi.learning.objectives.generalized_mean import GENERALIZED_MEAN
+from bimichi.learning.objectives.magnitude import MAGNITUDE
+from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.objectives.min_max import MIN_MAX
+from bimichi.learning.objectives.noisy_or import NOISY_OR
+from bimichi.learning.objectives.regression import REGRESSION
 
 __all__ = [
     "ADDITIVE_OBJECTIVES",
     "CAPACITY_OBJECTIVES",
     "OBJECTIVES",
+    "REGISTRY",
     "REGRESSION",
     "ConvexForm",
     "Objective",
-    "bag_term",
+    "Parameter",
     "get_objective",
+    "register_objective",
     "to_common_scale",
 ]
 
-OBJECTIVES = {objective.name: objective for objective in (bipolar.BIPOLAR, magnitude.MAGNITUDE, mean.MEAN)}
+REGISTRY: list[Objective] = [
+    BIPOLAR,
+    MAGNITUDE,
+    MEAN,
+    NOISY_OR,
+    MIN_MAX,
+    GENERALIZED_MEAN,
+    NORMALISED_MEAN,
+    REGRESSION,
+]
+"""All objectives; the tables below follow from what each says of itself."""
+
+
+class _Table(Mapping[str, Objective]):
+    """The registered objectives of one kind, by name; follows `REGISTRY`."""
+
+    def __init__(self, entry: Callable[[Objective], Objective | None]) -> None:
+        self._entry = entry
+
+    def _all(self) -> dict[str, Objective]:
+        entries = (self._entry(objective) for objective in REGISTRY)
+        return {entry.name: entry for entry in entries if entry is not None}
+
+    def __getitem__(self, name: str) -> Objective:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+OBJECTIVES = _Table(lambda objective: objective if objective.measure == "bicapacity" else None)
 """For bi-capacities."""
 
-CAPACITY_OBJECTIVES = {
-    objective.name: objective
-    for objective in (
-        noisy_or.NOISY_OR,
-        min_max.MIN_MAX,
-        generalized_mean.GENERALIZED_MEAN,
-        mean.NORMALISED_MEAN,
-    )
-}
+CAPACITY_OBJECTIVES = _Table(
+    lambda objective: objective if objective.measure == "capacity" and objective.labels == "binary" else None
+)
 """For normalised measures."""
 
-ADDITIVE_OBJECTIVES = {
-    objective.name: replace(objective, additivity=2, zero_bound=True) for objective in (magnitude.MAGNITUDE, mean.MEAN)
-}
-"""For bi-capacities that are told by terms, which have the zero bound."""
+ADDITIVE_OBJECTIVES = _Table(lambda objective: objective.with_additivity(2) if objective.additive else None)
+"""For additive bi-capacities, which have the zero bound."""
 
-REGRESSION = regression.REGRESSION
+
+def register_objective(objective: Objective) -> Objective:
+    """Add an objective, so that users can choose it by name; returns it.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no `Objective`, or its name is taken for this kind of measure.
+    """
+    if not isinstance(objective, Objective):
+        raise InvalidInputError(f"objective must be an Objective, got {type(objective).__name__}.")
+    if any((known.name, known.measure) == (objective.name, objective.measure) for known in REGISTRY):
+        raise InvalidInputError(
+            f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another."
+        )
+    REGISTRY.append(objective)
+    return objective
 
 
 def get_objective(
-    name: str, among: dict[str, Objective] = OBJECTIVES, parameters: tuple[float, float] | None = None
+    name: str,
+    among: Mapping[str, Objective] = OBJECTIVES,
+    additivity: Any = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Objective:
-    """Return the objective of this name, with its own parameters or with these."""
+    """Return the objective of this name.
+
+    Parameters
+    ----------
+    name : str
+        As users choose it.
+    among : mapping, default=OBJECTIVES
+        The table to look in.
+    additivity : {None, 1, 2}
+        Whether it is for additive bi-capacities: 1 for single sources alone, 2 with pairs.
+    settings : mapping of str to number, optional
+        Parameters of all objectives of the table, and whatever else; all are checked, and the objective's own set.
+
+    Raises
+    ------
+    InvalidInputError
+        If the table has no such objective, or not for this additivity, or a setting is not valid.
+    """
+    if additivity is not None:
+        check_choice(additivity, "additivity", (None, 1, 2))
+        if isinstance(name, str) and name in among and name not in ADDITIVE_OBJECTIVES:
+            why = "is not declared to be" if among[name].zero_bound else "has no zero bound, which it would need to be"
+            raise InvalidInputError(
+                f"objective={name!r} {why} offered for additive bi-capacities. With additivity={additivity}, choose "
+                f"one of {', '.join(ADDITIVE_OBJECTIVES)}."
+            )
+        found = get_objective(name, ADDITIVE_OBJECTIVES)
+        return found.with_additivity(1 if additivity == 1 else 2)
     if not isinstance(name, str) or name not in among:
         raise InvalidInputError(f"objective must be one of {', '.join(among)}, got {name!r}.")
-    return among[name] if parameters is None else replace(among[name], parameters=parameters)
-
-
-@numba.njit(cache=True, nogil=True)
-def bag_term(term, fused, counts, label):  # type: ignore[no-untyped-def]
-    """Term of one bag, from the integrals of its instances; `label` is above 0 for a positive bag, or real."""
-    positive = label > 0
-    if term.code == 0:
-        return bipolar.bag_term(fused, positive)
-    if term.code == 1:
-        return magnitude.bag_term(fused, positive)
-    if term.code == 2:
-        return mean.bag_term(fused, counts, term.second if positive else term.first)
-    if term.code == 3:
-        return min_max.bag_term(fused, positive)
-    if term.code == 4:
-        return noisy_or.bag_term(fused, counts, positive, term.first, term.second)
-    if term.code == 5:
-        target, power = (1.0, term.second) if positive else (0.0, term.first)
-        return generalized_mean.bag_term(fused, counts, target, power)
-    return regression.bag_term(fused, label)
+    known, settings = [setting for objective in among.values() for setting in objective.settings], settings or {}
+    given = {setting.name: setting.check(settings[setting.name]) for setting in known if setting.name in settings}
+    own = [setting.name for setting in among[name].settings]
+    return among[name].with_parameters(**{name: value for name, value in given.items() if name in own})

@@ -1,22 +1,85 @@
 """What an objective is: a term per bag, and whether and how it can be minimised as convex problems."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
+import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
+from bimichi._checks import check_number
+from bimichi._jit import jit
+from bimichi.errors import InvalidInputError
+from bimichi.learning.bags import Relevant
+from bimichi.learning.spaces import ElementSpace, Space, TermSpace
 
-__all__ = ["ConvexForm", "Objective", "Term", "to_common_scale"]
+__all__ = ["ConvexForm", "Objective", "Parameter", "Term", "term_of_bag", "to_common_scale"]
+
+_Pointer = types.CPointer(types.float64)  # type: ignore[no-untyped-call]  # an array would take longer to pass than a short bag to evaluate
+_SIGNATURE = types.float64(_Pointer, _Pointer, types.intp, types.float64, types.float64, types.float64)
+
+BagTerm = Callable[..., float]
+"""``bag_term(fused, counts, size, label, first, second)``; see `Objective.bag_term`."""
 
 
 class Term(NamedTuple):
-    """How kernels ask for an objective; see `bimichi.learning.objectives.bag_term`."""
+    """An objective as kernels take it; see `term_of_bag`."""
 
-    code: int
+    of_bag: Any  # compiled
     first: float
     second: float
+
+
+@jit
+def term_of_bag(term, fused, counts, label):  # type: ignore[no-untyped-def]
+    """Term of one bag, from the integrals of its instances; `label` is above 0 for a positive bag, or real."""
+    return term.of_bag(fused.ctypes, counts.ctypes, fused.size, label, term.first, term.second)
+
+
+@cache
+def _compiled(bag_term: BagTerm, fastmath: bool) -> Any:
+    """Compile a kernel once, to a function pointer: so kernels that call it need not know which it is."""
+    plain = getattr(bag_term, "py_func", bag_term)
+    try:
+        return numba.cfunc(_SIGNATURE, cache=True, fastmath=fastmath)(plain)
+    except RuntimeError:  # typed in by the user: there is no file beside which it could be cached
+        return numba.cfunc(_SIGNATURE, fastmath=fastmath)(plain)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that users may set.
+
+    Attributes
+    ----------
+    name : str
+        The keyword.
+    default : float
+        Its value when it is not set.
+    above, below : float, optional
+        Between what it must lie.
+    about : str
+        What it is.
+    """
+
+    name: str
+    default: float
+    above: float | None = None
+    below: float | None = None
+    about: str = ""
+
+    def check(self, value: Any) -> float:
+        """Return a value as a float.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is no number, or out of bounds.
+        """
+        return check_number(value, self.name, self.above, self.below, exclusive=True)
 
 
 @dataclass(frozen=True)
@@ -31,9 +94,9 @@ class ConvexForm:
     negative : tuple of (sign, offset)
         What bounds a negative bag's slack from below.
     positive : tuple of int
-        Signs with which an instance may speak for a positive bag.
+        Signs with which an instance may be the witness of a positive bag.
     completion : {"lowest", "nearest-zero"}
-        How to choose elements that no deciding instance uses.
+        How to choose elements that no constraint or witness uses.
     """
 
     negative: tuple[tuple[int, float], ...]
@@ -43,54 +106,109 @@ class ConvexForm:
 
 @dataclass(frozen=True)
 class Objective:
-    """An objective J, the sum over bags of a term of the integrals of the bag's instances.
+    """An objective J, the weighted sum over bags of a term of the integrals of the bag's instances.
 
     Attributes
     ----------
     name : str
-        How users ask for it.
-    code : int
-        How kernels ask for it.
+        How users choose it.
+    bag_term : callable
+        ``bag_term(fused, counts, size, label, first, second)``, a function at the top level of its file that numba can
+        compile. ``fused[i]`` is the integral of instance i of the bag, for i below `size`, and ``counts[i]`` how many
+        equal instances it stands for; both are pointers, of which `numba.carray` makes arrays. `label` is 1.0 or 0.0
+        (or real, see `labels`), `first` and `second` are `parameters`. The term must not be negative: solvers stop
+        early because of it.
+    about : str
+        One line for help texts and reports.
     measure : {"bicapacity", "capacity"}
         What is learned.
-    additivity : {None, 1, 2}
-        Whether it is any bi-capacity, or told by terms of single sources, or of these and of pairs.
+    labels : {"binary", "real"}
+        What labels bags have.
     zero_bound : bool
         Whether g(empty, empty) = 0 is part of the order of a bi-capacity.
     absolute : bool
         Whether the fused output is ``|C|``, in [0, 1], instead of C.
+    additive : bool
+        Whether it is also offered for additive bi-capacities, which have the zero bound.
+    additivity : {None, 1, 2}
+        Whether the measure is any bi-capacity, or additive: a sum over single sources, or over these and pairs.
     convex : ConvexForm, "mean" or None
-        How the convex solver minimises it: by witnesses, as one QP, or not at all.
-    keeps : {"all", "maximal", "extreme"}
+        How the convex solver minimises it: by witnesses, as one QP (the mean over each bag of squared distances to
+        `parameters`), or not at all.
+    relevant : {"all", "maximal", "extreme"}
         Which instances of a bag can decide it, for any measure: all, only those with none above them, or those
         with none above or none below; see `bimichi.learning.bags.Bags.reduced`.
-    parameters : tuple of two floats
-        What else its kernel takes.
+    parameters : tuple of float
+        Two numbers: what else `bag_term` takes; by default the defaults of `settings`, or 0.
+    settings : tuple of at most two Parameter
+        Names, defaults and bounds of the `parameters`, if users may set them.
+    fastmath : bool
+        Whether the compiler may reorder sums in `bag_term`, and assume that there is no NaN.
     """
 
     name: str
-    code: int
+    bag_term: BagTerm
+    about: str = ""
     measure: Literal["bicapacity", "capacity"] = "bicapacity"
-    additivity: Literal[1, 2] | None = None
+    labels: Literal["binary", "real"] = "binary"
     zero_bound: bool = True
     absolute: bool = False
+    additive: bool = False
+    additivity: Literal[1, 2] | None = None
     convex: ConvexForm | Literal["mean"] | None = None
-    keeps: Literal["all", "maximal", "extreme"] = "all"
-    parameters: tuple[float, float] = (0.0, 0.0)
+    relevant: Relevant = "all"
+    parameters: tuple[float, ...] = ()
+    settings: tuple[Parameter, ...] = ()
+    fastmath: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.settings) > 2:
+            raise InvalidInputError(f"Objective {self.name!r} has {len(self.settings)} settings; it may have two.")
+        given = self.parameters or [setting.default for setting in self.settings]
+        object.__setattr__(self, "parameters", (*given, 0.0, 0.0)[:2])
 
     @property
     def term(self) -> Term:
         """What kernels take."""
-        return Term(self.code, *self.parameters)
+        return Term(_compiled(self.bag_term, self.fastmath), *self.parameters)
 
     @property
     def output_range(self) -> tuple[float, float]:
         """Where the fused output lies."""
         return (0.0, 1.0) if self.absolute or self.measure == "capacity" else (-1.0, 1.0)
 
-    def lattice(self, n_sources: int) -> Lattice:
-        """Return the lattice on which the measure lives."""
-        return subset_lattice(n_sources) if self.measure == "capacity" else pair_lattice(n_sources, self.zero_bound)
+    @property
+    def offers(self) -> frozenset[str]:
+        """What a solver may count on, whatever the data: see `bimichi.learning.abilities`."""
+        kind = TermSpace if self.additivity else ElementSpace
+        return kind.offers | {self.name} | ({"convex form"} if self.convex else frozenset())
+
+    def space(self, n_sources: int) -> Space:
+        """Return what is searched: the elements or the terms of a measure of so many sources."""
+        if self.additivity:
+            return TermSpace(n_sources, pairs=self.additivity == 2)
+        return ElementSpace(n_sources, self.measure, self.zero_bound)
+
+    def with_additivity(self, additivity: Literal[1, 2]) -> "Objective":
+        """Return the same objective for additive bi-capacities."""
+        return replace(self, additivity=additivity, zero_bound=True)
+
+    def with_parameters(self, **given: Any) -> "Objective":
+        """Return the same objective with these of its `settings`; others keep their defaults.
+
+        Raises
+        ------
+        InvalidInputError
+            If a value is no number or out of bounds, or a name is none of the settings.
+        """
+        names = [setting.name for setting in self.settings]
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise InvalidInputError(
+                f"{unknown[0]!r} is no parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}."
+            )
+        chosen = [setting.check(given.get(setting.name, setting.default)) for setting in self.settings]
+        return replace(self, parameters=tuple(chosen)) if chosen else self
 
     def output(self, integral: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the paper's fusion output."""

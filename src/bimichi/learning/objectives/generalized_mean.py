@@ -1,40 +1,39 @@
 """MICI's generalised-mean objective: a soft maximum over negative bags, a soft minimum over positive ones."""
 
 import numba
+from numba import carray  # type: ignore[attr-defined]
 
-from bimichi.learning.objectives.base import Objective
+from bimichi.learning.objectives.base import Objective, Parameter
 
-__all__ = ["GENERALIZED_MEAN", "bag_term"]
-
-GENERALIZED_MEAN = Objective(name="generalized-mean", code=5, measure="capacity", parameters=(10.0, -10.0))
+__all__ = ["GENERALIZED_MEAN"]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
-def bag_term(fused, counts, target, power):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return (mean (C - target)^(2 power))^(1 / power), taken relative to the leading square: nothing overflows."""
+    target, power = (1.0, second) if label > 0 else (0.0, first)
     lead = (fused[0] - target) ** 2
-    for value in fused:
-        square = (value - target) ** 2
+    for i in range(size):
+        square = (fused[i] - target) ** 2
         lead = max(lead, square) if power > 0 else min(lead, square)
     if lead == 0.0:  # all are on target, or, with a negative power, one is
         return 0.0
-    number = counts.sum()
+    number = carray(counts, size).sum()
     whole = round(abs(power))
     if abs(power) == whole and whole < 16:
-        total = _whole_powers(fused, counts, target, lead, whole, power > 0)
+        total = _whole_powers(fused, counts, size, target, lead, whole, power > 0)
     else:
         total = 0.0
-        for i in range(fused.size):
+        for i in range(size):
             total += counts[i] * ((fused[i] - target) ** 2 / lead) ** power
     return lead * (total / number) ** (1.0 / power)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
-def _whole_powers(fused, counts, target, lead, power, rising):  # type: ignore[no-untyped-def]
+def _whole_powers(fused, counts, size, target, lead, power, rising):  # type: ignore[no-untyped-def]
     """Sum of whole powers below 16 of squares over the leading one (or its inverse); vectorised, unlike a power."""
     one, two, four, eight = power & 1 != 0, power & 2 != 0, power & 4 != 0, power & 8 != 0
     total = 0.0
-    for i in range(fused.size):
+    for i in range(size):
         square = (fused[i] - target) * (fused[i] - target)
         ratio = square / lead if rising else lead / square
         ratio2 = ratio * ratio
@@ -45,3 +44,16 @@ def _whole_powers(fused, counts, target, lead, power, rising):  # type: ignore[n
         product *= ratio4 * ratio4 if eight else 1.0
         total += counts[i] * product
     return total
+
+
+GENERALIZED_MEAN = Objective(
+    name="generalized-mean",
+    bag_term=bag_term,
+    about="a soft maximum of each negative bag to 0, a soft minimum of the errors of each positive one",
+    measure="capacity",
+    settings=(
+        Parameter("p1", 10.0, above=0.0, about="the power for negative bags; near a maximum when large"),
+        Parameter("p2", -10.0, below=0.0, about="the power for positive bags; near a minimum when far below zero"),
+    ),
+    fastmath=True,
+)

@@ -1,24 +1,25 @@
 """Objective Function 2 of the paper: negative bags to 0, positive bags to either pole, with the zero bound."""
 
-import numba
-
 from bimichi.learning.objectives.base import ConvexForm, Objective
 
-__all__ = ["MAGNITUDE", "bag_term"]
+__all__ = ["MAGNITUDE"]
+
+
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
+    """Eqs. (5) and (6): max C^2 over a negative bag, min (1 - |C|)^2 over a positive one: the largest |C|."""
+    top = 0.0
+    for i in range(size):
+        top = max(top, abs(fused[i]))
+    return (1.0 - top) ** 2 if label > 0 else top**2
+
 
 MAGNITUDE = Objective(
     name="magnitude",
-    code=1,
+    bag_term=bag_term,
+    about="targets to either pole, +1 or -1, all else to 0",
     absolute=True,
+    additive=True,
     convex=ConvexForm(negative=((1, 0.0), (-1, 0.0)), positive=(1, -1), completion="nearest-zero"),
-    keeps="extreme",
+    relevant="extreme",
+    fastmath=True,
 )
-
-
-@numba.njit(cache=True, nogil=True, fastmath=True)
-def bag_term(fused, positive):  # type: ignore[no-untyped-def]
-    """Eqs. (5) and (6): max C^2 over a negative bag, min (1 - |C|)^2 over a positive one: the largest |C|."""
-    top = 0.0
-    for value in fused:
-        top = max(top, abs(value))
-    return (1.0 - top) ** 2 if positive else top**2

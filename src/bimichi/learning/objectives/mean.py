@@ -1,21 +1,38 @@
 """The mean objective, not in the paper: every instance of a bag counts, softly; one convex problem."""
 
-import numba
+from dataclasses import replace
 
 from bimichi.learning.objectives.base import Objective
 
-__all__ = ["MEAN", "NORMALISED_MEAN", "bag_term"]
-
-MEAN = Objective(name="mean", code=2, zero_bound=False, convex="mean", parameters=(-1.0, 1.0))
-
-NORMALISED_MEAN = Objective(name="mean", code=2, measure="capacity", convex="mean", parameters=(0.0, 1.0))
+__all__ = ["MEAN", "NORMALISED_MEAN"]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
-def bag_term(fused, counts, target):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Mean of (C - target)^2 over a bag; merged instances count as many."""
+    target = second if label > 0 else first
     total, number = 0.0, 0.0
-    for i in range(fused.size):
+    for i in range(size):
         total += counts[i] * (fused[i] - target) ** 2
         number += counts[i]
     return total / number
+
+
+MEAN = Objective(
+    name="mean",
+    bag_term=bag_term,
+    about="the mean of each positive bag to +1, of each negative one to -1",
+    zero_bound=False,
+    additive=True,
+    convex="mean",
+    parameters=(-1.0, 1.0),
+    fastmath=True,
+)
+
+NORMALISED_MEAN = replace(
+    MEAN,
+    about="the mean of each positive bag to 1, of each negative one to 0",
+    measure="capacity",
+    zero_bound=True,
+    additive=False,
+    parameters=(0.0, 1.0),
+)

@@ -1,15 +1,14 @@
-"""MICI's noisy-or objective: a bag is positive if any of its instances speaks."""
+"""MICI's noisy-or objective: a bag is positive if any of its instances is a target."""
 
 import math
 
 import numba
 import numpy as np
+from numba import carray  # type: ignore[attr-defined]
 
-from bimichi.learning.objectives.base import Objective
+from bimichi.learning.objectives.base import Objective, Parameter
 
-__all__ = ["NOISY_OR", "bag_term"]
-
-NOISY_OR = Objective(name="noisy-or", code=4, measure="capacity", parameters=(1.0, 0.1))
+__all__ = ["NOISY_OR"]
 
 SURE = 1.0 - 2.0**-53
 """The most that N may be: ones in a negative bag, which no measure can help, cost 37 an instance, not infinity."""
@@ -32,26 +31,24 @@ IMPOSSIBLE = -690.0
 _vectorised = numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "arcp", "nsz"})
 
 
-@numba.njit(cache=True, nogil=True)
-def bag_term(fused, counts, positive, mu, sigma):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return minus sum ln(1 - N) over a negative bag, minus ln(1 - prod (1 - N)) over a positive one.
 
     N = exp(-(C - mu)^2 / (2 sigma^2)) is how surely an instance is a target.
     """
-    factor = -0.5 / (sigma * sigma)
-    silence = (
-        _silence(fused, counts, mu, factor) if fused.size <= SMALL else _silence_of_many(fused, counts, mu, factor)
-    )
-    if not positive:
+    mu, factor = first, -0.5 / (second * second)
+    values, numbers = carray(fused, size), carray(counts, size)
+    silence = _silence(values, numbers, mu, factor) if size <= SMALL else _silence_of_many(values, numbers, mu, factor)
+    if label <= 0:
         return -silence
-    if silence == 0.0:  # none speaks aloud: the nearest whisper counts, so that there is a way to go
-        return -max(IMPOSSIBLE, factor * ((fused - mu) ** 2).min())
+    if silence == 0.0:  # no instance is a likely target: the nearest one counts, so that there is a way to go
+        return -max(IMPOSSIBLE, factor * ((values - mu) ** 2).min())
     return -math.log(-math.expm1(silence))
 
 
 @numba.njit(cache=True, nogil=True)
 def _silence(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
-    """Return ln of the probability that no instance speaks; without an array of their chances."""
+    """Return ln of the probability that no instance is a target; without an array of their chances."""
     silence, product, factors = 0.0, 1.0, 0.0
     for i in range(fused.size):
         chance = _chance(fused[i] - mu, factor)
@@ -64,7 +61,7 @@ def _silence(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
-    """Return the same; chances and whispers are computed side by side."""
+    """Return the same; chances, and the small ones' sum, are computed side by side."""
     chances = np.empty_like(fused)
     for i in range(fused.size):
         chances[i] = _chance(fused[i] - mu, factor)
@@ -81,7 +78,7 @@ def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _add_loud(chance, count, silence, product, factors):  # type: ignore[no-untyped-def]
-    """Add an instance that speaks aloud: ``ln(1 - N)``, of many at a time as the logarithm of their product."""
+    """Add a likely target: ``ln(1 - N)``, of many at a time as the logarithm of their product."""
     left = 1.0 - min(SURE, chance)
     if count > FACTORS or count != math.floor(count):
         return silence + count * math.log(left), product, factors
@@ -127,3 +124,15 @@ def _quiet(chance, counts):  # type: ignore[no-untyped-def]
         silence -= counts[i] * quiet * (1.0 + quiet * (0.5 + quiet * (1 / 3)))
         loud += 0.0 if chance[i] < QUIET else 1.0
     return silence, loud
+
+
+NOISY_OR = Objective(
+    name="noisy-or",
+    bag_term=bag_term,
+    about="instances as independent chances of a target: at least one in each positive bag, none in a negative one",
+    measure="capacity",
+    settings=(
+        Parameter("mu", 1.0, about="the mean of a target's C"),
+        Parameter("sigma", 0.1, above=0.0, about="the standard deviation of a target's C"),
+    ),
+)

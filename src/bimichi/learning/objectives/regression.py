@@ -1,18 +1,23 @@
 """MICI for regression: each bag has a real label, and the instance nearest to it counts."""
 
-import numba
-
 from bimichi.learning.objectives.base import Objective
 
-__all__ = ["REGRESSION", "bag_term"]
-
-REGRESSION = Objective(name="regression", code=6, measure="capacity")
+__all__ = ["REGRESSION"]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
-def bag_term(fused, label):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return min (C - label)^2 over the bag."""
     best = (fused[0] - label) ** 2
-    for value in fused:
-        best = min(best, (value - label) ** 2)
+    for i in range(size):
+        best = min(best, (fused[i] - label) ** 2)
     return best
+
+
+REGRESSION = Objective(
+    name="regression",
+    bag_term=bag_term,
+    about="the instance of each bag that is nearest to its real label",
+    measure="capacity",
+    labels="real",
+    fastmath=True,
+)

@@ -7,16 +7,17 @@ one number per bag and set. However many instances there are, a measure then cos
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi.errors import InvalidInputError
+from bimichi._checks import check_choice, check_integer
 from bimichi.integral.planes import check_n_jobs
+from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import InMemory, Solution
 from bimichi.measures.capacity import ENUMERATION_LIMIT, binary_values
-from bimichi.measures.sampling import sample
 
 __all__ = ["BinarySolver"]
 
@@ -40,32 +41,27 @@ class BinarySolver:
 
     Notes
     -----
-    Of several measures with the least J, the one with the fewest sets of value 1 is returned, so that no set speaks
-    that the data did not ask to. `Solution.status` says which of the two methods was used.
+    Of several measures with the least J, the one with the fewest sets of value 1 is returned: no set is worth 1 unless
+    the data ask for it. `Solution.status` says which of the two methods was used.
     """
+
+    needs: ClassVar[tuple[str, ...]] = ("in memory", "elements", "min-max")
 
     n_restarts: int = 100
     method: str = "auto"
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.n_restarts, bool)
-            or not isinstance(self.n_restarts, int | np.integer)
-            or self.n_restarts < 1
-        ):
-            raise InvalidInputError(f"n_restarts must be a positive whole number, got {self.n_restarts!r}.")
-        if self.method not in ("auto", "exact", "local"):
-            raise InvalidInputError(f"method must be 'auto', 'exact' or 'local', got {self.method!r}.")
+        object.__setattr__(self, "n_restarts", check_integer(self.n_restarts, "n_restarts"))
+        check_choice(self.method, "method", ("auto", "exact", "local"))
 
     def solve(
         self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
     ) -> Solution:
         """Return the best binary measure."""
-        if not isinstance(problem, InMemory) or problem.objective.name != "min-max":
-            raise InvalidInputError("The binary solver minimises 'min-max' over bags in memory, nothing else.")
+        check_solver(self, problem.objective, problem.offers)
         reach = _reach(np.ascontiguousarray(problem.bags.X), problem.bags.offsets)
         bags = (reach, problem.labels, problem.weights)
-        m = problem.lattice.n_sources
+        m = problem.space.n_sources
         jobs = check_n_jobs(n_jobs)
         if self.method == "exact" or (self.method == "auto" and m <= ENUMERATION_LIMIT):
             candidates = binary_values(m).astype(np.bool_)
@@ -88,7 +84,7 @@ class BinarySolver:
 
 def _random_binary(problem: InMemory, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Cut a random capacity at a random height."""
-    cut: NDArray[np.bool_] = sample(problem.lattice, rng) > rng.uniform(0.02, 0.98)
+    cut: NDArray[np.bool_] = problem.space.sample(rng) > rng.uniform(0.02, 0.98)
     cut[-1] = True
     return cut
 

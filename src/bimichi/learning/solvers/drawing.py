@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
+from bimichi.measures.sampling import codes_by_height, walked_covers
 
-__all__ = ["Order", "bounds_of", "draw", "drawing_order", "uniform"]
+__all__ = ["DrawingOrder", "bounds_of", "draw", "drawing_order", "uniform"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -19,7 +20,7 @@ BREADTH_FIRST_LIMIT = 6
 _jit = numba.njit(cache=True, nogil=True)
 
 
-class Order(NamedTuple):
+class DrawingOrder(NamedTuple):
     """The order of the lattice as lists of neighbours: those of e are start[e]..start[e+1].
 
     `cover` is for walking breadth-first from code 0, `other` for bounds while a measure is drawn.
@@ -38,7 +39,7 @@ class Order(NamedTuple):
     least: float
 
 
-def drawing_order(lattice: Lattice, sampling: str | None) -> Order:
+def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
     """Prepare to draw measures breadth-first, by ranks, or (None) by what suits the lattice.
 
     Breadth-first starts at code 0, the middle of the pairs but the bottom of the subsets: there, it would draw most
@@ -47,13 +48,12 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> Order:
     if sampling is None:
         small = lattice.base == 3 and lattice.n_sources <= BREADTH_FIRST_LIMIT
         sampling = "breadth-first" if small else "ranks"
-    covers: tuple[NDArray[Any], NDArray[Any]] = lattice.covers()
+    by_rank = rank_start = np.empty(0, np.int64)
+    bounding: tuple[NDArray[Any], NDArray[Any]]
     if sampling == "ranks":
-        bounding = covers
-        heights = lattice.heights()
-        by_rank = np.lexsort((heights < 0, np.abs(heights)))
-        key = 2 * np.abs(heights[by_rank]) + (heights[by_rank] < 0)
-        rank_start = np.searchsorted(key, [0, *range(2, 2 * lattice.n_sources + 3)])
+        bounding = lattice.covers()
+        groups = codes_by_height(lattice).values()
+        by_rank, rank_start = np.concatenate([*groups]), np.cumsum([0, *map(len, groups)])
     else:
         if lattice.n_sources > BREADTH_FIRST_LIMIT:
             raise InvalidInputError(
@@ -61,30 +61,23 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> Order:
                 f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
             )
         codes = np.arange(lattice.size)
-        bounding = _pairs(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
-        by_rank = rank_start = np.empty(0, np.int64)
+        lower, upper = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
+        bounding = lower, upper
     fixed = np.array(sorted(lattice.fixed))
     in_order = np.ones(lattice.size, dtype=bool)
     in_order[0] = lattice.zero_bound
-    # The breadth-first walk starts at code 0 even where that is not part of the order.
-    walk = covers if lattice.zero_bound else Lattice(lattice.n_sources, lattice.chain).covers()
-    cover_start, cover, _ = _neighbours(lattice.size, *walk)
-    return Order(
+    cover_start, cover, _ = _neighbours(lattice.size, *walked_covers(lattice))
+    return DrawingOrder(
         cover_start,
         cover,
         *_neighbours(lattice.size, *bounding),
-        by_rank.astype(np.int64),
-        np.asarray(rank_start, dtype=np.int64),
+        by_rank,
+        rank_start,
         fixed,
         np.array([lattice.fixed[code] for code in fixed.tolist()]),
         in_order,
         lattice.low,
     )
-
-
-def _pairs(relation: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    lower, upper = np.nonzero(relation)
-    return lower, upper
 
 
 def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.bool_]]:

@@ -12,21 +12,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice, check_integer, check_number
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
-from bimichi.learning.objectives import bag_term
-from bimichi.learning.objectives.base import Term
-from bimichi.learning.problem import InMemory, Solution, fuse_bag, longest_bag
-from bimichi.learning.solvers.completion import completed
+from bimichi.learning.abilities import check_solver
+from bimichi.learning.objectives.base import Term, term_of_bag
+from bimichi.learning.problem import InMemory, Solution
 from bimichi.learning.solvers.drawing import bounds_of, draw, drawing_order, uniform
 from bimichi.learning.solvers.population import Population
+from bimichi.learning.spaces import ElementSpace
+from bimichi.measures.lattice import Lattice
 
 __all__ = ["EvolutionarySolver"]
 
@@ -79,6 +81,8 @@ class EvolutionarySolver:
        FUZZ-IEEE 2024.
     """
 
+    needs: ClassVar[tuple[str, ...]] = ("in memory", "elements")
+
     population_size: int = 36
     max_iter: int = 5000
     small_mutation_probability: float = 0.8
@@ -91,38 +95,23 @@ class EvolutionarySolver:
 
     def __post_init__(self) -> None:
         for name in ("population_size", "max_iter") + (("patience",) if self.patience is not None else ()):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InvalidInputError(f"{name} must be a positive whole number, got {value!r}.")
-            object.__setattr__(self, name, int(value))
-        for name in ("small_mutation_probability", "tolerance"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-                raise InvalidInputError(f"{name} must be a number, got {value!r}.")
-            object.__setattr__(self, name, float(value))
-        if not 0 <= self.small_mutation_probability <= 1:
-            raise InvalidInputError(
-                f"small_mutation_probability must lie in [0, 1], got {self.small_mutation_probability!r}."
-            )
-        if not self.tolerance >= 0:
-            raise InvalidInputError(f"tolerance must not be negative, got {self.tolerance!r}.")
-        if self.element_choice not in ("weighted", "touched"):
-            raise InvalidInputError(f"element_choice must be 'weighted' or 'touched', got {self.element_choice!r}.")
-        if self.sampling not in (None, "breadth-first", "ranks"):
-            raise InvalidInputError(f"sampling must be 'breadth-first' or 'ranks', got {self.sampling!r}.")
+            object.__setattr__(self, name, check_integer(getattr(self, name), name))
+        for name, most in (("small_mutation_probability", 1.0), ("tolerance", None)):
+            object.__setattr__(self, name, check_number(getattr(self, name), name, 0.0, most))
+        check_choice(self.element_choice, "element_choice", ("weighted", "touched"))
+        check_choice(self.sampling, "sampling", (None, "breadth-first", "ranks"))
 
     def solve(
         self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
     ) -> Solution:
         """Return the best measure found."""
-        if not isinstance(problem, InMemory):
-            raise InvalidInputError("The evolutionary solver needs its data in memory. Use solver='convex'.")
-        order = drawing_order(problem.lattice, self.sampling)
+        check_solver(self, problem.objective, problem.offers)
+        order = drawing_order(_lattice(problem), self.sampling)
         setting = _Setting(
             problem.objective.term, self.small_mutation_probability, _choice(problem, self.element_choice)
         )
         index = _index(problem)
-        population = Population.start(problem, self.population_size, rng)
+        population = Population.start(problem.space.size, self.population_size, rng)
         fingerprint = _fingerprint(problem, self)
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
             raise InvalidInputError(
@@ -144,7 +133,7 @@ class EvolutionarySolver:
                 def run(p: int, generations: int = generations) -> Floats:
                     track = np.empty(generations)
                     member = (population.values[p], population.state[p : p + 1])
-                    _evolve(problem.data, index, order, setting, member, track, population.generation == 0)
+                    _evolve(problem.table, index, order, setting, member, track, population.generation == 0)
                     return track
 
                 tracks = list(pool.map(run, range(self.population_size)))
@@ -157,7 +146,7 @@ class EvolutionarySolver:
                 ):
                     status = "stopped by the callback"
                     break
-        best = completed(problem.lattice, population.best, "lowest")
+        best = problem.space.complete(population.best, "lowest").values
         return Solution(
             best, problem.value(best), status, population.generation, np.array(population.history), starts=population.J
         )
@@ -189,39 +178,54 @@ def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
     """What a checkpoint must agree on to be gone on with."""
     free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
     options = {key: value for key, value in vars(solver).items() if key not in free}
-    what = [problem.objective.name, problem.objective.parameters, asdict(problem.lattice), options]
+    what = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options]
     digest = hashlib.sha256(json.dumps(what).encode())
-    for array in problem.data:
+    for array in problem.table:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
+def _lattice(problem: InMemory) -> Lattice:
+    return cast(ElementSpace, problem.space).lattice  # which the solver needs, so that it was checked
+
+
 def _choice(problem: InMemory, element_choice: str) -> Floats:
-    touched, weighted = problem.use_counts()
-    counts = (weighted if element_choice == "weighted" else touched).astype(np.float64)
-    counts[list(problem.lattice.fixed)] = 0
+    counts, fixed = problem.usage_counts(element_choice == "weighted").astype(np.float64), list(_lattice(problem).fixed)
+    counts[fixed] = 0
     if not counts.any():  # no instance depends on a free element; any choice is as good
         counts[:] = 1
-        counts[list(problem.lattice.fixed)] = 0
+        counts[fixed] = 0
     return np.asarray(np.cumsum(counts) / max(counts.sum(), 1.0))
 
 
 def _index(problem: InMemory) -> _Index:
-    codes, weights = problem.data.codes, problem.data.weights
+    codes, weights, size = problem.table.codes, problem.table.weights, problem.space.size
     row, step = np.nonzero(weights > 0)
     element = codes[row, step]
     order = np.argsort(element, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(element, minlength=problem.lattice.size))])
-    sizes = np.diff(problem.data.offsets)
+    start = np.concatenate([[0], np.cumsum(np.bincount(element, minlength=size))])
+    sizes = np.diff(problem.table.offsets)
     bag = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     row, element = row[order], element[order]
     first = np.ones(len(row), dtype=bool)
     first[1:] = (element[1:] != element[:-1]) | (bag[row[1:]] != bag[row[:-1]])
-    user_start = np.searchsorted(element[first], np.arange(problem.lattice.size + 1))
+    user_start = np.searchsorted(element[first], np.arange(size + 1))
     return _Index(start, row.astype(np.int32), weights[row, step[order]], bag, user_start, bag[row[first]])
 
 
 _jit = numba.njit(cache=True, nogil=True)
+
+
+@_jit
+def _fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
+    """Write the integrals of the instances of bag b to the start of `fused`, which is returned cut to length."""
+    start, stop = rows.offsets[b], rows.offsets[b + 1]
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(rows.codes.shape[1]):
+            total += rows.weights[i, k] * values[np.uint32(rows.codes[i, k])]
+        fused[i - start] = total
+    return fused[: stop - start]
 
 
 @_jit
@@ -230,8 +234,8 @@ def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-
     total = 0.0
     for b in range(terms.size):
         start, stop = rows.offsets[b], rows.offsets[b + 1]
-        part = fuse_bag(rows, values, b, fused[start:stop])
-        terms[b] = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        part = _fuse_bag(rows, values, b, fused[start:stop])
+        terms[b] = rows.bag_weights[b] * term_of_bag(objective, part, rows.counts[start:stop], rows.labels[b])
         total += terms[b]
         if total >= limit:
             return np.inf
@@ -260,7 +264,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
             place[index.row[entry] - base] += delta * index.weight[entry]
             entry += 1
         part = place[start - base : stop - base]
-        term = rows.bag_weights[b] * bag_term(objective, part, rows.counts[start:stop], rows.labels[b])
+        term = rows.bag_weights[b] * term_of_bag(objective, part, rows.counts[start:stop], rows.labels[b])
         total += term - terms[b]
         ahead -= terms[b]
         if accept:
@@ -279,7 +283,7 @@ def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[
     child = np.empty_like(values)
     fused, child_fused = np.empty(rows.codes.shape[0]), np.empty(rows.codes.shape[0])
     terms, child_terms = np.empty(rows.labels.size), np.empty(rows.labels.size)
-    scratch = np.empty(longest_bag(rows))
+    scratch = np.empty(np.diff(rows.offsets).max())
     if fresh:
         draw(order, state, values, queue, drawn)
     # Anew at each block, so that a resumed search has the same rounding as one that was never interrupted.

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
 from bimichi.errors import ModelFileError
-from bimichi.learning.problem import InMemory
 
 __all__ = ["Population"]
 
@@ -29,9 +28,9 @@ class Population:
     generation: int
 
     @classmethod
-    def start(cls, problem: InMemory, size: int, rng: np.random.Generator) -> "Population":
-        """Prepare a population; its members are drawn in the first block."""
-        empty = np.zeros((size, problem.lattice.size))
+    def start(cls, n_values: int, size: int, rng: np.random.Generator) -> "Population":
+        """Prepare a population of so many measures of `n_values` each; they are drawn in the first block."""
+        empty = np.zeros((size, n_values))
         state = rng.integers(0, 2**64, size, dtype=np.uint64)
         return cls(empty, state, np.full(size, np.inf), empty[0].copy(), np.inf, [], 0)
 

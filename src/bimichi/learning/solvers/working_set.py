@@ -3,19 +3,14 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi.learning.objectives import ConvexForm
 from bimichi.learning.problem import Extremes, Problem
-from bimichi.learning.solvers.completion import Traced, traced
-from bimichi.learning.solvers.least_squares import least_squares
-from bimichi.learning.solvers.order import Order
-from bimichi.learning.solvers.quadratic import PRECISION, Program
-from bimichi.measures.lattice import Lattice
-from bimichi.measures.sampling import sample
+from bimichi.learning.spaces.base import Completion, Order, QuadraticRows
+from bimichi.learning.spaces.quadratic import PRECISION
 
-__all__ = ["Answer", "Cuts", "Deciding", "Witnesses", "WorkingSet"]
+__all__ = ["Answer", "Cuts", "Witnesses", "WorkingSet"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,7 +26,7 @@ BINDING = 1e-4
 
 
 class Witnesses(NamedTuple):
-    """For each positive bag, its best row, the sign with which it speaks, and the linear form of the row."""
+    """For each positive bag, its best row, the sign of its integral that counts, and the linear form of the row."""
 
     row: Ints
     sign: Ints
@@ -39,8 +34,13 @@ class Witnesses(NamedTuple):
     weights: Floats
 
     @property
+    def used(self) -> NDArray[np.int32]:
+        """The codes to which they give weight."""
+        return np.asarray(self.codes[self.weights != 0])
+
+    @property
     def key(self) -> bytes:
-        """What tells one choice of witnesses from another."""
+        """What distinguishes one choice of witnesses from another."""
         return self.row.tobytes() + self.sign.tobytes()
 
 
@@ -72,19 +72,6 @@ class Answer(NamedTuple):
     binding: Ints  # places of the rows that hold slacks up; without the others the QP has the same minimum
 
 
-class Deciding(NamedTuple):
-    """Rows of a QP: linear functions ``weights @ v[codes] + constant`` of the measure v."""
-
-    codes: NDArray[np.int32]
-    weights: Floats
-    constant: Floats
-    alone: Ints  # rows that cost their square
-    share: Floats  # how much each of them counts
-    tied: Ints  # rows that bound a slack
-    slack: Ints  # which
-    slack_weight: Floats  # how much the square of each slack counts
-
-
 class WorkingSet:
     """Cuts of negative bags, and the order of the elements that they use, as far as both were found to matter.
 
@@ -97,43 +84,21 @@ class WorkingSet:
     """
 
     def __init__(self, problem: Problem, form: ConvexForm) -> None:
-        self.problem, self.form = problem, form
-        self.order = self._no_order()
+        self.problem, self.form, self.space = problem, form, problem.space
+        self.order: Order = self.space.order()
         self.negative = np.flatnonzero(~problem.labels)
         self.scale = float(problem.weights.mean())  # QPs have weights near 1, whatever the user's are
         none = np.empty(0, np.int64)
         self._cuts = Cuts(none, none, none, *problem.rows(none))
         self._places: dict[bytes, int] = {}
 
-    def _no_order(self) -> Any:
-        return Order(self.problem.lattice)
-
-    @property
-    def size(self) -> int:
-        """How many numbers the measure is made of."""
-        return self.problem.lattice.size
-
-    @property
-    def polishes(self) -> bool:
-        """Whether a QP of the last precision is not too long; these have few variables."""
-        return True
-
-    def middle(self) -> Floats:
-        """The measure in the middle of all."""
-        lower, upper = self.problem.lattice.bounds(np.full(self.size, np.nan))
-        return (lower + upper) / 2
-
     def fitted(self) -> Floats:
         """The measure that fits all instances to the labels of their bags best."""
         targets = (-self.form.negative[0][1], 1.0)
-        return least_squares(self.problem, targets, self.form.completion, (PRECISION,))[0]
-
-    def sample(self, rng: np.random.Generator) -> Floats:
-        """A random measure."""
-        return sample(self.problem.lattice, rng)
+        return self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,)).values
 
     def witnesses(self, seen: Extremes) -> Witnesses:
-        """For each positive bag, its best row and the sign with which it speaks."""
+        """For each positive bag, its best row and the sign of its integral that counts."""
         labels = self.problem.labels
         high, low = seen.high[labels], seen.low[labels]
         up = np.ones(len(high), dtype=bool) if self.form.positive == (1,) else high >= -low
@@ -148,20 +113,13 @@ class WorkingSet:
         terms = np.where(labels, 1 - best, np.max(sides, axis=0)) ** 2
         return float(self.problem.weights @ terms)
 
-    def completed(self, partial: Floats, witnesses: Witnesses) -> Traced:
+    def completed(self, partial: Floats, witnesses: Witnesses) -> Completion:
         """The measure that follows from the values of variables."""
         if self.form.completion == "lowest":
-            partial = self.spoken(partial, witnesses)
-        return traced(self.problem.lattice, partial, self.form.completion)
+            partial = self.space.known_at(partial, witnesses.used)
+        return self.space.complete(partial, self.form.completion)
 
-    def spoken(self, values: Floats, witnesses: Witnesses) -> Floats:
-        """The values of elements that witnesses use, NaN elsewhere."""
-        used = witnesses.codes[witnesses.weights != 0]
-        partial = np.full_like(values, np.nan)
-        partial[used] = values[used]
-        return partial
-
-    def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Traced) -> Cuts:
+    def worst(self, seen: Extremes, slack: Floats, tolerance: float, measure: Completion) -> Cuts:
         """Cuts by the worst rows of bags whose slack is too small.
 
         They are made of elements whose values are known. If that loses much, or if the row comes again and again, it
@@ -183,8 +141,9 @@ class WorkingSet:
         whole = (loss > 0) & ((loss > LOSS * excess) | again)
         return Cuts(bag, side, row, np.where(whole[:, None], codes, source), weights)
 
-    def extend(self, cuts: Cuts) -> Ints:
-        """Add cuts, and return the places of all that were given."""
+    def extend(self, cuts: Cuts, order: Order) -> Ints:
+        """Add cuts and order, and return the places of all cuts that were given."""
+        self.order = self.order.joined(order)
         added: list[int] = []
         for i, key in enumerate(_keys(cuts)):
             if self._places.setdefault(key, len(self._places)) == len(self._cuts.bag) + len(added):
@@ -222,7 +181,7 @@ class WorkingSet:
         several = np.bincount(bag, minlength=len(problem.labels)) > 1
         tied, free = several[bag], np.flatnonzero(several)
         share = np.concatenate([problem.weights[bag[~tied]], problem.weights[problem.labels]])
-        deciding = Deciding(
+        rows = QuadraticRows(
             np.concatenate([codes, witnesses.codes]),
             np.concatenate([sign[:, None] * weights, -signs[:, None] * witnesses.weights]),
             np.concatenate([offset, np.ones(len(signs))]),
@@ -232,72 +191,17 @@ class WorkingSet:
             np.searchsorted(free, bag[tied]),
             problem.weights[free] / self.scale,
         )
-        found = self._minimise(deciding, order, precision, near)
+        found = self.space.minimise(rows, order, precision, near)
         if found is None:
             return None
-        partial, cost, tops, bound = found
-        cost = cost[: len(bag)]
+        cost = found.costs[: len(bag)]
         slack = np.full(len(problem.labels), np.inf)
         slack[bag[~tied]] = np.abs(cost[~tied])
-        slack[free] = tops
-        return Answer(partial, slack, self.scale * bound, chosen[cost >= slack[bag] - BINDING])
-
-    def _minimise(
-        self, rows: Deciding, order: Order, precision: float, near: Floats
-    ) -> tuple[Floats, Floats, Floats, float] | None:
-        """Return values, NaN for elements that no row uses; what the rows are there; slacks; and the lower bound."""
-        lattice = self.problem.lattice
-        lines = _Lines(lattice, rows.codes, rows.weights, rows.constant)
-        n_v = len(lines.elements)
-        program = Program(n_v + len(rows.slack_weight))
-        program.below(
-            -lines.constant[rows.tied],
-            lines.triplets(rows.tied),
-            (np.arange(len(rows.tied)), n_v + rows.slack, -1.0),
-        )
-        program.below_in_order(lattice, lines.elements, order.among(lines.elements))
-        P, q, constant = lines.squares(rows.alone, rows.share)
-        P = sp.block_diag([P, sp.diags_array(2 * rows.slack_weight)], format="csc")
-        solved = program.solve(sp.csc_matrix(P), np.append(q, np.zeros(len(rows.slack_weight))), precision)
-        if solved is None:
-            return None
-        x, bound = solved
-        partial = np.full(lattice.size, np.nan)
-        partial[lines.elements] = x[:n_v]
-        return partial, lines.at(x[:n_v]), x[n_v:], bound + constant
+        slack[free] = found.slacks
+        return Answer(found.values, slack, self.scale * found.bound, chosen[cost >= slack[bag] - BINDING])
 
 
 def _keys(cuts: Cuts) -> list[bytes]:
-    """What tells one cut from another; the bag follows from the row."""
+    """What distinguishes one cut from another; the bag follows from the row."""
     table = np.column_stack([cuts.row, cuts.side, cuts.codes])
     return [line.tobytes() for line in table]
-
-
-class _Lines:
-    """Rows as linear functions of the elements that they use, with a constant from those that are fixed."""
-
-    def __init__(self, lattice: Lattice, codes: NDArray[np.int32], weights: Floats, constant: Floats) -> None:
-        elements = np.setdiff1d(codes[weights != 0], list(lattice.fixed)).astype(np.int64)
-        position = np.full(lattice.size, -1)
-        position[elements] = np.arange(len(elements))
-        used = (weights != 0) & (position[codes] >= 0)
-        boundary = lattice.with_boundary(np.zeros(lattice.size))
-        self.elements = elements
-        self.constant = constant + (weights * boundary[codes]).sum(axis=1)
-        pointers = np.append(0, np.cumsum(used.sum(axis=1)))
-        self._matrix = sp.csr_array((weights[used], position[codes[used]], pointers), shape=(len(codes), len(elements)))
-
-    def at(self, values: Floats) -> Floats:
-        """Their values, given those of the elements."""
-        return np.asarray(self._matrix @ values + self.constant)
-
-    def triplets(self, which: Ints) -> tuple[Ints, Ints, Floats]:
-        """Some of them as (row, column, weight)."""
-        part = self._matrix[which].tocoo()
-        return part.row, part.col, part.data
-
-    def squares(self, which: Ints, share: Floats) -> tuple[sp.csc_array, Floats, float]:
-        """The weighted sum of their squares as (P, q, constant) of x'Px/2 + q'x + constant, P upper triangular."""
-        part, constant = self._matrix[which], self.constant[which]
-        weighted = sp.diags_array(2 * share) @ part
-        return sp.triu(part.T @ weighted, format="csc"), weighted.T @ constant, float(share @ constant**2)

@@ -1,0 +1,204 @@
+"""`MeasureFusion`: what methods share that learn a measure; all that they learned is one `FusionRule`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from bimichi.errors import ModelFileError
+from bimichi.estimators.base import Fusion, Needs, takes_xarray
+from bimichi.learning.fit import FitResult
+from bimichi.learning.objectives import Objective
+from bimichi.learning.problem import Solution
+from bimichi.learning.solvers import solver_from_record, solver_record
+from bimichi.measures.files import reading
+from bimichi.record import TrainingRecord
+from bimichi.rule import FusionRule
+
+__all__ = ["BagFusion", "MeasureFusion"]
+
+
+@dataclass(eq=False, repr=False)
+class MeasureFusion(Fusion):
+    """A method that learns a measure. All that it learned is in `rule_`; the other attributes are views of it.
+
+    Attributes
+    ----------
+    rule_ : FusionRule
+        The measure, and all that fusing by it takes.
+    solution_ : Solution
+        What the solver found besides: witnesses, J of each start. A loaded model has no witnesses.
+    """
+
+    fuzzy: ClassVar[bool] = True
+
+    _: KW_ONLY
+    source_names: Sequence[str] | None = None
+    n_jobs: int | None = None
+    rule_: FusionRule = field(init=False)
+    solution_: Solution = field(init=False)
+
+    @property
+    def measure_(self) -> Any:
+        """The learned measure."""
+        return self.rule_.measure
+
+    @property
+    def polarity_(self) -> NDArray[np.float64]:
+        """+1, or -1 for sources that are inverted before the integral."""
+        return self.rule_.polarity
+
+    @property
+    def objective_value_(self) -> float:
+        """J, on the training data."""
+        return self._record.objective_value
+
+    @property
+    def history_(self) -> NDArray[np.float64]:
+        """J after each round or generation of the best start."""
+        return self._record.history
+
+    @property
+    def n_iter_(self) -> int:
+        """Their number."""
+        return self._record.n_iter
+
+    @property
+    def usage_(self) -> dict[str, NDArray[np.int64]]:
+        """How many training instances "touched" each value of the measure, and how many gave it weight ("weighted")."""
+        return dict(self._record.usage)
+
+    @property
+    def _record(self) -> TrainingRecord:
+        record = self.rule_.training
+        assert record is not None  # every fit writes one
+        return record
+
+    @takes_xarray
+    def integral(self, X: Any) -> NDArray[Any]:
+        """Return the integral C of every instance.
+
+        Parameters
+        ----------
+        X : array-like of shape (..., n_sources), or list of n_sources planes
+            Rows, an image, or planes. NaN in a source gives NaN.
+        """
+        planes = self._split(X)
+        return self.rule_.integral(planes, self.n_jobs)
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        """Return the confidence of every instance: the integral, or its magnitude. Inputs as in `integral`."""
+        planes = self._split(X)
+        return self.rule_.fuse(planes, self.n_jobs)
+
+    def to_markdown(self) -> str:
+        """Write the learned measure as a table, with what training used bold; inverted sources are named below it."""
+        check_is_fitted(self)
+        return self.rule_.to_markdown()
+
+    def report(self, path: str | PathLike[str], sources: Any, **options: Any) -> None:
+        """Write a page that shows these sources fused, and explains every pixel; see `bimichi.report.write_report`."""
+        from bimichi.report import write_report
+
+        check_is_fitted(self)
+        write_report(path, self.rule_, sources, **options)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to a file without pickle; see docs/model-format.md."""
+        check_is_fitted(self)
+        self.rule_.save(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a fitted model. The content is checked; nothing in it is executed.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be read, is damaged, holds another method's model, or is of a newer version.
+        """
+        rule = FusionRule.load(path)
+        found = None if rule.training is None else rule.training.method
+        if found != cls.__name__:
+            raise ModelFileError(f"{path} holds a model of {found or 'no method'}, not of {cls.__name__}.")
+        with reading(path, cls.__name__):
+            return cls()._restored(rule)
+
+    def _restored(self, rule: FusionRule) -> Self:
+        record = rule.training
+        assert record is not None  # load has looked
+        parameters = dict(record.parameters)
+        if "solver" in self.get_params(deep=False) and "solver" not in parameters:
+            parameters["solver"] = solver_from_record(record.solver, dict(record.solver_options))
+        self.set_params(**parameters)
+        self.rule_, self.n_features_in_ = rule, rule.n_sources
+        if record.classes:
+            self.classes_ = np.array(record.classes)
+        if record.feature_names is not None:
+            self.feature_names_in_ = np.array(record.feature_names, dtype=object)
+        self.solution_ = Solution(
+            rule.measure.values,
+            record.objective_value,
+            record.status,
+            record.n_iter,
+            record.history,
+            lower_bound=record.lower_bound,
+        )
+        return self
+
+    def _set_rule(self, result: FitResult, objective: Objective, solver: Any, **entering: Any) -> Self:
+        """Take over what was learned, all at once."""
+        solution = result.solution
+        name, options = solver_record(solver)
+        names = getattr(self, "feature_names_in_", None)
+        record = TrainingRecord(
+            method=type(self).__name__,
+            parameters=self._recorded_parameters(),
+            objective=objective.name,
+            solver=name,
+            solver_options=options,
+            objective_value=solution.objective_value,
+            lower_bound=solution.lower_bound,
+            status=solution.status,
+            n_iter=solution.n_iter,
+            history=solution.history,
+            usage=result.usage,
+            classes=np.asarray(getattr(self, "classes_", [])).tolist(),
+            feature_names=None if names is None else [str(name) for name in names],
+        )
+        entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
+        rule = FusionRule(result.measure, training=record, **entering)
+        self.solution_, self.rule_ = solution, rule
+        return self
+
+    def _recorded_parameters(self) -> dict[str, Any]:
+        """Return the parameters that a model file keeps; a solver object has a place of its own there."""
+        kept = self.get_params(deep=False)
+        for name in ("n_jobs", "random_state", "verbose", *([] if isinstance(kept.get("solver"), str) else ["solver"])):
+            kept.pop(name, None)
+        return {name: _as_json(value) for name, value in kept.items()}
+
+
+@dataclass(eq=False, repr=False)
+class BagFusion(MeasureFusion):
+    """A method that learns a measure from labels of bags."""
+
+    needs: ClassVar[Needs] = "bags"
+
+    _: KW_ONLY
+    random_state: Any = None
+    verbose: int = 0
+    nan: Literal["raise", "drop"] = "raise"
+
+
+def _as_json(value: Any) -> Any:
+    """What JSON can hold, of a parameter."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(part) for key, part in value.items()}
+    return [_as_json(part) for part in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,108 @@
+"""Learn the measure of a rule once more from other bags, as its record says that it was learned."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.objectives import REGISTRY, Objective, get_objective
+from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
+from bimichi.learning.problem import Solution
+from bimichi.learning.solvers import solver_from_record
+from bimichi.learning.solvers.least_squares import solve_least_squares
+from bimichi.learning.training import BagsInMemory
+from bimichi.measures.sampling import random_generator
+from bimichi.record import TrainingRecord
+from bimichi.rule import FusionRule
+
+__all__ = ["recorded_objective", "refit", "training_bags"]
+
+LEAST_SQUARES = "least squares"
+"""What the records of methods say that learn from the label of every instance."""
+
+
+def training_bags(rule: FusionRule, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:
+    """Return the training data as it enters the integral: in bags, scaled and inverted."""
+    record = _record(rule)
+    if isinstance(X, Bags):
+        if y is not None or bags is not None or sample_weight is not None:
+            raise InvalidInputError("Bags bring labels and weights; give bootstrap nothing besides.")
+        found = X
+    else:
+        if y is None:
+            raise InvalidInputError("y must be given with rows: the labels that the model was fitted to.")
+        if record.objective == LEAST_SQUARES:  # every instance has its own label
+            bags, sample_weight = None, _class_weighted(record, np.asarray(y), sample_weight)
+        nan = record.parameters.get("nan", "raise")
+        found = Bags.from_instances(
+            X, _labels(record, y), bags, sample_weight, nan, real_labels=not len(record.classes)
+        )
+    entered = np.stack(rule.enter(found.X), axis=1)
+    return Bags(entered, found.offsets, found.labels, found.weights, found.counts, found.instance, found.ids)
+
+
+def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
+    """Learn from bags that are as they enter the integral; scale and polarity stay as they are."""
+    record, objective = _record(rule), recorded_objective(rule)
+    problem = BagsInMemory(bags).problem(objective, n_jobs=1)
+    if record.objective == LEAST_SQUARES and not objective.additivity:
+        return solve_least_squares(problem, completion="highest")
+    rng = np.random.default_rng(random_generator(seed).integers(2**63))
+    solution: Solution = solver_from_record(record.solver, dict(record.solver_options)).solve(problem, rng, 1, 0)
+    if record.objective != LEAST_SQUARES:
+        return solution
+    m = rule.n_sources  # a weighted mean of sources that are never below zero: the terms below mirror those above
+    return replace(
+        solution, values=np.concatenate([solution.values[:m], -solution.values[:m], solution.values[2 * m :]])
+    )
+
+
+def recorded_objective(rule: FusionRule) -> Objective:
+    """Return what was minimised."""
+    record = _record(rule)
+    given, kind = record.parameters, rule.measure.kind
+    if record.objective == LEAST_SQUARES:
+        if kind == "bicapacity":
+            targets = given.get("targets", MEAN.parameters)
+            return replace(MEAN, zero_bound=bool(given.get("zero_bound")), parameters=tuple(targets))
+        additive = replace(MEAN.with_additivity(1), parameters=NORMALISED_MEAN.parameters)
+        return NORMALISED_MEAN if kind == "capacity" else additive
+    if kind == "capacity":
+        among = {objective.name: objective for objective in REGISTRY if objective.measure == "capacity"}
+        objective = get_objective(record.objective, among)
+        own = {setting.name for setting in objective.settings}
+        return objective.with_parameters(**{name: given[name] for name in given if name in own})
+    return get_objective(record.objective, additivity=given.get("additivity"))
+
+
+def _record(rule: FusionRule) -> TrainingRecord:
+    if rule.training is None:
+        raise InvalidInputError(
+            "bootstrap refits, but this rule was not learned: it has no record of a training. Pass a fitted model."
+        )
+    return rule.training
+
+
+def _labels(record: TrainingRecord, y: Any) -> NDArray[Any]:
+    if not len(record.classes):
+        return np.asarray(y)
+    unknown = np.setdiff1d(y, np.asarray(record.classes))
+    if unknown.size:
+        raise InvalidInputError(f"y has the label {unknown.tolist()[0]!r}; the model knows {list(record.classes)}.")
+    return np.asarray(np.asarray(y) == record.classes[1])
+
+
+def _class_weighted(record: TrainingRecord, y: NDArray[Any], sample_weight: Any) -> NDArray[np.float64]:
+    """Weights of instances times those of their classes, which stay as fitted."""
+    weights, given = check_weights(sample_weight, len(y)), record.parameters.get("class_weight")
+    for label in record.classes:
+        own = y == label
+        if isinstance(given, Mapping):
+            weights = np.where(own, weights * given.get(str(label), 1.0), weights)
+        elif given == "balanced":
+            weights = np.where(own, weights * len(y) / (2 * max(1, own.sum())), weights)
+    return weights

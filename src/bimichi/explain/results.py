@@ -1,0 +1,57 @@
+"""What all results of explanations share: a table, a data frame, and how they print."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bimichi._tables import Cell, Table, number
+from bimichi.errors import InvalidInputError
+
+__all__ = ["TABLE_LIMIT", "Explanation"]
+
+TABLE_LIMIT = 3**5
+"""Rows of the longest table that is printed; data frames have no limit."""
+
+
+class Explanation:
+    """A result that is shown as a table, and can be taken further as a data frame."""
+
+    def _head(self) -> str:
+        """Return what is printed above the table."""
+        return type(self).__name__
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of the data frame by name, all equally long; the first one names the rows."""
+        raise NotImplementedError
+
+    def _text(self, column: str, value: Any) -> str:
+        """Return an entry of the table as text."""
+        return number(value) if isinstance(value, float) else str(value)
+
+    def to_table(self) -> Table:
+        """Return the result as a table."""
+        columns = self._columns()
+        texts = [[Cell(self._text(name, value)) for value in column] for name, column in columns.items()]
+        rows = list(zip(*texts, strict=True))
+        if len(rows) > TABLE_LIMIT:
+            raise InvalidInputError(
+                f"The table would have {len(rows):,} rows; tables have up to {TABLE_LIMIT} rows. "
+                "Use to_frame(), or read the arrays of the result."
+            )
+        return Table(list(columns), rows)
+
+    def to_frame(self) -> Any:
+        """Return the result as a pandas data frame, its numbers unrounded."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install 'bimichi[frame]'") from error
+        return pd.DataFrame(dict(self._columns()))
+
+    def _fits(self) -> bool:
+        return len(next(iter(self._columns().values()))) <= TABLE_LIMIT
+
+    def __repr__(self) -> str:
+        return f"{self._head()}\n{self.to_table().to_text()}" if self._fits() else self._head()
+
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html() if self._fits() else Table([self._head()], []).to_html()

@@ -1,0 +1,87 @@
+"""The one shape that annotations of every format are read into, and what a format has to offer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+
+__all__ = ["AnnotationFormat", "Annotations", "ImageAnnotations", "boxes_array"]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageAnnotations:
+    """Where the targets of one image are.
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (n_boxes, 4)
+        Boxes (x, y, width, height) in pixels.
+    labels : sequence of str or None
+        The class of each box; None where the file gives none.
+    ignored : sequence of bool, optional
+        Whether a box is to be ignored: neither target nor background. By default none is.
+    mask : ndarray of shape (height, width), optional
+        The class of each pixel as a number, 0 for background.
+    """
+
+    boxes: NDArray[np.float64]
+    labels: Sequence[str | None]
+    ignored: Sequence[bool] = ()
+    mask: NDArray[Any] | None = None
+
+    def boxes_of(self, label: str | None) -> NDArray[np.float64]:
+        """Return the boxes of this class, or all boxes for None; those to be ignored are left out."""
+        wanted = np.array([label in (None, own) for own in self.labels], dtype=np.bool_)
+        return self.boxes[wanted & ~self.is_ignored]
+
+    @property
+    def is_ignored(self) -> NDArray[np.bool_]:
+        """Whether each box is to be ignored."""
+        return np.array(self.ignored or np.zeros(len(self.boxes)), dtype=np.bool_)
+
+    def mask_of(self, label: str | None) -> NDArray[np.bool_] | None:
+        """Return where the mask has this class, a number, or any class for None; None if there is no mask."""
+        if self.mask is None:
+            return None
+        if label is None:
+            return np.asarray(self.mask > 0)
+        try:
+            return np.asarray(self.mask == float(label))
+        except ValueError as error:
+            raise InvalidInputError(f"target must be a value of the mask, a number, got {label!r}.") from error
+
+
+Annotations = Mapping[str | None, ImageAnnotations]
+"""Annotations by image, as the file names it; under None if the file is about one image and does not name it."""
+
+
+@dataclass(frozen=True)
+class AnnotationFormat:
+    """A kind of annotation file.
+
+    Parameters
+    ----------
+    name : str
+        A short name, such as "csv".
+    description : str
+        One line for the documentation and for errors, without a full stop.
+    recognises : callable
+        ``recognises(path, start)`` says whether the file is of this kind, by its name or its first bytes.
+    read : callable
+        ``read(path)`` returns `Annotations`; it raises `InvalidInputError` that names file, place, and remedy.
+    """
+
+    name: str
+    description: str
+    recognises: Callable[[Path, bytes], bool]
+    read: Callable[[Path], Annotations]
+
+
+def boxes_array(boxes: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    """Return boxes as an array of shape (n_boxes, 4), also if there are none."""
+    return np.array(boxes, dtype=np.float64).reshape(-1, 4)

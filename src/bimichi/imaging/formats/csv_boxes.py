@@ -1,0 +1,85 @@
+"""Boxes in a CSV file with the columns x, y, w, h, and optionally image and label."""
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+
+__all__ = ["CSV"]
+
+SIDES = ("x", "y", "w", "h")
+
+
+def _recognises(path: Path, start: bytes) -> bool:
+    columns = start.decode("utf-8-sig", "replace").lstrip().partition("\n")[0].lower().split(",")
+    return path.suffix.lower() == ".csv" or set(SIDES) <= {column.strip() for column in columns}
+
+
+def _read(path: Path) -> Annotations:
+    """Read all boxes; the first line names the columns, in any order, and other columns are ignored."""
+    rows = _rows(path)
+    header = next(rows)[1]
+    found: dict[str | None, list[tuple[list[float], str | None]]] = {} if "image" in header else {None: []}
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise InvalidInputError(f"{path}, line {line}: {len(cells)} fields under {len(header)} columns.")
+        row = dict(zip(header, cells, strict=True))
+        box = [_number(row[side], f"{path}, line {line}: {side}") for side in SIDES]
+        if box[2] <= 0 or box[3] <= 0:
+            raise InvalidInputError(f"{path}, line {line}: w and h must be above 0, got {row['w']} and {row['h']}.")
+        found.setdefault(row.get("image"), []).append((box, row.get("label")))
+    return {
+        image: ImageAnnotations(boxes_array([box for box, _ in some]), [label for _, label in some])
+        for image, some in found.items()
+    }
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the stripped cells of every line that is not blank, the checked header first."""
+    header: list[str] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            for cells in reader:
+                cells = [cell.strip() for cell in cells]
+                if not any(cells):
+                    continue
+                if not header:
+                    cells = header = [cell.lower() for cell in cells]
+                    _check_header(header, path)
+                yield reader.line_num, cells
+    except InvalidInputError:
+        raise
+    except (OSError, ValueError, csv.Error) as error:
+        raise InvalidInputError(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
+    if not header:
+        _check_header(header, path)
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    if any(header.count(side) != 1 for side in SIDES) or max(header.count("image"), header.count("label")) > 1:
+        raise InvalidInputError(
+            f"{path} must start with a line that names the columns x, y, w and h, each once, separated by commas; "
+            f"found {', '.join(map(repr, header)) or 'nothing'}."
+        )
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInputError(f"{what} must be a number, got {text!r}.")
+    return number
+
+
+CSV = AnnotationFormat(
+    "csv",
+    "CSV with the columns x, y, w, h in pixels, and optionally image and label",
+    _recognises,
+    _read,
+)

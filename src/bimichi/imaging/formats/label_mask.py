@@ -1,0 +1,25 @@
+"""Masks: an image of one band that gives the class of each pixel, 0 for background."""
+
+from pathlib import Path
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+from bimichi.imaging.reading import is_image, read_image
+
+__all__ = ["MASK", "read_mask"]
+
+
+def read_mask(path: Path) -> Annotations:
+    """Read the mask of one image, under None."""
+    image = read_image(path)
+    if image.ndim != 2:
+        raise InvalidInputError(f"{path} has {image.shape[2]} bands; a mask has one.")
+    return {None: ImageAnnotations(boxes_array([]), [], mask=image)}
+
+
+MASK = AnnotationFormat(
+    "mask",
+    "an image of one band, 0 for background and above 0 for targets; one file per image",
+    lambda path, start: is_image(start),
+    read_mask,
+)

@@ -1,0 +1,228 @@
+"""From image files and annotations to scenes with labelled bags, for learning and scoring."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.annotations import Annotations, ImageAnnotations, boxes_by_image, read_annotations
+from bimichi.imaging.collecting import SceneCollection, SceneFiles
+from bimichi.imaging.formats.label_mask import read_mask
+from bimichi.imaging.reading import read_images, size_of
+from bimichi.imaging.recipes import choose_recipes, make_source
+from bimichi.imaging.regions import box_mask, label_bags
+from bimichi.imaging.segments import superpixels
+from bimichi.imaging.sources import to_bipolar
+from bimichi.integral.planes import Planes
+from bimichi.learning.scene import Scene, Scenes
+
+__all__ = ["BagCounts", "Labelling", "SceneReader", "boxes_by_scene", "with_truth"]
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """How to make bags, and where the targets are.
+
+    Parameters
+    ----------
+    boxes : Path, optional
+        An annotation file with the boxes of all scenes; or
+    labels : str, optional
+        one annotation file per scene, such as a mask: a file for one scene, a folder or a pattern for many.
+    bags : str, optional
+        One image per scene, likewise, that numbers the bag of each pixel; superpixels by default.
+    ignore : str, optional
+        Masks, likewise, above 0 where it is unknown whether there are targets.
+    target : str, optional
+        Count only this class: a value of a mask, or a label of boxes.
+    superpixels : int, default=300
+        About how many bags per scene.
+    min_overlap : float, default=0
+        The least share of a positive bag that is target; with 0, one pixel is enough.
+    """
+
+    boxes: Path | None = None
+    labels: str | None = None
+    bags: str | None = None
+    ignore: str | None = None
+    target: str | None = None
+    superpixels: int = 300
+    min_overlap: float = 0.0
+
+    def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
+        """Return the files of `labels`, `bags` and `ignore`, as far as given, by the name of the scene."""
+        given = {"labels": self.labels, "bags": self.bags, "ignore": self.ignore}
+        return {what: scenes.companions(files, what) for what, files in given.items() if files}
+
+    def files(self, scenes: SceneCollection) -> list[Path]:
+        """Return all files that will be read."""
+        found = [path for by_scene in self.companions(scenes).values() for path in by_scene.values()]
+        return found if self.boxes is None else [self.boxes, *found]
+
+
+class BagCounts(NamedTuple):
+    """How many bags of a scene are positive, negative, and left out of learning."""
+
+    positive: int
+    negative: int
+    left_out: int
+
+
+class SceneReader:
+    """Scenes with their bags, each read when it is asked for.
+
+    Parameters
+    ----------
+    collection : SceneCollection
+        The image files.
+    labelling : Labelling
+        How to make bags, and where the targets are.
+    names, recipes : sequence of str, optional
+        Names of the sources, and recipes that make them; by default by file and by type.
+    scaled : bool, default=False
+        Whether a scale will be learned, so that sources need not lie in [-1, 1].
+    truth : str, optional
+        Masks of targets to score against: a file for one scene, a folder or a pattern for many.
+
+    Attributes
+    ----------
+    scenes : Scenes
+        All scenes, by name.
+    source_names, recipes : list of str
+        Of the sources; the images of the first scene decide where nothing was given.
+    counts : dict of str to BagCounts
+        The bags of the scenes that have been read so far.
+    """
+
+    def __init__(
+        self,
+        collection: SceneCollection,
+        labelling: Labelling,
+        names: Sequence[str] | None = None,
+        recipes: Sequence[str] | None = None,
+        scaled: bool = False,
+        truth: str | None = None,
+    ) -> None:
+        self._labelling, self._scaled = labelling, scaled
+        self._files = {scene.name: scene.files for scene in collection.scenes}
+        self._boxes = boxes_by_scene(labelling.boxes, labelling.target, collection.scenes) if labelling.boxes else {}
+        self._companions = labelling.companions(collection)
+        if truth is not None:
+            self._companions["truth"] = collection.companions(truth, "truth")
+        self._first, self._asked = collection.names[0], recipes
+        images = read_images(self._files[self._first])
+        self._opened = {self._first: images}
+        self.source_names = collection.names_of_sources(names, len(images))
+        self.recipes = choose_recipes(recipes, images, self.source_names)
+        self.counts: dict[str, BagCounts] = {}
+        self.scenes = Scenes(list(self._files), self._read)
+
+    def check_both(self) -> None:
+        """Raise unless the scenes that have been read have positive and negative bags, as learning needs."""
+        positive, negative, left_out = np.sum([*self.counts.values()], axis=0)
+        if not positive or not negative:
+            raise InvalidInputError(
+                f"Of {positive + negative + left_out} bags, {positive} are positive, {negative} negative and "
+                f"{left_out} left out; learning needs at least one of each class. Use more superpixels, "
+                "another min_overlap, ignore or target; `bimichi bags` draws the bags."
+            )
+
+    def _read(self, name: str) -> Scene:
+        images = self._opened.pop(name, None) or read_images(self._files[name])
+        if len(images) != len(self.source_names):
+            raise InvalidInputError(
+                f"Scene {name!r} has {len(images)} bands, but scene {self._first!r} has {len(self.source_names)}."
+            )
+        if choose_recipes(self._asked, images, self.source_names) != self.recipes:
+            raise InvalidInputError(
+                f"Scene {name!r} has integers where scene {self._first!r} has floats, or the other way round. "
+                "Choose a recipe (--recipe)."
+            )
+        planes = [make_source(image, recipe) for image, recipe in zip(images, self.recipes, strict=True)]
+        if not self._scaled:
+            remedy = (
+                "Choose a recipe (--recipe), or map it to [-1, 1] first; training can also learn a scale (--scale)."
+            )
+            Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
+        return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
+
+    def _labelled(self, scene: Scene) -> Scene:
+        """Add bags, their labels and the truth."""
+        how = self._labelling
+        files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
+        segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
+        boxes = self._boxes.get(scene.name, np.empty((0, 4)))
+        mask, unknown = None, _mask(files["ignore"], scene) if "ignore" in files else np.zeros(scene.shape, np.bool_)
+        if "labels" in files:
+            found = _fitting(read_annotations(files["labels"]), files["labels"], scene)
+            boxes, mask = found.boxes_of(how.target), found.mask_of(how.target)
+            unknown |= box_mask(found.boxes[found.is_ignored], (unknown.shape[0], unknown.shape[1]))
+        labels = label_bags(segments, boxes, None, mask, how.min_overlap, unknown, require_both=False)
+        positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
+        self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
+        scene = replace(scene, segments=segments, labels=labels, boxes=boxes)
+        return with_truth(scene, files["truth"], how.target) if "truth" in files else scene
+
+
+def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
+    """Add to a scene the mask of targets that methods are scored against; `target` as in `Labelling`."""
+    return replace(scene, truth=_mask(path, scene, target))
+
+
+def boxes_by_scene(path: Path, target: str | None, scenes: Sequence[SceneFiles]) -> dict[str, NDArray[np.float64]]:
+    """Read the boxes of each scene, by its name; scenes that the file does not name have none.
+
+    The file may call a scene by any of its aliases; `target` selects the boxes with this label.
+    """
+    table, none = boxes_by_image(path, target), np.empty((0, 4))
+    if None in table and len(scenes) > 1:
+        raise InvalidInputError(
+            f"{path} does not say in which of the {len(scenes)} scenes a box is; a CSV file needs a column image."
+        )
+    if len(scenes) == 1 and len(table) < 2:
+        return {scenes[0].name: np.concatenate([none, *table.values()])}
+    images = {one.name: sorted(one.aliases & table.keys()) for one in scenes}
+    unknown = sorted(set(map(str, table)).difference(*images.values()))
+    if unknown and (len(scenes) > 1 or len(unknown) == len(table)):
+        raise InvalidInputError(
+            f"{path} has boxes of the image {unknown[0]!r}, but the scenes are "
+            f"{', '.join(repr(one.name) for one in scenes[:5])}{', ...' if len(scenes) > 5 else ''}."
+        )
+    return {name: np.concatenate([none, *(table[image] for image in some)]) for name, some in images.items()}
+
+
+def _superpixels(scene: Scene, n_segments: int) -> NDArray[np.int64]:
+    """Superpixels of all sources together, each mapped to [-1, 1] if any leaves that range."""
+    stack = scene.sources
+    if np.nanmin(stack) < -1 or np.nanmax(stack) > 1:
+        stack = np.stack([to_bipolar(plane, percentiles=(0, 100)) for plane in np.moveaxis(stack, -1, 0)], axis=-1)
+    return superpixels(stack, n_segments, lab=False)
+
+
+def _segments(path: Path, scene: Scene) -> NDArray[np.integer[Any]]:
+    segments = _fitting(read_mask(path), path, scene).mask
+    if segments is None or segments.dtype.kind not in "iu":
+        raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
+    missing = np.isnan(scene.sources).any(axis=2)
+    return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
+
+
+def _mask(path: Path, scene: Scene, target: str | None = None) -> NDArray[np.bool_]:
+    mask = _fitting(read_mask(path), path, scene).mask_of(target)
+    return np.asarray(mask)
+
+
+def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:
+    """Return the annotations of one image, whose mask must be of the size of the scene."""
+    if None not in found:
+        raise InvalidInputError(f"{path} is about several images, but {scene.name!r} is one; pass it as boxes.")
+    mask = found[None].mask
+    if mask is not None and mask.shape != scene.shape:
+        raise InvalidInputError(
+            f"{path} is {size_of(mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}."
+        )
+    return found[None]

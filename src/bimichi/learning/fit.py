@@ -1,0 +1,134 @@
+"""Learning a measure, with or without a polarity, from training data of whatever kind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi._checks import check_choice
+from bimichi.errors import InvalidInputError
+from bimichi.learning.abilities import IN_MEMORY, check_solver
+from bimichi.learning.objectives import Objective
+from bimichi.learning.polarity import guess_polarity, learn_polarity
+from bimichi.learning.problem import Solution
+from bimichi.learning.training import Training
+from bimichi.measures.sampling import random_generator
+
+__all__ = ["FitResult", "check_training", "fit_measure"]
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """What was learned.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    polarity : ndarray of shape (n_sources,)
+        The signs by which sources are multiplied before the integral.
+    solution : Solution
+        What the solver found.
+    usage : dict of str to ndarray of int64
+        How many training instances "touched" each element (or term), and how many gave it weight ("weighted").
+    """
+
+    measure: Any
+    polarity: NDArray[np.float64]
+    solution: Solution
+    usage: dict[str, NDArray[np.int64]]
+
+
+def check_training(
+    objective: Objective, solver: Any, polarity: str = "given", offers: frozenset[str] = IN_MEMORY
+) -> None:
+    """Refuse what cannot be learned together, before any data are read.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    solver : object
+        How.
+    polarity : {"given", "learn"}
+        Whether signs of sources are learned.
+    offers : frozenset of str, default=IN_MEMORY
+        What the data offer: `Training.offers`.
+
+    Raises
+    ------
+    InvalidInputError
+        If they do not go together; the message says what to change.
+    """
+    check_choice(polarity, "polarity", ("given", "learn"))
+    if polarity == "learn" and objective.measure == "capacity":
+        raise InvalidInputError(
+            f"polarity='learn' inverts sources around 0, but objective {objective.name!r} is for sources in [0, 1]. "
+            "Use polarity='given'."
+        )
+    if polarity == "learn" and getattr(solver, "checkpoint", None) is not None:
+        raise InvalidInputError(
+            "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
+        )
+    check_solver(solver, objective, offers)
+
+
+def fit_measure(
+    training: Training,
+    objective: Objective,
+    solver: Any,
+    *,
+    polarity: str = "given",
+    names: Sequence[str] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FitResult:
+    """Learn a measure.
+
+    Parameters
+    ----------
+    training : Training
+        Bags whose sources lie in the range of the objective's measure.
+    objective : Objective
+        What is minimised; see `bimichi.learning.objectives.get_objective`.
+    solver : object
+        How; see `bimichi.learning.solvers.get_solver`. If it has a method `quick`, that solver compares polarities.
+    polarity : {"given", "learn"}
+        Whether to learn which sources to invert.
+    names : sequence of str, optional
+        Of the sources.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+        Seed of the solver.
+    n_jobs : int, optional
+        Number of threads; all cores by default. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, solvers show their progress.
+
+    Raises
+    ------
+    InvalidInputError
+        If the three do not go together.
+    """
+    check_training(objective, solver, polarity, training.offers)
+    seed = random_generator(random_state).integers(2**63)
+
+    def solve(signs: NDArray[np.float64], solver: Any = solver) -> Solution:
+        problem = training.problem(objective, n_jobs).with_signs(signs)
+        found: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
+        return found
+
+    if polarity == "learn":
+        quick = solver.quick() if hasattr(solver, "quick") else solver
+        compare = None if quick == solver else partial(solve, solver=quick)
+        signs, solution = learn_polarity(guess_polarity(training.bag_ranges()), solve, compare)
+    else:
+        signs = np.ones(training.n_sources)
+        solution = solve(signs)
+    usage = training.usage(objective, n_jobs)
+    counts = {kind: usage.counts(kind == "weighted", signs) for kind in ("touched", "weighted")}
+    measure = objective.space(training.n_sources).measure(solution.values, names)
+    return FitResult(measure, signs, solution, counts)

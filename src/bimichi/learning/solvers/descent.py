@@ -1,0 +1,143 @@
+"""One start of the convex search: solve for the witnesses of the moment, move them, until nothing moves."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.learning.problem import Solution
+from bimichi.learning.solvers.working_set import Answer, Cuts, Witnesses, WorkingSet
+from bimichi.learning.spaces.base import Order
+from bimichi.learning.spaces.quadratic import POLISH, PRECISION
+
+__all__ = ["Descent", "begin", "polish", "solution_of", "step", "take_up_missing"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RISE = 1e-9
+"""What is less, relative to J, may be rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Where a start has come to.
+
+    Attributes
+    ----------
+    values : ndarray
+        Where it is.
+    best, best_value
+        The values with the least J so far, and that J.
+    witnesses : Witnesses
+        For which the next QP is solved.
+    kept : ndarray of int
+        Places of cuts that the next QP has in any case.
+    missing : Cuts
+        What the last step found to be missing from its QP.
+    order : Order
+        That of the last QP, with what its solution violated.
+    complete : bool
+        Whether the last step found nothing missing, neither cuts nor order.
+    bound : float
+        No measure has a smaller J with the witnesses of the last complete step.
+    reached : float
+        The highest minimum of a QP with the present witnesses.
+    history : tuple of float
+        J whenever it fell.
+    status : str
+        Why it ended; empty while it goes on.
+    """
+
+    values: Floats
+    best: Floats
+    best_value: float
+    witnesses: Witnesses
+    kept: Ints
+    missing: Cuts
+    order: Order
+    complete: bool = False
+    bound: float = -np.inf
+    reached: float = -np.inf
+    history: tuple[float, ...] = ()
+    status: str = ""
+
+
+def begin(working: WorkingSet, values: Floats) -> Descent:
+    """Start from these values."""
+    seen = working.problem.extremes(values)
+    witnesses = working.witnesses(seen)
+    measure = working.completed(working.space.known_at(values, witnesses.used), witnesses)
+    missing = working.worst(seen, np.full(len(working.problem.labels), -np.inf), 0.0, measure)
+    return Descent(values, values, working.value(seen), witnesses, np.empty(0, np.int64), missing, working.order)
+
+
+def step(working: WorkingSet, state: Descent, tolerance: float, precision: float = PRECISION) -> Descent:
+    """Solve the QP of the working set, which is not changed, and move the witnesses if J fell."""
+    chosen = working.chosen(state.values, state.kept)
+    answer = working.solve(chosen, state.witnesses, working.order, precision, state.values)
+    if answer is None:
+        return replace(
+            state,
+            order=working.order,
+            missing=state.missing.take(np.empty(0, np.int64)),
+            complete=False,
+            status=f"the QP of round {len(state.history) + 1} could not be solved",
+        )
+    order, violated = working.order.with_violated(answer.partial, tolerance)
+    measure = working.completed(answer.partial, state.witnesses)
+    seen = working.problem.extremes(measure.values)
+    value = working.value(seen)
+    worst = working.worst(seen, answer.slack, tolerance, measure)
+    missing = worst.take(~np.isin(working.places(worst), chosen))
+    complete = not len(missing.bag) and not violated
+    gained = value < state.best_value - RISE * (working.scale + value)
+    best = (measure.values, value) if value <= state.best_value else (state.best, state.best_value)
+    moved = working.witnesses(seen)
+    ended = complete and (moved.key == state.witnesses.key or not gained)
+    reached = max(state.reached, answer.bound)
+    return Descent(
+        measure.values,
+        *best,
+        moved if gained else state.witnesses,  # also when rows are missing: better witnesses make a better next QP
+        _kept(state, answer),
+        missing,
+        order,
+        complete,
+        answer.bound if complete else state.bound,
+        -np.inf if gained else reached,
+        (*state.history, value) if gained else state.history,
+        "converged" if ended else "",
+    )
+
+
+def _kept(state: Descent, answer: Answer) -> Ints:
+    """Forget rows that hold no slack up, but only when the QP's minimum is higher than ever with these witnesses.
+
+    As that cannot go on, rows do not come and go for ever.
+    """
+    rose = answer.bound > state.reached + RISE * abs(answer.bound)
+    return answer.binding if rose else np.union1d(state.kept, answer.binding)
+
+
+def take_up_missing(working: WorkingSet, state: Descent) -> Descent:
+    """Add what the last step found missing to the working set, and keep it from now on."""
+    return replace(state, kept=np.union1d(state.kept, working.extend(state.missing, state.order)))
+
+
+def polish(working: WorkingSet, state: Descent, tolerance: float) -> Descent:
+    """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
+    status, history = state.status, state.history
+    going = status == "converged" and working.space.polishes
+    while going:
+        state = take_up_missing(working, step(working, replace(state, status=""), tolerance, POLISH))
+        going = not state.complete and not state.status
+    return replace(state, status=status, history=history)
+
+
+def solution_of(working: WorkingSet, state: Descent, starts: Floats) -> Solution:
+    """What to report of the best of all starts, whose J are `starts`."""
+    witnesses = working.problem.instances(state.witnesses.row)
+    bound = min(state.bound, state.best_value) if state.status == "converged" else None
+    history = np.array(state.history or [state.best_value])
+    return Solution(state.best, state.best_value, state.status, len(history), history, witnesses, bound, starts)

@@ -1,0 +1,242 @@
+"""Quadratic programs over the terms of a 2-additive bi-capacity, with few of them at a time.
+
+At a minimum most terms of pairs are zero. So a program starts with few of them as variables; from its multipliers it
+follows, exactly and in O(m^2), which others would lower the minimum, and only these are added.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bimichi.learning.spaces.base import Sums
+from bimichi.learning.spaces.quadratic import Program
+from bimichi.measures.terms import Terms
+
+__all__ = ["SquaredLines", "SumOfSquares", "TermMinimum", "Tied", "minimise"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ALL_TERMS = 128
+"""Up to so many, all are variables from the start."""
+
+NEAR_ZERO = 1e-6
+"""What is less may be rounding."""
+
+PRICE = 1e-8
+"""How much a term must promise to lower the minimum, relative to the pull on terms; what is less is rounding."""
+
+
+class QuadraticFunction(Protocol):
+    """A convex quadratic function of all terms."""
+
+    def part(self, columns: Ints) -> tuple[Floats, Floats]:
+        """P and q of x'Px/2 + q'x, for these terms alone."""
+        ...
+
+    def gradient(self, values: Floats) -> Floats:
+        """Its gradient in all terms."""
+        ...
+
+
+@dataclass(frozen=True)
+class SumOfSquares:
+    """The mean over each bag of squared distances to targets, divided by `scale`, without its constant.
+
+    Of the quadratic form only what is in use is ever computed.
+    """
+
+    data: Sums
+    targets: tuple[float, float]
+    space: Terms
+
+    @property
+    def scale(self) -> float:
+        """What makes all entries 1 at most."""
+        return float(self.data.weights.sum())
+
+    @property
+    def constant(self) -> float:
+        """What its value is at terms that are all zero, not divided."""
+        return float(self.data.weights @ np.where(self.data.labels, self.targets[1], self.targets[0]) ** 2)
+
+    @cached_property
+    def _at_zero(self) -> Floats:
+        return self.gradient(np.zeros(self.space.size))
+
+    def part(self, columns: Ints) -> tuple[Floats, Floats]:
+        """P and q for these terms alone."""
+        return 2 / self.scale * self.data.total("squares", columns=columns), self._at_zero[columns]
+
+    def gradient(self, values: Floats) -> Floats:
+        """Its gradient in all terms."""
+        return np.asarray(2 / self.scale * self.data.total("slope", targets=self.targets, values=values))
+
+
+@dataclass(frozen=True)
+class SquaredLines:
+    """The sum of share * (row @ v + constant)^2 over some rows, without share * constant^2."""
+
+    rows: sp.csr_array
+    constant: Floats
+    share: Floats
+
+    def part(self, columns: Ints) -> tuple[Floats, Floats]:
+        """P and q for these terms alone."""
+        rows = self.rows[:, columns].toarray()
+        weighted = 2 * self.share[:, None] * rows
+        return rows.T @ weighted, weighted.T @ self.constant
+
+    def gradient(self, values: Floats) -> Floats:
+        """Its gradient in all terms."""
+        return np.asarray(self.rows.T @ (2 * self.share * (self.rows @ values + self.constant)))
+
+
+class Tied(NamedTuple):
+    """Rows that bound slacks t from below, ``t[slack] >= row @ v + constant``, each at the price weight * t^2."""
+
+    rows: sp.csr_array
+    constant: Floats
+    slack: Ints
+    weight: Floats
+
+
+class TermMinimum(NamedTuple):
+    """What was found: terms, nearly valid; slacks; and what no valid terms can be below of."""
+
+    values: Floats
+    slack: Floats
+    bound: float
+
+
+def minimise(
+    space: Terms, squares: QuadraticFunction, tied: Tied | None, precision: float, near: Floats | None = None
+) -> TermMinimum | None:
+    """Minimise over all monotone terms within bounds.
+
+    Parameters
+    ----------
+    space : Terms
+        The terms.
+    squares : QuadraticFunction
+        What to minimise.
+    tied : Tied, optional
+        What to minimise besides.
+    precision : float
+        Of each program.
+    near : ndarray, optional
+        Terms that are not zero here are variables from the start, unless most of them are.
+
+    Returns
+    -------
+    minimum : TermMinimum or None
+        None if a program could not be solved.
+    """
+    n_sides = 2 * space.n_sources
+    tied = (
+        Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0)) if tied is None else tied
+    )
+    inside = np.full(space.size, space.pairs and space.size <= ALL_TERMS)
+    if near is not None and space.pairs and 2 * np.count_nonzero(near) < space.size:
+        inside |= np.abs(near) > NEAR_ZERO
+    inside[:n_sides] = True
+    while True:
+        program = _Active(space, np.flatnonzero(inside), squares, tied)
+        found = program.solve(precision)
+        if found is None or not space.pairs:
+            return found
+        excess = program.excess()
+        missing = np.flatnonzero(excess > max(PRICE, 10 * precision) * (1 + np.abs(program.pull).max()))
+        if not len(missing):
+            return found._replace(bound=found.bound - float(excess.sum()))
+        best = missing[np.argsort(-excess[missing], kind="stable")]
+        inside[best[: max(n_sides, int(inside.sum()) // 2)]] = True
+
+
+class _Active:
+    """The program whose variables are the terms of all sides and some of pairs.
+
+    Each "min(0, ., .)" of `Terms.slack` is a helper variable, below all that it is the minimum of; see there why
+    this is exact. A minimum of terms that are no variables is zero, and needs none.
+    """
+
+    def __init__(self, space: Terms, columns: Ints, squares: QuadraticFunction, tied: Tied) -> None:
+        self._space, self._columns, self._squares, self._tied = space, columns, squares, tied
+        m, pairs = space.n_sources, columns[2 * space.n_sources :] - 2 * space.n_sources
+        first, second = (side[pairs] for side in space.sides)
+        self._side, self._other = np.concatenate([first, second]), np.concatenate([second, first])
+        places, self._helper = np.unique(self._side * m + self._other % m, return_inverse=True)
+        self._helped = places // m, places % m  # side and other source of each helper
+        self._n_terms = len(columns)
+        self._n = self._n_terms + len(places)  # and the slacks after these
+
+    def solve(self, precision: float) -> TermMinimum | None:
+        """Return the minimum over these variables; the others are zero."""
+        tied, n_tied = self._tied, len(self._tied.constant)
+        program = self._constrained()
+        P, q = self._squares.part(self._columns)
+        n_helpers = self._n - self._n_terms
+        blocks = [sp.triu(P), sp.csc_array((n_helpers, n_helpers)), sp.diags_array(2 * tied.weight)]
+        whole = sp.csc_matrix(sp.block_diag(blocks, format="csc"))
+        solved = program.solve(whole, np.append(q, np.zeros(whole.shape[0] - len(q))), precision)
+        if solved is None:
+            return None
+        x, bound = solved
+        values = np.zeros(self._space.size)
+        values[self._columns] = x[: self._n_terms]
+        self.pull = self._squares.gradient(values) + tied.rows.T @ program.multipliers[2 : 2 + n_tied]
+        self._multipliers = program.multipliers
+        return TermMinimum(values, x[self._n :], bound)
+
+    def _constrained(self) -> Program:
+        space, tied, m = self._space, self._tied, self._space.n_sources
+        program = Program(self._n + len(tied.weight))
+        n_pairs, n_helpers = self._n_terms - 2 * m, self._n - self._n_terms
+        pair, sides = np.arange(2 * m, self._n_terms), np.arange(2 * m)
+        first, second = self._side[:n_pairs], self._side[n_pairs:]
+        up, down = np.append(sides[:m], pair[second < m]), np.append(sides[m:], pair[first >= m])
+        program.equal(np.array([1.0, -1.0]), (np.zeros(len(up), int), up, 1.0), (np.ones(len(down), int), down, 1.0))
+        rows = tied.rows[:, self._columns].tocoo()
+        slacks = (np.arange(len(tied.slack)), self._n + tied.slack, -1.0)
+        program.below(-tied.constant, (rows.row, rows.col, rows.data), slacks)
+        helpers = np.arange(n_helpers)
+        program.below(np.zeros(n_helpers), (helpers, self._n_terms + helpers, 1.0))
+        limits = np.arange(2 * n_pairs)
+        program.below(
+            np.zeros(2 * n_pairs),
+            (limits, self._n_terms + self._helper, 1.0),
+            (limits, np.tile(pair, 2), -space.sign[self._side]),
+        )
+        program.below(np.zeros(2 * m), (sides, sides, -space.sign), (self._helped[0], self._n_terms + helpers, -1.0))
+        return program
+
+    def excess(self) -> Floats:
+        """For each term that is no variable: by how much no multipliers can hold it at zero.
+
+        The pull on a term must be balanced by multipliers of "helper <= sign * term" of its two sides. Those of one
+        helper add up to no more than the multiplier of its side's own condition. A term of one side up and one down
+        is balanced by one of the two alone; what it leaves is there for terms of equal sides, which take from both.
+        """
+        space, m = self._space, self._space.n_sources
+        z, n_limits = self._multipliers, len(self._side)
+        rest = np.repeat(z[-2 * m :, None], m, axis=1)  # of each side and other source
+        np.subtract.at(rest, (self._side, self._other % m), z[-2 * m - n_limits : -2 * m])
+        first, second = space.sides
+        pull = self.pull[2 * m :] + z[0] * (second < m) + z[1] * (first >= m)
+        outside = np.ones(len(first), dtype=bool)
+        outside[self._columns[2 * m :] - 2 * m] = False
+        excess = np.zeros(space.size)
+        cross, equal = (np.flatnonzero(outside & ((first < m) & (second >= m) == mixed)) for mixed in (True, False))
+        for sign, a, b in ((1.0, first, second), (-1.0, second, first)):
+            need = np.maximum(0, sign * pull[cross])
+            at = a[cross], b[cross] % m
+            excess[2 * m + cross] += np.maximum(0, need - np.maximum(0, rest[at]))
+            rest[at] -= need
+        need = pull[equal] * space.sign[first[equal]]
+        left = [np.maximum(0, rest[a[equal], b[equal] % m]) for a, b in ((first, second), (second, first))]
+        excess[2 * m + equal] = np.maximum(0, -need) + np.maximum(0, need - left[0] - left[1])
+        return excess

@@ -1,0 +1,291 @@
+"""`FusionRule`: all that was learned, in one frozen object that fuses, and that model files hold.
+
+A rule is a measure together with how its sources enter the integral (scale and polarity), what is made of the integral
+(its value, or its magnitude), how the sources are made of images (recipes), and a record of the training. Estimators
+set one as ``rule_``; explanations, reports, rasters and the program take rules.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.integral.integrals import choquet
+from bimichi.integral.planes import is_xarray, out_of_range, split_planes
+from bimichi.measures import files
+from bimichi.measures.additive import AdditiveBiCapacity
+from bimichi.measures.base import Measure
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.measures.capacity import Capacity
+from bimichi.record import OLD_KIND, TrainingRecord, updated_header
+
+__all__ = ["SCALES", "FusionRule", "TrainingRecord", "as_rule"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Output = Literal["integral", "magnitude"]
+
+SCALES = ("minmax", "maxabs")
+"""How maps of sources to the range of the integral are learned."""
+
+KIND = "FusionRule"
+VERSION = 3
+MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, Capacity, AdditiveBiCapacity)}
+
+
+@dataclass(frozen=True, eq=False)
+class FusionRule:
+    """A measure, and all that fusing by it takes.
+
+    A source x enters the integral as ``(x - centre) * factor * polarity``, clipped to the range of the measure where a
+    scale was learned.
+
+    Parameters
+    ----------
+    measure : Measure
+        What the integral is over; it names the sources.
+    centre, factor : array-like of shape (n_sources,), optional
+        How sources are scaled; not at all by default.
+    polarity : array-like of shape (n_sources,), optional
+        +1, or -1 for inverted sources.
+    scale : {None, "minmax", "maxabs"}
+        How `centre` and `factor` were learned. With None, sources outside the range are an error; else they are
+        clipped.
+    output : {"integral", "magnitude"}
+        Whether `fuse` gives the integral C or its magnitude |C|.
+    low : float, optional
+        The least value with which a source enters: that of the measure by default. With 0, outputs lie in [0, 1].
+    recipes : sequence of str, optional
+        How each source is made of an image.
+    training : TrainingRecord, optional
+        How the rule was learned.
+
+    Examples
+    --------
+    >>> rule = FusionRule(BiCapacity.additive([0.75, 0.25]), polarity=[1, -1])
+    >>> rule.fuse([[0.4, -0.8]])
+    array([0.5])
+    """
+
+    measure: Measure
+    centre: Floats = None  # type: ignore[assignment]  # filled in below
+    factor: Floats = None  # type: ignore[assignment]
+    polarity: Floats = None  # type: ignore[assignment]
+    scale: str | None = None
+    output: Output = "integral"
+    low: float = None  # type: ignore[assignment]
+    recipes: tuple[str, ...] | None = None
+    training: TrainingRecord | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.measure, Measure):
+            raise InvalidInputError(f"measure must be a Measure, got {type(self.measure).__name__}.")
+        m = self.measure.n_sources
+        for what, default in (("centre", 0.0), ("factor", 1.0), ("polarity", 1.0)):
+            given = getattr(self, what)
+            array = np.full(m, default) if given is None else np.array(given, dtype=np.float64)
+            if array.shape != (m,) or not np.isfinite(array).all():
+                raise InvalidInputError(f"{what} must be {m} finite numbers, one per source, got {given!r}.")
+            array.setflags(write=False)
+            object.__setattr__(self, what, array)
+        if not np.isin(self.polarity, (-1.0, 1.0)).all():
+            raise InvalidInputError(f"polarity must be +1 or -1 for each source, got {self.polarity.tolist()}.")
+        if self.scale is not None and self.scale not in SCALES:
+            raise InvalidInputError(f"scale must be None, 'minmax' or 'maxabs', got {self.scale!r}.")
+        if self.output not in ("integral", "magnitude"):
+            raise InvalidInputError(f"output must be 'integral' or 'magnitude', got {self.output!r}.")
+        object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
+        if self.recipes is not None:
+            object.__setattr__(self, "recipes", _check_recipes(self.recipes, m))
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """Names of the sources, in their order."""
+        return self.measure.source_names
+
+    @property
+    def n_sources(self) -> int:
+        """Number of sources, m."""
+        return self.measure.n_sources
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Where `fuse` lies: (0, 1) or (-1, 1)."""
+        return (0.0, 1.0) if self.output == "magnitude" or self.low == 0 else (-1.0, 1.0)
+
+    @property
+    def inverted(self) -> tuple[str, ...]:
+        """Names of the sources that are inverted before the integral."""
+        return tuple(name for name, sign in zip(self.source_names, self.polarity, strict=True) if sign < 0)
+
+    @property
+    def usage(self) -> Mapping[str, Counts]:
+        """How training used each value of the measure; empty if that is not known."""
+        return {} if self.training is None else self.training.usage
+
+    @property
+    def n_instances(self) -> int | None:
+        """How many instances the rule was learned from; None if they were not counted."""
+        touched = self.usage.get("touched")
+        return None if touched is None else self.measure.n_instances(touched)
+
+    def enter(self, X: Any) -> list[NDArray[Any]]:
+        """Return the sources as the integral takes them: one array per source, scaled and inverted.
+
+        Parameters
+        ----------
+        X : array-like of shape (..., n_sources), or list of n_sources planes
+            Rows, an image, planes, or a data frame whose columns are those of the training data.
+
+        Raises
+        ------
+        InvalidInputError
+            If a source of a rule without a learned scale leaves its range.
+        """
+        planes = self._planes(X)
+        self._check_range(planes)
+        return self._entered(planes)
+
+    def integral(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the integral C of every instance; inputs as in `enter`. NaN in a source gives NaN."""
+        if is_xarray(X):
+            from bimichi.integral.labelled import fuse_array
+
+            return fuse_array(self, X, method="integral")  # type: ignore[return-value]  # an array of xarray
+        planes = self._planes(X)
+        try:
+            return choquet(self._entered(planes), self.measure, n_jobs=n_jobs)
+        except InvalidInputError:
+            self._check_range(planes)  # which names values as they were given
+            raise
+
+    def fuse(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the confidence of every instance: C, or |C|; inputs as in `integral`."""
+        integral = self.integral(X, n_jobs)
+        return integral if self.output == "integral" else abs(integral)
+
+    def renamed(self, source_names: Sequence[str] | None) -> Self:
+        """Return the same rule with other names of its sources."""
+        return replace(self, measure=self.measure.renamed(source_names))
+
+    def to_markdown(self) -> str:
+        """Write the measure as a table, with what training used bold, and name the inverted sources."""
+        touched = self.usage.get("touched")
+        table = self.measure.to_markdown(None if touched is None else touched > 0)
+        note = (
+            f"Inverted before the integral: {', '.join(self.inverted)}." if self.inverted else "No source is inverted."
+        )
+        return f"{table}\n\n{note}"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a model file without pickle (see docs/model-format.md), replacing it only when complete."""
+        header, arrays = self.measure.pack()
+        header |= {"measure": self.measure.kind, "scale": self.scale, "output": self.output, "low": self.low}
+        header["recipes"] = None if self.recipes is None else list(self.recipes)
+        arrays |= {"centre": self.centre, "factor": self.factor, "polarity": self.polarity}
+        record = self.training
+        if record is not None:
+            header["training"], more = record.pack()
+            arrays |= more
+        files.write_model(path, KIND, header, arrays, VERSION)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a rule, or a `BiMIChI` of an earlier format. The content is checked; nothing in it is executed.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be read, is damaged, holds something else, or is of a newer version.
+        """
+        header, arrays = files.read_model(path, KIND, OLD_KIND)
+        with files.reading(path, header["kind"]):
+            if header["kind"] == OLD_KIND:
+                header = updated_header(header)
+            return cls._unpack(header, arrays)
+
+    @classmethod
+    def _unpack(cls, header: dict[str, Any], arrays: files.Arrays) -> Self:
+        measure = MEASURES[header["measure"]].unpack(header, arrays)
+        record = header.get("training")
+        return cls(
+            measure,
+            arrays["centre"],
+            arrays["factor"],
+            arrays["polarity"],
+            header["scale"],
+            header["output"],
+            header["low"],
+            header.get("recipes"),
+            None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values)),
+        )
+
+    def _planes(self, X: Any) -> list[NDArray[Any]]:
+        if hasattr(X, "columns"):
+            expected = list((self.training and self.training.feature_names) or self.source_names)
+            if list(map(str, X.columns)) != expected:
+                raise InvalidInputError(
+                    f"The columns of X are {', '.join(map(str, X.columns))}, but those of the training data were "
+                    f"{', '.join(expected)}. Select them with X[[...]], in this order."
+                )
+            X = X.to_numpy()
+        return split_planes(X, self.n_sources)[1]
+
+    def _entered(self, planes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Scale and invert; planes that stay as they are are not copied."""
+        done = []
+        for plane, centre, factor, sign in zip(planes, self.centre, self.factor, self.polarity, strict=True):
+            if centre == 0 and factor == 1 and self.scale is None:
+                done.append(plane if sign > 0 else -plane.astype(np.result_type(plane, np.float32), copy=False))
+                continue
+            kind = plane.dtype if plane.dtype.kind == "f" else np.dtype(np.float64)
+            scaled = np.asarray((plane - kind.type(centre)) * kind.type(factor * sign))
+            done.append(scaled if self.scale is None else np.clip(scaled, self.low, 1, out=scaled))
+        return done
+
+    def _check_range(self, planes: Sequence[NDArray[Any]]) -> None:
+        """Raise if a source leaves the range that it may enter with; a learned scale clips instead."""
+        if self.scale is not None:
+            return
+        for k, plane in enumerate(planes):
+            low, high = (float(self.centre[k] + end / self.factor[k]) for end in (self.low, 1.0))
+            ends = [float(end.reduce(plane, axis=None)) for end in (np.fmin, np.fmax) if plane.size]
+            worst = max(ends, key=lambda end: max(low - end, end - high), default=low)
+            if worst < low or worst > high:
+                raise out_of_range(k, self.source_names, worst, low, "Rescale it as the training data was.")
+
+
+def as_rule(what: Any) -> FusionRule:
+    """Return a rule as it is, that of a fitted model, or the plain rule of a measure.
+
+    Parameters
+    ----------
+    what : FusionRule, Measure, or a fitted estimator (anything with ``rule_``)
+        What decides.
+    """
+    if isinstance(what, FusionRule):
+        return what
+    if isinstance(what, Measure):
+        return FusionRule(what)
+    found = getattr(what, "rule_", None)
+    if isinstance(found, FusionRule):
+        return found
+    if hasattr(what, "fit") and not isinstance(what, type):
+        raise InvalidInputError(
+            f"This {type(what).__name__} is not fitted, or learns no measure: it has no rule_. Call fit first."
+        )
+    raise InvalidInputError(
+        "A FusionRule, a fitted model with a measure, a BiCapacity, a Capacity or an AdditiveBiCapacity is needed, got "
+        f"{type(what).__name__}."
+    )
+
+
+def _check_recipes(recipes: Any, n_sources: int) -> tuple[str, ...]:
+    named = isinstance(recipes, list | tuple) and all(isinstance(recipe, str) and recipe for recipe in recipes)
+    if not named or len(recipes) != n_sources:
+        raise InvalidInputError(f"recipes must be {n_sources} names, one per source, got {recipes!r}.")
+    return tuple(recipes)

@@ -1,0 +1,234 @@
+"""Rules: what enters the integral, files of this and of earlier formats, and what is refused."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from methods import METHODS, fitted
+
+from bimichi import (
+    AdditiveBiCapacity,
+    BiCapacity,
+    BiMIChI,
+    Capacity,
+    FusionRule,
+    InvalidInputError,
+    MeanFusion,
+    ModelFileError,
+    as_rule,
+    choquet,
+)
+from bimichi.estimators.measured import MeasureFusion
+from bimichi.rule import TrainingRecord
+
+MODELS = Path(__file__).parent / "models"
+WITH_MEASURE = {name: method for name, method in METHODS.items() if isinstance(method, MeasureFusion)}
+
+
+def same(one, two):
+    assert one.measure == two.measure
+    for name in ("centre", "factor", "polarity"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    assert (one.scale, one.output, one.low, one.recipes) == (two.scale, two.output, two.low, two.recipes)
+    assert (one.training is None) == (two.training is None)
+    if one.training is not None:
+        for name in (
+            "method",
+            "parameters",
+            "objective",
+            "solver",
+            "objective_value",
+            "lower_bound",
+            "status",
+            "n_iter",
+        ):
+            np.testing.assert_equal(getattr(one.training, name), getattr(two.training, name))
+        np.testing.assert_array_equal(one.training.history, two.training.history)
+        assert one.training.usage.keys() == two.training.usage.keys()
+        for name, counts in one.training.usage.items():
+            np.testing.assert_array_equal(counts, two.training.usage[name])
+
+
+def test_sources_enter_scaled_inverted_and_clipped():
+    g = BiCapacity.random(2, random_state=0)
+    rule = FusionRule(g, centre=[10, 0], factor=[0.5, 1], polarity=[1, -1], scale="minmax")
+    X = np.array([[11.0, 0.3], [20.0, -0.4], [9.0, np.nan]])
+    entered = rule.enter(X)
+    np.testing.assert_allclose(entered[0], [0.5, 1.0, -0.5])
+    np.testing.assert_allclose(entered[1], [-0.3, 0.4, np.nan])
+    np.testing.assert_array_equal(rule.integral(X), choquet(entered, g))
+    np.testing.assert_array_equal(replace(rule, output="magnitude").fuse(X), abs(choquet(entered, g)))
+    assert rule.output_range == (-1, 1)
+    assert replace(rule, output="magnitude").output_range == (0, 1)
+    assert rule.inverted == ("2",)
+
+
+def test_planes_that_stay_as_they_are_are_not_copied():
+    X = np.random.default_rng(0).uniform(-1, 1, (2, 5, 6)).astype(np.float32)
+    entered = FusionRule(BiCapacity.random(2, random_state=0)).enter(list(X))
+    assert all(np.shares_memory(plane, X) for plane in entered)
+
+
+@pytest.mark.parametrize(
+    ("rule", "X", "message"),
+    [
+        (FusionRule(BiCapacity.random(2, random_state=0)), [[0.5, 1.5]], "Source '2' .* reaches 1.5; .*\\[-1, 1\\]"),
+        (
+            FusionRule(BiCapacity.random(2, random_state=0), polarity=[1, -1]),
+            [[0.5, 1.5]],
+            "reaches 1.5",  # as it was given, not as it enters
+        ),
+        (FusionRule(Capacity.random(2, 0)), [[-0.5, 0.5]], "reaches -0.5; .*\\[0, 1\\]"),
+        (
+            FusionRule(Capacity.random(2, 0), centre=[-1, -1], factor=[0.5, 0.5]),
+            [[-2.0, 0.5]],
+            "reaches -2.0; .*\\[-1, 1\\]",
+        ),
+        (FusionRule(BiCapacity.random(2, random_state=0)), [[0.1, 0.2, 0.3]], "3 sources"),
+    ],
+)
+def test_what_is_out_of_range_is_named_as_it_was_given(rule, X, message):
+    for function in (rule.enter, rule.integral, rule.fuse):
+        with pytest.raises(InvalidInputError, match=message):
+            function(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"polarity": [1, 0]}, "polarity must be"),
+        ({"centre": [1]}, "centre must be 2 finite numbers"),
+        ({"factor": [1, np.inf]}, "factor must be 2 finite numbers"),
+        ({"scale": "zscore"}, "scale must be"),
+        ({"output": "square"}, "output must be"),
+        ({"recipes": ["as_is"]}, "recipes must be 2 names"),
+        ({"recipes": ["as_is", 3]}, "recipes must be 2 names"),
+    ],
+)
+def test_nonsense_is_refused(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        FusionRule(BiCapacity.random(2, random_state=0), **options)
+
+
+def test_anything_with_a_measure_is_a_rule(data):
+    g = AdditiveBiCapacity.random(3, 0)
+    assert as_rule(g).measure is g
+    rule = FusionRule(g)
+    assert as_rule(rule) is rule
+    model = fitted(METHODS["bipolar"], data)
+    assert as_rule(model) is model.rule_
+    for wrong, message in (
+        (BiMIChI(), "not fitted"),
+        (MeanFusion(), "no rule_"),
+        ([1, 2], "got list"),
+        (BiMIChI, "got ABCMeta"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            as_rule(wrong)
+
+
+@pytest.mark.parametrize("name", WITH_MEASURE)
+def test_every_measure_method_is_saved_whole(name, data, tmp_path):
+    model = fitted(WITH_MEASURE[name], data)
+    path = tmp_path / "model"
+    replace(model.rule_, recipes=("gamma_correction",) * 3).save(path)
+    back = type(model).load(path)
+    back.save(path)  # nothing is lost on a second round
+    rule = FusionRule.load(path)
+    assert rule.recipes == ("gamma_correction",) * 3
+    same(replace(rule, recipes=None), model.rule_)
+    X = data[0]
+    np.testing.assert_array_equal(back.fuse(X), model.fuse(X))
+    np.testing.assert_array_equal(rule.fuse(X), model.fuse(X))
+    assert back.output_range == rule.output_range == model.output_range
+    kept = {key: value for key, value in model.get_params().items() if "random_state" not in key}
+    assert {key: value for key, value in back.get_params().items() if key in kept} == kept
+    assert model.measure_ == back.measure_
+    assert back.solution_.status == model.solution_.status
+    other = BiMIChI if type(model) is not BiMIChI else type(fitted(METHODS["min-max"], data))
+    with pytest.raises(ModelFileError, match=f"holds a model of {type(model).__name__}, not of {other.__name__}"):
+        other.load(path)
+
+
+@pytest.mark.parametrize("name", ["bipolar", "magnitude", "mean1", "mean2", "evo", "seven"])
+def test_files_of_earlier_formats_fuse_bit_for_bit(name, tmp_path):
+    """Written by formats 1 and 2, with what they fused then."""
+    expected = np.load(MODELS / "expected.npz")
+    path = MODELS / ("seven.npz" if name == "seven" else f"{name}.json")
+    X = expected["R7" if name == "seven" else "R"]
+    rule, model = FusionRule.load(path), BiMIChI.load(path)
+    np.testing.assert_array_equal(rule.fuse(X), expected[name])
+    np.testing.assert_array_equal(model.fuse(X), expected[name])
+    assert rule.n_instances == 200
+    assert rule.training.classes == [0, 1]
+    model.save(tmp_path / "again")
+    same(FusionRule.load(tmp_path / "again"), rule)
+    if name == "evo":
+        assert (model.solver.max_iter, model.solver.population_size) == (50, 6)
+
+
+def test_recipes_of_an_old_file_survive(tmp_path):
+    document = json.loads((MODELS / "bipolar.json").read_text()) | {"recipes": ["to_bipolar", "equalize", "as_is"]}
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    BiMIChI.load(tmp_path / "old.json").save(tmp_path / "new.json")
+    assert FusionRule.load(tmp_path / "new.json").recipes == ("to_bipolar", "equalize", "as_is")
+
+
+def test_a_rule_without_training_is_saved(tmp_path):
+    rule = FusionRule(Capacity.random(3, 0, ["a", "b", "c"]), centre=[-1] * 3, factor=[0.5] * 3)
+    rule.save(tmp_path / "rule")
+    same(FusionRule.load(tmp_path / "rule"), rule)
+    with pytest.raises(ModelFileError, match="holds a model of no method"):
+        BiMIChI.load(tmp_path / "rule")
+
+
+def test_renamed_sources():
+    rule = FusionRule(AdditiveBiCapacity.random(2, 0), polarity=[1, -1], recipes=("as_is", "equalize"))
+    other = rule.renamed(["ir", "rgb"])
+    assert other.source_names == ("ir", "rgb")
+    assert other.inverted == ("rgb",)
+    assert other.recipes == rule.recipes
+    np.testing.assert_array_equal(other.measure.values, rule.measure.values)
+
+
+def test_a_data_frame_must_have_the_columns_of_the_training_data(data):
+    pd = pytest.importorskip("pandas")
+    rule = FusionRule(BiCapacity.random(2, random_state=0, source_names=["ir", "rgb"]))
+    frame = pd.DataFrame({"ir": [0.1, 0.2], "rgb": [-0.4, 0.9]})
+    np.testing.assert_array_equal(rule.fuse(frame), rule.fuse(frame.to_numpy()))
+    with pytest.raises(InvalidInputError, match="are rgb, ir, but those of the training data were ir, rgb"):
+        rule.fuse(frame[["rgb", "ir"]])
+
+
+@pytest.mark.parametrize(
+    "change", [{"training": {}}, {"training": 3}, {"low": "x"}, {"measure": "best"}, {"classes": 1}]
+)
+def test_damaged_headers(change, data, tmp_path):
+    path = tmp_path / "model.json"
+    fitted(METHODS["bipolar"], data).save(path)
+    document = json.loads(path.read_text())
+    if "classes" in change:
+        document["training"] |= {"classes": [0, 1, 2]}
+    else:
+        document |= change
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match="is not a valid FusionRule file"):
+        FusionRule.load(path)
+
+
+def test_rules_need_no_scikit_learn():
+    script = (
+        "import sys; from bimichi import BiCapacity, FusionRule;"
+        "FusionRule(BiCapacity.additive([0.5, 0.5])).fuse([[0.1, 1]]);"
+        "print('sklearn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_the_record_has_defaults():
+    assert TrainingRecord(method="mine").usage == {}
