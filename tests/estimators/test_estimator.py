@@ -275,7 +275,7 @@ class TestFiles:
         text = path.read_text()
         for old, new in [
             ('"bipolar"', '"best"'),
-            ('"convex"', '"simplex"'),
+            ('"name": "convex"', '"name": 3'),
             ('"n_starts": 8', '"n_starts": "many"'),
             ('"classes"', '"klasses"'),
             ('"centre"', '"center"'),

@@ -12,7 +12,7 @@ from mutation import mutate
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, ModelFileError
 from bimichi.cli.model import FusionModel
-from bimichi.learning.spaces.completion import completion_of
+from bimichi.learning.spaces.order import completion_of
 from bimichi.measures.base import complete
 from bimichi.measures.compact import COMPACT_FROM, COMPLETIONS, pack_counts, pack_values, unpack_counts, unpack_values
 from bimichi.measures.lattice import pair_lattice, subset_lattice
