@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from mutation import mutate
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, FusionRule, ModelFileError
-from bimichi.learning.spaces.completion import completion_of
+from bimichi.learning.spaces.order import completion_of
 from bimichi.measures.base import complete
 from bimichi.measures.compact import COMPACT_FROM, COMPLETIONS, pack_counts, pack_values, unpack_counts, unpack_values
 from bimichi.measures.lattice import pair_lattice, subset_lattice
