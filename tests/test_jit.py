@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 import bimichi
-from bimichi._jit import jit
+from bimichi._jit import cache_folder, jit
 
 FILES = {
     "helper.py": """
-from bimichi._jit import jit
+from bimichi._jit import cache_folder, jit
 @jit
 def helped(x):
     return x + 1
 """,
     "settings.py": "FACTOR = 10\n",
     "caller.py": """
-from bimichi._jit import jit
+from bimichi._jit import cache_folder, jit
 from bimichi.helper import helped
 from bimichi.settings import FACTOR
 @jit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -136,7 +136,35 @@ def test_kernels_of_others_are_compiled_but_not_kept():
     assert foreign._cache._path(foreign.signatures[0]) is None
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(cache_folder() is None, reason="no place to keep compiled code")
+def test_every_kernel_of_a_fit_is_found_again():
+    """Keys must be the same in every process: for sets of options, function pointers, tuples of arguments."""
+    script = """
+import numpy as np
+from bimichi import BiMIChI, MICI, BinaryMICI
+from bimichi._jit import KernelCache
+missed, load = [], KernelCache.load_overload
+def watched(self, *arguments):
+    found = load(self, *arguments)
+    if found is None:
+        missed.append(self._function.__qualname__)
+    return found
+KernelCache.load_overload = watched
+rng = np.random.default_rng(0)
+X, y, bags = rng.uniform(0, 1, (40, 3)), np.repeat([0, 1], 20), np.repeat(range(8), 5)
+for model in (BiMIChI(), BiMIChI("mean", additivity=2), BiMIChI(solver="evolutionary"), MICI("noisy-or"), BinaryMICI()):
+    model.set_params(random_state=0).fit(X, y, bags=bags).fuse(X)
+print(missed)
+"""
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"
+
+
 def test_all_kernels_of_the_package_are_compiled_here():
     for path in Path(bimichi.__file__).parent.rglob("*.py"):
-        if path.name != "_jit.py" and "learning" not in path.parts:
-            assert "import numba" not in path.read_text(), f"{path} must use bimichi._jit"
+        if path.name != "_jit.py":
+            assert "njit" not in path.read_text(), f"{path} must use bimichi._jit"
+            assert "cfunc" not in path.read_text(), f"{path} must use bimichi._jit"

@@ -20,14 +20,16 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core.caching import NullCache
+from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from bimichi._files import atomic_write
 from bimichi._version import __version__
 from bimichi.errors import BimichiError
 
-__all__ = ["jit"]
+__all__ = ["function_pointer", "jit"]
 
 PACKAGE = Path(__file__).parent
 KERNELS = (b"numba", b"_jit")
@@ -48,15 +50,33 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return lambda function: jit(function, **options)
     kernel = numba.njit(nogil=True, **options)(function)
     if hasattr(kernel, "py_func"):  # else NUMBA_DISABLE_JIT is set
-        kernel._cache = KernelCache(kernel)
+        kernel._cache = KernelCache(function, kernel.targetoptions)
     return kernel
+
+
+def function_pointer(function: Callable[..., Any], signature: Any, **options: Any) -> Any:
+    """Compile a function at once to a pointer that kernels take as an argument, whichever function it is.
+
+    Parameters
+    ----------
+    function : callable
+        What is compiled. Only functions of this package are kept on disk.
+    signature : numba signature
+        Its types.
+    **options : Any
+        As `numba.cfunc` takes them, e.g. `fastmath`.
+    """
+    pointer: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
+    pointer._cache = KernelCache(function, {"pointer": True, **options})
+    pointer.compile()
+    return pointer
 
 
 class KernelCache(NullCache):
     """Compiled code of one kernel on disk, a file per signature and processor; whatever fails is a miss."""
 
-    def __init__(self, kernel: Any) -> None:
-        self._kernel = kernel
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._function, self._options = function, options
 
     @property
     def cache_path(self) -> str | None:
@@ -89,18 +109,17 @@ class KernelCache(NullCache):
             atomic_write(path, lambda file: file.write(hashlib.sha256(data).digest() + data))
 
     def _path(self, signature: Any) -> Path | None:
-        function = self._kernel.py_func
         folder = cache_folder()
         if folder is None:
             return None
         try:
-            code = list(_frozen(function, set()))
+            code = list(_frozen(self._function, set()))
         except _ForeignError:
             return None
-        options = {name: _stable(value) for name, value in sorted(self._kernel.targetoptions.items())}
-        processor = self._kernel.targetctx.codegen().magic_tuple()
+        options = {name: _stable(value) for name, value in sorted(self._options.items())}
+        processor = cpu_target.target_context.codegen().magic_tuple()
         key = repr((str(signature), options, processor, sys.implementation.cache_tag, numba.__version__, code))
-        return folder / f"{function.__qualname__}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.bin"
+        return folder / f"{self._function.__qualname__}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.bin"
 
 
 def _stable(option: Any) -> Any:

@@ -17,10 +17,10 @@ from itertools import product
 from math import comb
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps, linear_form
 from bimichi.measures.lattice import Lattice
@@ -32,8 +32,6 @@ Counts = NDArray[np.int64]
 
 MAX_SOURCES = 12
 """Beyond, hardly any of the pairs that the averages run over is met by data."""
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +173,7 @@ class ElementParts:
         return np.where(used, self.values, np.minimum(low, high)), np.where(used, self.values, np.maximum(low, high))
 
 
-@_jit
+@jit
 def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
     """Fill in order of codes: an element without one of its sources has a smaller code."""
     for code in range(1, values.size):
@@ -190,7 +188,7 @@ def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
         potential[code] = total / size
 
 
-@_jit
+@jit
 def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
     """Sort sources of one instance by |x|; return the largest, NaN if there is any."""
     for k in range(key.size):
@@ -205,7 +203,7 @@ def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
     return key[-1]
 
 
-@_jit
+@jit
 def _contribute(sources, steps, potential, out):  # type: ignore[no-untyped-def]
     m, n = sources.shape
     order, key = np.empty(m, np.int64), np.empty(m)

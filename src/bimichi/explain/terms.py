@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.integral.terms import LANES, add_features, sign_table, term_rows
 from bimichi.measures.lattice import set_label
 from bimichi.measures.terms import Terms
@@ -22,7 +22,7 @@ __all__ = ["TermParts"]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_fast = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz"})
+_fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 
 @dataclass(frozen=True, eq=False)

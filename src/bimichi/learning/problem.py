@@ -10,10 +10,10 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, Self, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import choquet
 from bimichi.integral.linear import linear_form
@@ -302,7 +302,7 @@ class Summed:
         return self._form
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _value(term, fused, counts, offsets, labels, weights):  # type: ignore[no-untyped-def]
     total = 0.0
     for b in range(labels.size):
@@ -311,7 +311,7 @@ def _value(term, fused, counts, offsets, labels, weights):  # type: ignore[no-un
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _extremes(fused, offsets):  # type: ignore[no-untyped-def]
     n = offsets.size - 1
     low, high = np.empty(n), np.empty(n)

@@ -1,7 +1,8 @@
 """Kernels that find the instances that matter; `Bags.reduced` says why the others do not."""
 
-import numba
 import numpy as np
+
+from bimichi._jit import jit
 
 __all__ = ["merge_equal", "undominated"]
 
@@ -12,7 +13,7 @@ PROBE = 16
 """Once so many are kept, one of so many further ones is looked at first; if few of them go, the others stay unseen."""
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def merge_equal(X, offsets, counts):  # type: ignore[no-untyped-def]
     """Indices of the first of equal rows within each bag, what they count together, and new offsets."""
     n, m = X.shape
@@ -52,7 +53,7 @@ def merge_equal(X, offsets, counts):  # type: ignore[no-untyped-def]
     return first[:kept].copy(), merged[:kept].copy(), starts
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
     """Mark rows that no other row of their bag is above of; without the zero bound only equal peaks compare."""
     n, m = X.shape
@@ -86,7 +87,7 @@ def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
     return keep
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _below(x, peak, front, zero_bound):  # type: ignore[no-untyped-def]
     """Whether x is below a row of the front; that row then moves ahead, as it will be above others, too."""
     m = x.size

@@ -5,20 +5,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
 from bimichi._checks import check_number
-from bimichi._jit import jit
+from bimichi._jit import function_pointer, jit
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Relevant
 from bimichi.learning.spaces import ElementSpace, Space, TermSpace
 
 __all__ = ["ConvexForm", "Objective", "Parameter", "Term", "term_of_bag", "to_common_scale"]
 
-_Pointer = types.CPointer(types.float64)  # type: ignore[no-untyped-call]  # an array would take longer to pass than a short bag to evaluate
+_Pointer = types.CPointer(types.float64)  # an array would take longer to pass than a short bag to evaluate
 _SIGNATURE = types.float64(_Pointer, _Pointer, types.intp, types.float64, types.float64, types.float64)
 
 BagTerm = Callable[..., float]
@@ -42,11 +41,7 @@ def term_of_bag(term, fused, counts, label):  # type: ignore[no-untyped-def]
 @cache
 def _compiled(bag_term: BagTerm, fastmath: bool) -> Any:
     """Compile a kernel once, to a function pointer: so kernels that call it need not know which it is."""
-    plain = getattr(bag_term, "py_func", bag_term)
-    try:
-        return numba.cfunc(_SIGNATURE, cache=True, fastmath=fastmath)(plain)
-    except RuntimeError:  # typed in by the user: there is no file beside which it could be cached
-        return numba.cfunc(_SIGNATURE, fastmath=fastmath)(plain)
+    return function_pointer(getattr(bag_term, "py_func", bag_term), _SIGNATURE, fastmath=fastmath)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """MICI's generalised-mean objective: a soft maximum over negative bags, a soft minimum over positive ones."""
 
-import numba
 from numba import carray  # type: ignore[attr-defined]
 
+from bimichi._jit import jit
 from bimichi.learning.objectives.base import Objective, Parameter
 
 __all__ = ["GENERALIZED_MEAN"]
@@ -28,7 +28,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
     return lead * (total / number) ** (1.0 / power)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@jit(fastmath=True)
 def _whole_powers(fused, counts, size, target, lead, power, rising):  # type: ignore[no-untyped-def]
     """Sum of whole powers below 16 of squares over the leading one (or its inverse); vectorised, unlike a power."""
     one, two, four, eight = power & 1 != 0, power & 2 != 0, power & 4 != 0, power & 8 != 0

@@ -2,10 +2,10 @@
 
 import math
 
-import numba
 import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
+from bimichi._jit import jit
 from bimichi.learning.objectives.base import Objective, Parameter
 
 __all__ = ["NOISY_OR"]
@@ -28,7 +28,7 @@ FACTORS = 16
 LEAST = -53 * math.log(2.0)
 IMPOSSIBLE = -690.0
 
-_vectorised = numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "arcp", "nsz"})
+_vectorised = jit(fastmath={"contract", "reassoc", "arcp", "nsz"})
 
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
@@ -46,7 +46,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
     return -math.log(-math.expm1(silence))
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _silence(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
     """Return ln of the probability that no instance is a target; without an array of their chances."""
     silence, product, factors = 0.0, 1.0, 0.0
@@ -59,7 +59,7 @@ def _silence(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
     return silence + math.log(product) if factors > 0 else silence
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
     """Return the same; chances, and the small ones' sum, are computed side by side."""
     chances = np.empty_like(fused)
@@ -76,7 +76,7 @@ def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
     return silence + math.log(product) if factors > 0 else silence
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _add_loud(chance, count, silence, product, factors):  # type: ignore[no-untyped-def]
     """Add a likely target: ``ln(1 - N)``, of many at a time as the logarithm of their product."""
     left = 1.0 - min(SURE, chance)

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, check_integer
+from bimichi._jit import jit
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import InMemory, Solution
@@ -24,7 +24,6 @@ __all__ = ["BinarySolver"]
 Floats = NDArray[np.float64]
 
 EXACT = "exact"
-_jit = numba.njit(cache=True, nogil=True)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def _random_binary(problem: InMemory, rng: np.random.Generator) -> NDArray[np.bo
     return cut
 
 
-@_jit
+@jit
 def _reach(X, offsets):  # type: ignore[no-untyped-def]
     """For each bag and set, the largest over the bag's instances of the smallest source in the set."""
     n_bags, m = offsets.size - 1, X.shape[1]
@@ -106,7 +105,7 @@ def _reach(X, offsets):  # type: ignore[no-untyped-def]
     return reach
 
 
-@_jit
+@jit
 def _value_of(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
     total = 0.0
     for b in range(labels.size):
@@ -118,7 +117,7 @@ def _value_of(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
     return total
 
 
-@_jit
+@jit
 def _values(reach, labels, weights, candidates):  # type: ignore[no-untyped-def]
     found = np.empty(len(candidates))
     for i in range(len(candidates)):
@@ -126,7 +125,7 @@ def _values(reach, labels, weights, candidates):  # type: ignore[no-untyped-def]
     return found
 
 
-@_jit
+@jit
 def _may_flip(wins, code):  # type: ignore[no-untyped-def]
     """Whether `wins` stays monotone: a set without winning neighbours below may lose, one without losing above, win."""
     bit = 1
@@ -139,7 +138,7 @@ def _may_flip(wins, code):  # type: ignore[no-untyped-def]
     return True
 
 
-@_jit
+@jit
 def _descend(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
     """Flip the element that lowers J most, until none does; `wins` is changed in place, and its J returned."""
     J = _value_of(reach, labels, weights, wins)

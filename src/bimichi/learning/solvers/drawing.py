@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 from bimichi.measures.sampling import codes_by_height, walked_covers
@@ -16,8 +16,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BREADTH_FIRST_LIMIT = 6
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 class DrawingOrder(NamedTuple):
@@ -89,7 +87,7 @@ def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[In
     return start, other[order], above[order]
 
 
-@_jit
+@jit
 def uniform(state):  # type: ignore[no-untyped-def]
     """A number in [0, 1) from a splitmix64 stream, which is one word of state."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -100,7 +98,7 @@ def uniform(state):  # type: ignore[no-untyped-def]
     return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@_jit
+@jit
 def bounds_of(order, values, drawn, code):  # type: ignore[no-untyped-def]
     """Bounds of an element by its drawn neighbours; the boundary is always drawn."""
     low, high = order.least, 1.0
@@ -114,7 +112,7 @@ def bounds_of(order, values, drawn, code):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@_jit
+@jit
 def _visits(order, state, queue):  # type: ignore[no-untyped-def]
     """The order in which a new measure's elements are drawn."""
     if order.by_rank.size:
@@ -141,7 +139,7 @@ def _visits(order, state, queue):  # type: ignore[no-untyped-def]
             queue[i], queue[j] = queue[j], queue[i]
 
 
-@_jit
+@jit
 def draw(order, state, values, queue, drawn):  # type: ignore[no-untyped-def]
     """Draw a new measure into `values`."""
     drawn[:] = False

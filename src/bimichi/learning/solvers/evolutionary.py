@@ -14,11 +14,11 @@ from os import PathLike
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, check_integer, check_number
+from bimichi._jit import jit
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
@@ -213,10 +213,7 @@ def _index(problem: InMemory) -> _Index:
     return _Index(start, row.astype(np.int32), weights[row, step[order]], bag, user_start, bag[row[first]])
 
 
-_jit = numba.njit(cache=True, nogil=True)
-
-
-@_jit
+@jit
 def _fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
     """Write the integrals of the instances of bag b to the start of `fused`, which is returned cut to length."""
     start, stop = rows.offsets[b], rows.offsets[b + 1]
@@ -228,7 +225,7 @@ def _fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
     return fused[: stop - start]
 
 
-@_jit
+@jit
 def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-untyped-def]
     """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
     total = 0.0
@@ -242,7 +239,7 @@ def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-
     return total
 
 
-@_jit
+@jit
 def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):  # type: ignore[no-untyped-def]
     """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
 
@@ -274,7 +271,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
     return total
 
 
-@_jit
+@jit
 def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[no-untyped-def]
     """Run one member for as many generations as `track` has room; its J after each is noted there."""
     values, state = member

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.integral.linear import Usage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
@@ -272,7 +272,7 @@ class _Lines:
         return sp.triu(part.T @ weighted, format="csc"), weighted.T @ constant, float(share @ constant**2)
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _fuse(codes, weights, values, fused):  # type: ignore[no-untyped-def]
     for i in range(codes.shape[0]):
         total = 0.0

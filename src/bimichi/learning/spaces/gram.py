@@ -4,11 +4,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice, pair_lattice
 
@@ -100,7 +100,7 @@ def _part(size: int, rows: RowsOfSquares) -> tuple[Any, Floats, float]:
     return table.T @ (sp.diags_array(rows.share) @ table), linear, constant
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _add_squares(rows, matrix):  # type: ignore[no-untyped-def]
     n, m = rows.codes.shape
     for i in range(n):

@@ -8,10 +8,10 @@ has the largest value: if that is more than its own, the two are the pair that w
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._jit import jit
 from bimichi.learning.spaces.base import Completion
 from bimichi.measures.base import COMPLETIONS
 from bimichi.measures.lattice import Lattice
@@ -132,7 +132,7 @@ def _neighbours(lattice: Lattice, elements: Ints, position: Ints) -> Pairs:
     return np.concatenate(lowers), np.concatenate(uppers)
 
 
-@numba.njit(cache=True, nogil=True)
+@jit
 def _carry_up(value: Any, source: Any, chain: Any, n_sources: int) -> None:
     """Running maxima along each axis, in place, with the codes that they come from."""
     base, stride = chain.size, 1
