@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from bimichi.learning.gram import RowsOfSquares, gram
-from bimichi.learning.squares import Squares
 from demo import demo, real_demo
 from scipy.optimize import minimize
 
 from bimichi import BiCapacity, BiCapacityQP, Capacity, ChoquetQP, InvalidInputError, choquet, linear_form
-from bimichi.learning import gram as gram_module
 from bimichi.learning.objectives.mean import MEAN
+from bimichi.learning.problem import Summed
+from bimichi.learning.spaces import gram as gram_module
+from bimichi.learning.spaces.gram import RowsOfSquares, gram
 from bimichi.measures.lattice import pair_lattice, subset_lattice
 
 
@@ -145,6 +145,6 @@ def test_the_quadratic_form_is_the_sum_of_squares(m, monkeypatch):
         form = gram(g.lattice, 50, lambda c: RowsOfSquares(codes[c], weights[c], share[c], target[c]), 2)
         v = g.values
         assert v @ (form.matrix @ v) - 2 * form.linear @ v + form.constant == pytest.approx(expected, rel=1e-12)
-    problem = Squares(X, target > 0, share, MEAN)
-    form = problem.gram((-1.0, 1.0))
+    problem = Summed.of_instances(X, target > 0, share, MEAN)
+    form = problem.total("gram", targets=(-1.0, 1.0))
     assert v @ (form.matrix @ v) - 2 * form.linear @ v + form.constant == pytest.approx(problem.value(v), rel=1e-12)

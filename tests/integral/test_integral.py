@@ -159,7 +159,7 @@ def test_usage_is_counted_once_for_all_signs(m):
     usage = count_usage(X[:100]) + count_usage(X[100:], n_jobs=2)
     for signs in itertools.product([1.0, -1.0], repeat=m):
         for weighted in (False, True):
-            assert np.array_equal(usage.counts(signs, weighted), usage_counts(X * np.array(signs), weighted))
+            assert np.array_equal(usage.counts(weighted, signs), usage_counts(X * np.array(signs), weighted))
 
 
 def test_one_instance_and_no_instance():

@@ -27,12 +27,12 @@ def fuse_array(
 ) -> "xr.DataArray":
     """Fuse an array or a dataset of xarray.
 
-    ``model.fuse(X)``, ``choquet(X, g)`` and ``X.bimichi.fuse(model)`` come here.
+    ``model.fuse(X)``, ``choquet(X, g)`` and ``X.bimichi.fuse(model)`` call it.
 
     Parameters
     ----------
-    model : fitted Fusion, BiCapacity or Capacity
-        What decides.
+    model : fitted Fusion, FusionRule or Measure
+        What fuses.
     X : xarray.DataArray or xarray.Dataset
         An array with a dimension of sources, or a dataset with one variable per source; in memory or with Dask. Sources
         with names (text on the coordinate of that dimension, or variables) are matched with those of the model, in any
