@@ -38,7 +38,7 @@ MEASURES = {name: method for name, method in METHODS.items() if isinstance(metho
 }
 """Every method that learns a measure, and every additivity with every objective that has one."""
 
-FIELDS = "method parameters objective solver objective_value lower_bound status n_iter history".split()
+FIELDS = [
     "method",
     "parameters",
     "objective",
@@ -48,7 +48,7 @@ FIELDS = "method parameters objective solver objective_value lower_bound status 
     "status",
     "n_iter",
     "history",
-)
+]
 
 
 def same(one, two):
