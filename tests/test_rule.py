@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,17 +38,7 @@ MEASURES = {name: method for name, method in METHODS.items() if isinstance(metho
 }
 """Every method that learns a measure, and every additivity with every objective that has one."""
 
-FIELDS = [
-    "method",
-    "parameters",
-    "objective",
-    "solver",
-    "objective_value",
-    "lower_bound",
-    "status",
-    "n_iter",
-    "history",
-]
+FIELDS = [f.name for f in fields(TrainingRecord) if f.name not in ("usage", "classes", "feature_names")]
 
 
 def same(one, two):

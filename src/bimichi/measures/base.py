@@ -245,7 +245,19 @@ class LatticeMeasure(Measure):
         n_sources, names = count_and_names(source_names, elements)
         lattice = lattice_of(n_sources)
         frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names, *options)  # type: ignore[call-arg]
-        return cls(frame._with_elements(elements, completion), names, *options)  # type: ignore[call-arg]
+        given = np.full(lattice.size, np.nan)
+        for element, value in elements.items():
+            code = frame.code(element)
+            label = lattice.label(code, frame.source_names)
+            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
+                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
+            fixed = lattice.fixed.get(code, value)
+            if abs(value - fixed) > TOLERANCE and (code != 0 or lattice.zero_bound):
+                raise InvalidInputError(f"{label} = {value!r}; a {cls.__name__} has {fixed:g} there.")
+            if not np.isnan(given[code]) and given[code] != value:
+                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
+            given[code] = value
+        return cls(complete(lattice, given, completion, frame.source_names), names, *options)  # type: ignore[call-arg]
 
     @property
     def lattice(self) -> Lattice:
@@ -298,23 +310,6 @@ class LatticeMeasure(Measure):
         if self.n_sources > self.table_limit:
             return Table([type(self).__name__], [[Cell(repr(self))]]).to_html()
         return self.to_html()
-
-    def _with_elements(self, elements: Mapping[Any, float], completion: str) -> Floats:
-        """Return values that agree with `elements`, completed; this measure lends its names and its lattice only."""
-        lattice = self.lattice
-        given = np.full(lattice.size, np.nan)
-        for element, value in elements.items():
-            code = self.code(element)
-            label = lattice.label(code, self._source_names)
-            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
-                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
-            fixed = lattice.fixed.get(code, value)
-            if abs(value - fixed) > TOLERANCE and (code != 0 or lattice.zero_bound):
-                raise InvalidInputError(f"{label} = {value!r}; a {type(self).__name__} has {fixed:g} there.")
-            if not np.isnan(given[code]) and given[code] != value:
-                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
-            given[code] = value
-        return complete(lattice, given, completion, self._source_names)
 
     def _marked(self, bold: Iterable[Any] | Flags | None) -> Flags:
         """Turn a set of elements, or a boolean array, into a boolean array."""
