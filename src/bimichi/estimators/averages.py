@@ -8,14 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from bimichi._checks import check_number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
+from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.learning.bags import check_weights
+from bimichi.learning.bags import Bags, check_weights
 from bimichi.learning.fit import FitResult
 from bimichi.learning.objectives.mean import NORMALISED_MEAN
 from bimichi.learning.problem import Solution
@@ -36,13 +37,27 @@ __all__ = [
 Sources = tuple[NDArray[Any], ...]
 
 
-class _Pointwise(FusionClassifier, NormalisedFusion):
-    """A function of the sources at each instance, which needs no labels; parameters as in `MICI`."""
+class _Unlearned(FusionClassifier):
+    """A method that learns nothing and needs no labels."""
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
-        """Check parameters and note the number of sources; nothing is learned, and labels are ignored."""
-        self._take_unlabelled(X, y)
+        """Check the parameters and note the number of sources; labels are ignored."""
+        if isinstance(X, Bags):
+            self.n_features_in_ = X.n_sources
+        else:
+            validate_data(self, X, dtype=FLOATS)
+        self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
+        self._names()
+        self._check_parameters()
         return self
+
+    def _check_parameters(self) -> None:
+        if getattr(self, "source", 0) not in range(self.n_features_in_):
+            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+
+
+class _Pointwise(_Unlearned, NormalisedFusion):
+    """A function of the sources at each instance; parameters as in `MICI`."""
 
     def fuse(self, X: Any) -> NDArray[Any]:
         planes = Planes(self._normalised(X))
@@ -68,11 +83,6 @@ def _fold(function: Callable[..., Any], sources: Sources, out: NDArray[Any]) -> 
 def _copy_nan(sources: Iterable[NDArray[Any]], out: NDArray[Any]) -> None:
     for source in sources:
         out[np.isnan(source)] = np.nan
-
-
-def _check_source(source: int, n_sources: int) -> None:
-    if source not in range(n_sources):
-        raise InvalidInputError(f"source must be an index in 0..{n_sources - 1}, got {source!r}.")
 
 
 class MinFusion(_Pointwise):
@@ -111,18 +121,13 @@ class SingleSource(_Pointwise):
 
     source: int = 0
 
-    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
-        self._take_unlabelled(X, y)
-        _check_source(self.source, self.n_features_in_)
-        return self
-
     def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         out[:] = sources[self.source]
         _copy_nan(sources, out)
 
 
 @dataclass(eq=False, repr=False)
-class SignedSource(FusionClassifier):
+class SignedSource(_Unlearned):
     """One source in [-1, 1] as it is, or inverted.
 
     Parameters
@@ -138,13 +143,10 @@ class SignedSource(FusionClassifier):
     source: int = 0
     sign: int = 1
 
-    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
-        """Check parameters; nothing is learned, and labels are ignored."""
-        self._take_unlabelled(X, y)
-        _check_source(self.source, self.n_features_in_)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.sign not in (1, -1):
             raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
-        return self
 
     def fuse(self, X: Any) -> NDArray[Any]:
         planes = self._split(X)
@@ -167,9 +169,8 @@ class ConstantFusion(_Pointwise):
 
     value: float = 0.0
 
-    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
+    def _check_parameters(self) -> None:
         check_number(self.value, "value", 0, 1)
-        return super().fit(X, y, bags)
 
     def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         out[:] = self.value

@@ -129,15 +129,6 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
             raise InvalidInputError(f"y has only one class, {self.classes_[0]!r}; learning needs two.")
         return X, np.asarray(y == self.classes_[1])
 
-    def _take_unlabelled(self, X: Any, y: Any) -> None:
-        """Note the number of sources, and the classes if there are any."""
-        if isinstance(X, Bags):
-            self.n_features_in_ = X.n_sources
-        else:
-            validate_data(self, X, dtype=FLOATS)
-        self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
-        self._names()
-
     def _take_bags(self, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:
         """Return labelled bags from the arguments of `fit`."""
         if isinstance(X, Bags):

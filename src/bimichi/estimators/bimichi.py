@@ -38,7 +38,7 @@ class BiMIChI(FusionClassifier, BagFusion):
         None requires sources in [-1, 1]. Otherwise a map per source is learned in `fit` and kept: "minmax" maps
         its range to [-1, 1], "maxabs" divides by the largest magnitude, so that zero stays zero.
     source_names : sequence of str, optional
-        Names of the sources; by default the column names of a data frame, else "1", "2", ...
+        By default the column names of a data frame, else "1", "2", ...
     n_jobs : int, optional
         Number of threads; all cores by default. The result does not depend on it.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
@@ -59,10 +59,8 @@ class BiMIChI(FusionClassifier, BagFusion):
         All that was learned: measure, scale, polarity, output, and the record of the training.
     bicapacity_, measure_ : BiCapacity, or AdditiveBiCapacity with `additivity`
         The measure of the rule.
-    polarity_ : ndarray of shape (n_sources,)
-        +1, or -1 for sources that are inverted before the integral.
-    objective_value_ : float
-        J, on the training bags.
+    polarity_, objective_value_ : ndarray of shape (n_sources,), float
+        +1, or -1 for sources that are inverted before the integral; and J, on the training bags.
     solution_ : Solution
         What the solver reports besides: status, witnesses, lower bound, J of each start.
     usage_ : dict of str to ndarray

@@ -70,6 +70,9 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
 class ChoquetQP(_LeastSquares, NormalisedFusion):
     """CI-QP: a normalised measure by least squares to instance labels, sum (C - y)^2 with y in {0, 1} [1]_.
 
+    One pass gathers the quadratic form, O(n m^2); the QP does not grow with the number of instances. Sets that no
+    instance uses take the highest value that the order allows.
+
     Parameters
     ----------
     class_weight : mapping of class to weight, "balanced" or None
@@ -83,11 +86,6 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
         The (weighted) sum of squared errors.
     capacity_, rule_, solution_, classes_
         As in `MICI`.
-
-    Notes
-    -----
-    One pass gathers the quadratic form, O(n m^2); the QP does not grow with the number of instances. Sets that no
-    instance uses take the highest value that the order allows.
 
     References
     ----------

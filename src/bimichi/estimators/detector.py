@@ -40,10 +40,8 @@ class DetectorMask(Fusion):
         are used as they are. No threshold applies to them.
     target_class : int, default=1
         The label of targets; 1 is "person" in COCO.
-    score_threshold : float, default=0.7
-        Detections must score above it.
-    mask_threshold : float, default=0.5
-        A pixel belongs to a detection where its mask is above this.
+    score_threshold, mask_threshold : float, default=0.7, 0.5
+        A detection must score above the one; a pixel belongs to it where its mask is above the other.
     output : {"mask", "score"}
         Whether the map is 1 on masks, or the largest score of the masks there. It is 0 elsewhere.
     n_jobs : int, optional

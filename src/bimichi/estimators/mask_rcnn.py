@@ -103,7 +103,8 @@ def prepare_image(image: NDArray[np.uint8]) -> tuple[NDArray[np.float32], float]
     ratio = SHORTER_SIDE / min(height, width)
     new_height, new_width = int(ratio * height), int(ratio * width)
     resized = np.asarray(pillow.fromarray(image).resize((new_width, new_height), pillow.Resampling.BILINEAR))
-    tensor = np.zeros((3, _round_up(new_height), _round_up(new_width)), np.float32)
+    padded = (-(-length // STRIDE) * STRIDE for length in (new_height, new_width))  # rounded up
+    tensor = np.zeros((3, *padded), np.float32)
     tensor[:, :new_height, :new_width] = np.moveaxis(resized[..., ::-1] - MEAN_BGR, -1, 0)
     return tensor, ratio
 
@@ -146,21 +147,14 @@ def _cells(
     return slice(start, stop), cell, np.minimum(cell + 1, n_cells - 1), at - cell
 
 
-def _round_up(length: int) -> int:
-    return -(-length // STRIDE) * STRIDE
-
-
 def _fit(nodes: Sequence[Any], expected: Sequence[tuple[str, tuple[int | None, ...]]]) -> bool:
     """Whether nodes have these types and sizes; sizes that a file leaves open are checked when the network has run."""
-    if len(nodes) != len(expected):
-        return False
-    for node, (kind, shape) in zip(nodes, expected, strict=True):
-        sizes = node.shape or [None] * len(shape)
-        if node.type != kind or len(sizes) != len(shape):
-            return False
-        if any(isinstance(a, int) and b is not None and a != b for a, b in zip(sizes, shape, strict=True)):
-            return False
-    return True
+    return len(nodes) == len(expected) and all(
+        node.type == kind
+        and len(sizes := node.shape or [None] * len(shape)) == len(shape)
+        and not any(isinstance(a, int) and b is not None and a != b for a, b in zip(sizes, shape, strict=True))
+        for node, (kind, shape) in zip(nodes, expected, strict=True)
+    )
 
 
 def _signature(nodes: Sequence[Any]) -> str:

@@ -23,6 +23,9 @@ from bimichi.rule import FusionRule
 
 __all__ = ["BagFusion", "MeasureFusion"]
 
+SOLVED = ("objective_value", "lower_bound", "status", "n_iter", "history")
+"""Fields of a `Solution` that a record keeps."""
+
 
 @dataclass(eq=False, repr=False)
 class MeasureFusion(Fusion):
@@ -122,8 +125,7 @@ class MeasureFusion(Fusion):
             self.classes_ = np.array(record.classes)
         if record.feature_names is not None:
             self.feature_names_in_ = np.array(record.feature_names, dtype=object)
-        found = (record.objective_value, record.status, record.n_iter, record.history)
-        self.solution_ = Solution(rule.measure.values, *found, lower_bound=record.lower_bound)
+        self.solution_ = Solution(rule.measure.values, **{name: getattr(record, name) for name in SOLVED})
         return self
 
     def _set_rule(self, result: FitResult, objective: Objective, solver: Any, **entering: Any) -> Self:
@@ -137,14 +139,10 @@ class MeasureFusion(Fusion):
             objective=objective.name,
             solver=name,
             solver_options=options,
-            objective_value=solution.objective_value,
-            lower_bound=solution.lower_bound,
-            status=solution.status,
-            n_iter=solution.n_iter,
-            history=solution.history,
             usage=result.usage,
             classes=np.asarray(getattr(self, "classes_", [])).tolist(),
             feature_names=None if names is None else [str(name) for name in names],
+            **{name: getattr(solution, name) for name in SOLVED},
         )
         entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
         self.solution_, self.rule_ = solution, FusionRule(result.measure, training=record, **entering)

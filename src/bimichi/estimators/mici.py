@@ -151,7 +151,7 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
     Parameters
     ----------
     solver : {"evolutionary"} or EvolutionarySolver
-        How J is minimised; it has no convex form.
+        J has no convex form.
     bipolar_input, source_names, n_jobs, random_state, verbose, nan
         As in `MICI`.
 

@@ -94,9 +94,7 @@ def fuse_array(
 
 
 def _to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
-    """Return the plane with NaN where it has the value `fill`; a copy if it has it, of floats."""
-    if np.isnan(fill):
-        return plane
+    """Return the plane with NaN where it has the value `fill`: a copy, of floats, if it has that value anywhere."""
     with np.errstate(over="ignore"):
         missing = plane == (plane.dtype.type(fill) if plane.dtype.kind == "f" else fill)
     if not missing.any():

@@ -30,6 +30,8 @@ def linear_form(
 ) -> tuple[Codes, NDArray[Any]]:
     """Write the integral of every instance as a weighted sum of elements: ``(weights * g.values[codes]).sum(1)``.
 
+    O(n m^2) at worst, in the memory of the result.
+
     Parameters
     ----------
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
@@ -46,9 +48,6 @@ def linear_form(
     weights : ndarray of shape (n_instances, n_sources)
         The rise of ``|x|`` (or x) at that step, at least 0. Ties keep the order of the sources.
 
-    Notes
-    -----
-    O(n m^2) at worst, O(n m) memory: the result alone.
     """
     lattice, planes = _for_rows(X, measure, check_range)
     planes.check_nan()

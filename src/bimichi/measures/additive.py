@@ -77,10 +77,8 @@ class AdditiveBiCapacity(Measure):
 
         Parameters
         ----------
-        up : array-like
-            Terms of sources in A: of single ones on the diagonal, of pairs off it, symmetric.
-        down : array-like
-            The same for sources in B; those of single ones are at most 0.
+        up, down : array-like
+            Terms of sources in A, and in B: of single ones on the diagonal (at most 0 in B), of pairs off it, symmetric.
         cross : array-like, optional
             In row i and column j, the term of source i in A and source j in B; 0 on the diagonal. By default all 0.
         source_names : sequence of str, optional
@@ -141,7 +139,7 @@ class AdditiveBiCapacity(Measure):
 
     @property
     def down(self) -> Floats:
-        """Terms of sources in B, shape (m, m): of single ones on the diagonal."""
+        """Terms of sources in B, as in `up`."""
         return np.asarray(self._space.matrix(self._values)[self.n_sources :, self.n_sources :])
 
     @property

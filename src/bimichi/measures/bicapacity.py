@@ -181,15 +181,12 @@ class BiCapacity(LatticeMeasure):
         ----------
         n_sources : int
             Number of sources, m.
-        zero_bound : bool, default=True
+        zero_bound, source_names
             As in the constructor.
         random_state : int, numpy.random.Generator or None
             Seed or generator.
         method : {"ranks", "breadth-first"}
-            "breadth-first" is the paper's order of drawing, O(9^m); "ranks" draws elements of equal
-            |A| - |B| together, O(m^2 3^m).
-        source_names : sequence of str, optional
-            As in the constructor.
+            "breadth-first" is the paper's order, O(9^m); "ranks" draws elements of equal |A| - |B| together, O(m^2 3^m).
         """
         values = sample(_lattice_of(zero_bound)(n_sources), random_generator(random_state), method)
         return cls(values, source_names, zero_bound)
