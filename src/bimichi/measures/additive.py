@@ -78,7 +78,7 @@ class AdditiveBiCapacity(Measure):
         Parameters
         ----------
         up, down : array-like
-            Terms of sources in A, and in B: of single ones on the diagonal (at most 0 in B), of pairs off it, symmetric.
+            Terms of sources in A, and in B: of single ones on the diagonal (at most 0 in B), of pairs elsewhere.
         cross : array-like, optional
             In row i and column j, the term of source i in A and source j in B; 0 on the diagonal. By default all 0.
         source_names : sequence of str, optional

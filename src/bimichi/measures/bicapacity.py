@@ -186,7 +186,7 @@ class BiCapacity(LatticeMeasure):
         random_state : int, numpy.random.Generator or None
             Seed or generator.
         method : {"ranks", "breadth-first"}
-            "breadth-first" is the paper's order, O(9^m); "ranks" draws elements of equal |A| - |B| together, O(m^2 3^m).
+            "breadth-first" is the paper's order, O(9^m); "ranks" draws elements of equal |A| - |B| at once, O(m^2 3^m).
         """
         values = sample(_lattice_of(zero_bound)(n_sources), random_generator(random_state), method)
         return cls(values, source_names, zero_bound)
