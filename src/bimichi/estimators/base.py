@@ -148,7 +148,8 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every instance; one with NaN is no target."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+        positive = self.decision_function(X) > 0  # which checks that there are classes
+        return np.asarray(self.classes_[positive.astype(int)])
 
     def bag_scores(self, X: Any, bags: Any) -> NDArray[Any]:
         """Return the largest `decision_function` of each bag; bags are in order of first appearance."""
@@ -158,7 +159,8 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
 
     def predict_bags(self, X: Any, bags: Any) -> NDArray[Any]:
         """Return the class of each bag; bags are in order of first appearance."""
-        return np.asarray(self.classes_[(self.bag_scores(X, bags) > 0).astype(int)])
+        positive = self.bag_scores(X, bags) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
 
 
 @dataclass(eq=False, repr=False)

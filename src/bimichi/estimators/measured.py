@@ -81,10 +81,12 @@ class MeasureFusion(Fusion):
     @takes_xarray
     def integral(self, X: Any) -> NDArray[Any]:
         """Return the integral C of every instance; inputs as in `fuse`."""
-        return self.rule_.integral(self._split(X), self.n_jobs)
+        planes = self._split(X)  # which checks that there is a rule
+        return self.rule_.integral(planes, self.n_jobs)
 
     def fuse(self, X: Any) -> NDArray[Any]:
-        return self.rule_.fuse(self._split(X), self.n_jobs)
+        planes = self._split(X)
+        return self.rule_.fuse(planes, self.n_jobs)
 
     def to_markdown(self) -> str:
         """Write the learned measure as a table, values used in training bold; inverted sources are named below it."""
