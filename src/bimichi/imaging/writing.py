@@ -23,7 +23,7 @@ def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
     path : str or path
         Ends in .tif, .tiff or .png; an existing file is replaced.
     image : array-like of shape (height, width) or (height, width, n_bands)
-        TIFF holds any number of bands; floats are written as float32, including NaN. PNG holds one band or RGB; floats
+        TIFF holds any number of bands; floats, including NaN, are written as float32. PNG holds one band or RGB; floats
         in [-1, 1] are written as 0 to 255, and NaN is an error. uint8 and, except for RGB in PNG, uint16 are written as
         they are; bool becomes 0 and 255.
     """

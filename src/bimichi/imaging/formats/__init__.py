@@ -1,5 +1,3 @@
 """Annotation formats, one per file; `bimichi.imaging.annotations` registers them."""
 
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations
-
-__all__ = ["AnnotationFormat", "Annotations", "ImageAnnotations"]
+__all__: list[str] = []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 
 __all__ = ["AnnotationFormat", "Annotations", "ImageAnnotations", "boxes_array"]
@@ -24,27 +25,27 @@ class ImageAnnotations:
     labels : sequence of str or None
         The class of each box; None where the file gives none.
     ignored : sequence of bool, optional
-        Whether a box is to be ignored: neither target nor background. By default none is.
+        Whether each box is neither target nor background. By default none is ignored.
     mask : ndarray of shape (height, width), optional
         The class of each pixel as a number, 0 for background.
     """
 
-    boxes: NDArray[np.float64]
+    boxes: Floats
     labels: Sequence[str | None]
     ignored: Sequence[bool] = ()
     mask: NDArray[Any] | None = None
 
-    def boxes_of(self, label: str | None) -> NDArray[np.float64]:
-        """Return the boxes of this class, or all boxes for None; those to be ignored are left out."""
+    def boxes_of(self, label: str | None) -> Floats:
+        """Return the boxes of this class, or of all for None, without the ignored ones."""
         wanted = np.array([label in (None, own) for own in self.labels], dtype=np.bool_)
         return self.boxes[wanted & ~self.is_ignored]
 
     @property
-    def is_ignored(self) -> NDArray[np.bool_]:
-        """Whether each box is to be ignored."""
+    def is_ignored(self) -> Flags:
+        """`ignored` as an array, one flag per box."""
         return np.array(self.ignored or np.zeros(len(self.boxes)), dtype=np.bool_)
 
-    def mask_of(self, label: str | None) -> NDArray[np.bool_] | None:
+    def mask_of(self, label: str | None) -> Flags | None:
         """Return where the mask has this class, a number, or any class for None; None if there is no mask."""
         if self.mask is None:
             return None
@@ -71,9 +72,9 @@ class AnnotationFormat:
     description : str
         One line for the documentation and for errors, without a full stop.
     recognises : callable
-        ``recognises(path, start)`` says whether the file is of this kind, by its name or its first bytes.
+        ``recognises(path, start)`` decides by the name or the first bytes of a file whether it is of this kind.
     read : callable
-        ``read(path)`` returns `Annotations`; it raises `InvalidInputError` that names file, place, and remedy.
+        ``read(path)`` returns `ImageAnnotations` by image, or raises `InvalidInputError` naming file, place, remedy.
     """
 
     name: str
@@ -82,6 +83,6 @@ class AnnotationFormat:
     read: Callable[[Path], Annotations]
 
 
-def boxes_array(boxes: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+def boxes_array(boxes: Sequence[Sequence[float]]) -> Floats:
     """Return boxes as an array of shape (n_boxes, 4), also if there are none."""
     return np.array(boxes, dtype=np.float64).reshape(-1, 4)

@@ -14,7 +14,7 @@ SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/
 def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
     """Read the boxes of one image; a box outside its `shape`, if given, is an error that names the line.
 
-    Lines are: label, x, y, width, height, occlusion, the same four of the visible part, ignore, angle.
+    Lines are: label, x, y, width, height, occlusion, the same four numbers of the visible part, ignore, angle.
     """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
