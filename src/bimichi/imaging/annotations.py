@@ -12,30 +12,20 @@ import numpy as np
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations
+from bimichi.imaging.bands import first_few
+from bimichi.imaging.formats.base import AnnotationFormat, Annotations
 from bimichi.imaging.formats.bbgt import BBGT
 from bimichi.imaging.formats.csv_boxes import CSV
 from bimichi.imaging.formats.label_mask import MASK
-from bimichi.imaging.reading import first_few
 
-__all__ = [
-    "ANNOTATION_FORMATS",
-    "AnnotationFormat",
-    "Annotations",
-    "ImageAnnotations",
-    "boxes_by_image",
-    "read_annotations",
-    "read_boxes",
-    "register_annotation_format",
-]
+__all__ = ["ANNOTATION_FORMATS", "boxes_by_image", "read_annotations", "read_boxes", "register_annotation_format"]
 
 _formats = {known.name: known for known in (MASK, BBGT, CSV)}
 
 ANNOTATION_FORMATS: Mapping[str, AnnotationFormat] = MappingProxyType(_formats)
 """All formats by name, in the order in which they are tried."""
 
-START = 4096
-"""Bytes of a file by which formats recognise it."""
+START = 4096  # bytes of a file by which formats recognise it
 
 
 def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:

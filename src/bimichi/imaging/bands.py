@@ -1,5 +1,7 @@
 """Checks of images and masks, and one band of an image on a known scale."""
 
+from collections.abc import Collection
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ __all__ = [
     "check_image",
     "check_mask",
     "check_shape",
+    "first_few",
     "type_range",
     "unit_brightness",
 ]
@@ -67,6 +70,11 @@ def check_shape(shape: Any, what: str = "shape") -> tuple[int, int]:
     if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair.min() < 1:
         raise InvalidInputError(f"{what} must be (height, width), whole numbers of at least 1, got {shape!r}.")
     return int(pair[0]), int(pair[1])
+
+
+def first_few(names: Collection[str]) -> str:
+    """Return the first five names for errors, and how many more there are."""
+    return ", ".join(islice(names, 5)) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def brightness(image: ArrayLike) -> Plane:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.reading import distinct_names, first_few
+from bimichi.imaging.bands import first_few
+from bimichi.imaging.reading import distinct_names
 from bimichi.measures.base import check_names
 
 __all__ = ["MAX_ADDITIVE_SOURCES", "MAX_SOURCES", "SceneCollection", "SceneFiles", "collect_scenes"]

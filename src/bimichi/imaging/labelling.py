@@ -9,11 +9,12 @@ import numpy as np
 
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.annotations import Annotations, ImageAnnotations, boxes_by_image, read_annotations
-from bimichi.imaging.bands import Image
+from bimichi.imaging.annotations import boxes_by_image, read_annotations
+from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
+from bimichi.imaging.formats.base import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
-from bimichi.imaging.reading import first_few, read_images, size_of
+from bimichi.imaging.reading import read_images, size_of
 from bimichi.imaging.recipes import choose_recipes, make_source
 from bimichi.imaging.regions import box_mask, check_both, label_bags
 from bimichi.imaging.segments import superpixels
@@ -91,7 +92,8 @@ class SceneReader:
     def check_both(self) -> None:
         """Raise an error unless the scenes that have been read have bags of both classes, as learning needs."""
         remedy = "superpixels, another min_overlap, ignore or target; `bimichi bags` draws the bags"
-        check_both(*np.sum([*self.counts.values()], axis=0), remedy)
+        positive, negative, left_out = np.sum([*self.counts.values()], axis=0)
+        check_both(positive, negative, left_out, remedy)
 
     def _read(self, name: str) -> Scene:
         images = self._opened.pop(name, None) or read_images(self._files[name])

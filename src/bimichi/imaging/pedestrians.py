@@ -22,8 +22,9 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
     thermal : array-like of shape (height, width) or (height, width, 3)
         The thermal image of the same size, warm bright.
     n_sources : {3, 6}
-        3: adaptive threshold of the grey image (bright areas negative), equalised grey, gamma corrected thermal.
-        6: these, local contrast of the thermal image, thermal minus grey, and edge strength of the thermal image.
+        3: adaptive threshold of the grey image, whose bright areas (lamps and what they light) are negative; equalised
+        grey; gamma corrected thermal. 6: also local contrast and edge strength of the thermal image, and thermal minus
+        grey.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import count, islice
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -13,16 +13,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.measures.base import check_names
 
-__all__ = [
-    "distinct_names",
-    "first_few",
-    "has_geotags",
-    "is_image",
-    "read_image",
-    "read_images",
-    "read_sources",
-    "size_of",
-]
+__all__ = ["distinct_names", "has_geotags", "is_image", "read_image", "read_images", "read_sources", "size_of"]
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
 UPRIGHT: dict[int, Callable[[Image], Image]] = {
@@ -164,11 +155,6 @@ def distinct_names(names: Sequence[str]) -> list[str]:
         free = (candidate for candidate in numbered if candidate not in {*names, *result})
         result.append(next(free) if name in result else name)
     return result
-
-
-def first_few(names: Collection[str]) -> str:
-    """Return the first five names for errors, and how many more there are."""
-    return ", ".join(islice(names, 5)) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:

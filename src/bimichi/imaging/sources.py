@@ -85,9 +85,6 @@ def to_bipolar(
 def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0.0) -> Plane:
     """Compare each pixel with its neighbourhood: -1 where it is brighter, +1 elsewhere.
 
-    This is the first source of the paper's pedestrians at night: lamps and what they light are evidence against a
-    person.
-
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
@@ -113,8 +110,7 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
 def equalize(image: ArrayLike) -> Plane:
     """Equalise the histogram: about equally many pixels at each level of [-1, 1], in the order of their values.
 
-    The least value becomes -1, the largest +1; a constant image becomes 0. This is the second source of the paper's
-    pedestrians at night.
+    The least value becomes -1, the largest +1; a constant image becomes 0.
 
     Parameters
     ----------
@@ -151,8 +147,6 @@ def gamma_correction(
 ) -> Plane:
     """Map [low, high] to [0, 1], take the power `gamma`, and map that to [-1, 1].
 
-    Of the thermal image, this is the third source of the paper's pedestrians at night.
-
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
@@ -179,9 +173,8 @@ def gamma_correction(
 def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     """Measure how much brighter (above 0) or darker (below 0) than its neighbourhood a pixel is.
 
-    This is the difference from the mean of the square around the pixel, divided by the 99.9th percentile of its
-    magnitude and clipped. Unlike brightness, it separates small warm objects from large ones. A constant image becomes
-    0.
+    The difference from the mean of the square around the pixel is divided by the 99.9th percentile of its magnitude and
+    clipped. Unlike brightness, it separates small warm objects from large ones. A constant image becomes 0.
 
     Parameters
     ----------
@@ -203,8 +196,8 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
 def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
     """Measure how strong the edges around a pixel are: -1 for none, +1 for the strongest of the image.
 
-    This is the magnitude of the gradient, averaged over the neighbourhood, divided by its 99.9th percentile and
-    clipped. A constant image becomes -1.
+    The magnitude of the gradient is averaged over the neighbourhood, divided by its 99.9th percentile and clipped. A
+    constant image becomes -1.
 
     Parameters
     ----------

@@ -1,16 +1,16 @@
 """Images to files, each written whole or not at all."""
 
-from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._extras import import_optional
 from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import Image
 
 __all__ = ["write_image"]
 
@@ -38,40 +38,31 @@ def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
         array = array * np.uint8(255)
     if array.shape[2:] == (1,):
         array = array[..., 0]
+    writers = {".tif": _write_tiff, ".tiff": _write_tiff, ".png": _write_png}
     suffix = Path(str(path)).suffix.lower()
-    if suffix in (".tif", ".tiff"):
-        content = _tiff(array)
-    elif suffix == ".png":
-        content = _png(array)
-    else:
+    if suffix not in writers:
         raise InvalidInputError(f"path must end in .tif, .tiff or .png, got {path!s}.")
-    atomic_write(path, lambda file: file.write(content))
+    atomic_write(path, lambda file: writers[suffix](file, array))
 
 
-def _tiff(image: NDArray[Any]) -> bytes:
+def _write_tiff(file: IO[bytes], image: Image) -> None:
     if image.dtype.kind == "f":
         image = image.astype(np.float32)
-    colour = image.shape[2:] == (3,) and image.dtype != np.float32
-    buffer = BytesIO()
-    import_optional("tifffile").imwrite(
-        buffer, image, photometric="rgb" if colour else "minisblack", planarconfig="contig", metadata=None
-    )
-    return buffer.getvalue()
+    colours = "rgb" if image.shape[2:] == (3,) and image.dtype != np.float32 else "minisblack"
+    import_optional("tifffile").imwrite(file, image, photometric=colours, planarconfig="contig", metadata=None)
 
 
-def _png(image: NDArray[Any]) -> bytes:
+def _write_png(file: IO[bytes], image: Image) -> None:
     if image.dtype.kind == "f":
         image = _eight_bits(image)
     if image.shape[2:] not in ((), (3,)) or (image.ndim == 3 and image.dtype == np.uint16):
         raise InvalidInputError(
             f"PNG holds one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
         )
-    buffer = BytesIO()
-    import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
-    return buffer.getvalue()
+    import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(file, "PNG")
 
 
-def _eight_bits(image: NDArray[Any]) -> NDArray[np.uint8]:
+def _eight_bits(image: Image) -> Image:
     missing = int(np.isnan(image).sum())
     if missing:
         raise InvalidInputError(
