@@ -65,8 +65,7 @@ Sources = Annotated[
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model from `bimichi train`.")]
 Names = Annotated[
-    str | None,
-    typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C"),
+    str | None, typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C")
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]

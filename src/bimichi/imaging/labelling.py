@@ -108,9 +108,7 @@ class SceneReader:
             )
         planes = [make_source(image, recipe) for image, recipe in zip(images, self.recipes, strict=True)]
         if not self._scaled:
-            remedy = (
-                "Choose a recipe (--recipe), or map it to [-1, 1] first; training can also learn a scale (--scale)."
-            )
+            remedy = "Choose a recipe (--recipe), map it to [-1, 1] first, or learn a scale in training (--scale)."
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
         return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
 

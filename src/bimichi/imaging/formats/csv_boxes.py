@@ -63,8 +63,5 @@ def _number(text: str, what: str) -> float:
 
 
 CSV = AnnotationFormat(
-    "csv",
-    "CSV with the columns x, y, w, h in pixels, and optionally image and label",
-    _recognises,
-    _read,
+    "csv", "CSV with the columns x, y, w, h in pixels, and optionally image and label", _recognises, _read
 )
