@@ -13,7 +13,7 @@ import numpy as np
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import first_few
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations
+from bimichi.imaging.formats import AnnotationFormat, Annotations
 from bimichi.imaging.formats.bbgt import BBGT
 from bimichi.imaging.formats.csv_boxes import CSV
 from bimichi.imaging.formats.label_mask import MASK

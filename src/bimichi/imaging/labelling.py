@@ -12,7 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import boxes_by_image, read_annotations
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
-from bimichi.imaging.formats.base import Annotations, ImageAnnotations
+from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.reading import read_images, size_of
 from bimichi.imaging.recipes import choose_recipes, make_source

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 
 __all__ = ["CSV"]
 
