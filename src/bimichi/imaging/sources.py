@@ -147,6 +147,8 @@ def gamma_correction(
 ) -> Plane:
     """Map [low, high] to [0, 1], take the power `gamma`, and map that to [-1, 1].
 
+    The paper makes a source of the thermal image in this way.
+
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
