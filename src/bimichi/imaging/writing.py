@@ -1,8 +1,8 @@
 """Images to files, each written whole or not at all."""
 
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,17 +42,19 @@ def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
     suffix = Path(str(path)).suffix.lower()
     if suffix not in writers:
         raise InvalidInputError(f"path must end in .tif, .tiff or .png, got {path!s}.")
-    atomic_write(path, lambda file: writers[suffix](file, array))
+    encoded = BytesIO()  # of which a full disk is reported as such; numpy, writing to a file, does not say so
+    writers[suffix](encoded, array)
+    atomic_write(path, lambda file: file.write(encoded.getbuffer()))
 
 
-def _write_tiff(file: IO[bytes], image: Image) -> None:
+def _write_tiff(file: BytesIO, image: Image) -> None:
     if image.dtype.kind == "f":
         image = image.astype(np.float32)
     colours = "rgb" if image.shape[2:] == (3,) and image.dtype != np.float32 else "minisblack"
     import_optional("tifffile").imwrite(file, image, photometric=colours, planarconfig="contig", metadata=None)
 
 
-def _write_png(file: IO[bytes], image: Image) -> None:
+def _write_png(file: BytesIO, image: Image) -> None:
     if image.dtype.kind == "f":
         image = _eight_bits(image)
     if image.shape[2:] not in ((), (3,)) or (image.ndim == 3 and image.dtype == np.uint16):
