@@ -32,7 +32,7 @@ def trained(here, trained_once):
 
 @pytest.fixture
 def many(here):
-    """Three scenes, a folder a source, and once more in one folder; boxes in two of them."""
+    """Three scenes, one folder per source, and once more in one folder; boxes in two of them."""
     for k in range(3):
         for name, image in images(k).items():
             for path in (f"{name}s/s{k}.png", f"flat/s{k}_{name}.png"):

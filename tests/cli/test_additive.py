@@ -26,8 +26,8 @@ def test_the_program_trains_shows_and_fuses(here):
     run("fuse", "model.json", *files, "-o", "fused.tif")
     shown = run("show", "model.json", "--elements", 5).stdout
     assert "terms are used" in shown
-    told = json.loads(run("show", "model.json", "--json").stdout)
-    assert len(told["terms"]) == 2 * len(names) ** 2
+    shown = json.loads(run("show", "model.json", "--json").stdout)
+    assert len(shown["terms"]) == 2 * len(names) ** 2
     model, plain = FusionRule.load("model.json"), BiMIChI.load("model.json")
     assert model.measure == plain.bicapacity_
     X = np.random.default_rng(0).uniform(-1, 1, (50, len(names)))

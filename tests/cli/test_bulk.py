@@ -34,7 +34,7 @@ def write_raster(path, *bands, place=PLACE, **profile):
             file.write(band, k)
 
 
-def test_one_bad_scene_is_told_and_the_others_are_done(frames):
+def test_one_bad_scene_is_reported_and_the_others_are_done(frames):
     Path("grey/2.png").write_bytes(b"\x89PNG nonsense")
     result = run("fuse", "model.json", "thermal", "grey", "-o", "fused", "--json", code=1)
     assert sorted(path.name for path in Path("fused").glob("*.tif")) == ["0.tif", "1.tif", "3.tif"]
@@ -212,7 +212,7 @@ main()
 """
 
 
-def test_a_disk_without_room_is_told_and_damages_nothing(frames):
+def test_a_full_disk_is_reported_and_damages_nothing(frames):
     Path("fused").mkdir()
     Path("fused/0.tif").write_text("what was there before")
     failed = program("fuse", "model.json", "thermal", "grey", "-o", "fused", script=FULL)

@@ -93,7 +93,7 @@ def test_strips_give_what_the_whole_gives(trained, monkeypatch):
     np.testing.assert_array_equal(read_image("fused.tif"), whole)
 
 
-def test_nan_stays_nan_and_is_told_of_a_png(here):
+def test_nan_stays_nan_and_is_reported_for_a_png(here):
     planes = {name: to_bipolar(image) for name, image in images(0).items()}
     planes["grey"][3, 4:6] = np.nan
     for name, plane in planes.items():
@@ -377,7 +377,7 @@ def test_an_output_that_cannot_be_written_is_found_before_the_work(trained, monk
         assert "Permission denied" in failed.stderr
 
 
-def test_a_missing_extra_is_told_without_a_traceback(trained, monkeypatch):
+def test_a_missing_extra_is_reported_without_a_traceback(trained, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     failed = run("fuse", "model.json", "thermal.png", "grey.png", "-o", "fused.tif", code=1)
     assert "pip install 'bimichi[image]'" in failed.stderr

@@ -56,7 +56,7 @@ def test_compactness(halves):
 
 
 def test_what_is_taken_for_rgb():
-    """Colours of equal lightness are told apart in Lab, and as bands of their own."""
+    """Colours of equal lightness are distinguished in Lab, and as bands of their own."""
     image = np.zeros((40, 60, 3), np.uint8)
     image[:, :23] = (200, 0, 0)
     image[:, 23:] = (0, 102, 0)

@@ -419,7 +419,7 @@ class TestFaults:
         assert [path.name for path in folder.iterdir()] == ["fused.tif"]
 
     @pytest.mark.parametrize("when", ["writing", "syncing"])
-    def test_a_full_disk_is_told_and_the_old_file_stays(self, scene, tmp_path, monkeypatch, when):
+    def test_a_full_disk_is_reported_and_the_old_file_stays(self, scene, tmp_path, monkeypatch, when):
         out = tmp_path / "out.tif"
         out.write_bytes(b"old")
 
@@ -436,7 +436,7 @@ class TestFaults:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tif", "scene.tif"]
 
     @pytest.mark.parametrize("free", [0, 1 << 40])
-    def test_what_gdal_cannot_write_is_told(self, scene, tmp_path, monkeypatch, free):
+    def test_what_gdal_cannot_write_is_reported(self, scene, tmp_path, monkeypatch, free):
         def fail(self, fused):
             raise rasterio.errors.RasterioIOError("Write failed.") from RuntimeError("error at scanline 3")
 

@@ -1,7 +1,4 @@
-"""The program: its commands, one line each.
-
-Commands import slow modules when they run, so that help and completion are quick.
-"""
+"""The program and its commands, which import slow modules only when they run, so that help and completion are quick."""
 
 from typing import Annotated, Any
 
@@ -61,15 +58,9 @@ def program(
     """
 
 
-app.command()(expand_groups(train))
-app.command()(expand_groups(fuse))
-app.command()(expand_groups(bags))
-app.command()(show)
-app.command()(expand_groups(compare))
-app.command()(expand_groups(report))
+for _command in (train, fuse, bags, show, compare, report, study, demo):
+    app.command()(expand_groups(_command))
 app.add_typer(reproduce)
-app.command()(expand_groups(study))
-app.command()(expand_groups(demo))
 
 
 def run() -> None:

@@ -1,7 +1,7 @@
 """`bimichi bags`: a picture of the bags and their labels."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -62,13 +62,7 @@ def _draw(scene: "Scene", path: Path) -> None:
     from bimichi.plotting import plot_bags
 
     height, width = scene.shape
-    figure = _figure(width / height)
+    size = (min(max(7.0 * (width / height), 5.0), 14.0), 7.4)
+    figure = import_optional("matplotlib.figure").Figure(size, dpi=150, layout="constrained")  # without a window
     plot_bags(np.asarray(scene.segments), scene.labels or {}, scene.sources.mean(axis=-1), figure.subplots())
     atomic_write(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
-
-
-def _figure(ratio: float) -> Any:
-    """Return a figure, without a window, for an image of this width over height."""
-    return import_optional("matplotlib.figure").Figure(
-        figsize=(min(max(7.0 * ratio, 5.0), 14.0), 7.4), dpi=150, layout="constrained"
-    )

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bimichi._tables import Cell, Table
+from bimichi._tables import Table
 from bimichi.errors import BimichiError
 
 __all__ = ["Json", "Output", "Quiet", "plain", "rich_table", "say", "user_errors"]
@@ -28,13 +28,12 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON on standard output, and nothing else there.")
 ]
 
-WIDE = 200
-"""Columns of a pipe or file, where lines need not be wrapped."""
+WIDE = 200  # columns of a pipe or file, where lines need not be wrapped
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints; as one of its parameters, the options --quiet and --json."""
+    """What a command prints, and its options --quiet and --json."""
 
     quiet: Quiet = False
     json: Json = False
@@ -50,10 +49,7 @@ class Output:
             say(text)
 
     def result(self, data: Mapping[str, Any], *shown: RenderableType) -> None:
-        """Print the result: `data` as JSON, or the parts in `shown`. Strings may hold rich's markup.
-
-        Names and other text from users must be escaped with ``rich.markup.escape``.
-        """
+        """Print the result: `data` as JSON, or the parts in `shown`, where text from users must be escaped for rich."""
         if self.json:
             sys.stdout.write(json.dumps(plain(data), indent=1, allow_nan=False) + "\n")
         elif shown and not self.quiet:
@@ -66,7 +62,8 @@ def rich_table(table: Table) -> RichTable:
     for k, title in enumerate(table.header):
         shown.add_column(Text(title), justify="right" if k else "left")
     for row in table.rows:
-        shown.add_row(*(Text(cell.text, " ".join(_styles(cell))) for cell in row))
+        styles = [" ".join(["bold"] * cell.bold + ["underline"] * cell.underlined) for cell in row]
+        shown.add_row(*(Text(cell.text, style) for cell, style in zip(row, styles, strict=True)))
     return shown
 
 
@@ -105,10 +102,6 @@ def user_errors() -> Iterator[None]:
         except (BimichiError, ImportError, OSError, MemoryError) as error:
             say(_message(error), "[bold red]Error:[/] ")
             raise typer.Exit(1) from error
-
-
-def _styles(cell: Cell) -> list[str]:
-    return ["bold"] * cell.bold + ["underline"] * cell.underlined
 
 
 def _message(error: Exception) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,7 +38,7 @@ def _label(text: str, metavar: str, **limits: Any) -> Any:
 
 
 def output_option(text: str, **options: Any) -> Any:
-    """Return the option --output, -o of a command."""
+    """Return the option --output, -o."""
     return typer.Option("--output", "-o", help=text, show_default=False, **options)
 
 
@@ -65,8 +65,7 @@ Sources = Annotated[
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model from `bimichi train`.")]
 Names = Annotated[
-    str | None,
-    typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C"),
+    str | None, typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C")
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]
@@ -135,19 +134,13 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
+    group: Any
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        group = parameter.annotation
-        if not is_dataclass(group):
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        groups[parameter.name] = group
-        hints = get_type_hints(group, include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-            )
-            for field in fields(group)
-        ]
+        if is_dataclass(parameter.annotation):
+            group = groups[parameter.name] = parameter.annotation
+            parameters += inspect.signature(group, eval_str=True).parameters.values()
+        else:
+            parameters.append(parameter)
 
     @wraps(command)
     def expanded(**given: Any) -> None:
@@ -157,5 +150,6 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**given, **made)
 
-    expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # which typer reads
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    expanded.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # which typer reads
     return expanded

@@ -10,15 +10,7 @@ __all__ = ["keep_inputs", "output_file", "output_files", "output_folder"]
 
 
 def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
-    """Check that a file can be written, and create its folder if it is missing.
-
-    Parameters
-    ----------
-    path : Path
-        Where the result is written; an existing file will be replaced.
-    suffixes : sequence of str, optional
-        Suffixes that it may have, such as ".tif"; any by default.
-    """
+    """Check that a file can be written, with one of the suffixes if given, and create its folder if it is missing."""
     if suffixes and path.suffix.lower() not in suffixes:
         raise InvalidInputError(f"The output must end in {' or '.join(suffixes)}, got {path}.")
     if path.is_dir():

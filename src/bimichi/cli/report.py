@@ -30,8 +30,7 @@ def report(
         str | None, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")
     ] = None,
     boxes: Annotated[
-        Path | None,
-        typer.Option(help="Boxes to draw: a file as in `bimichi train`.", metavar="FILE"),
+        Path | None, typer.Option(help="Boxes to draw: a file as in `bimichi train`.", metavar="FILE")
     ] = None,
     target: Annotated[
         str | None,
@@ -56,7 +55,7 @@ def report(
     bimichi report mean.json ir.png vi.png --truth mask.png --compare bipolar.json -o report.html
     ```
     """
-    from bimichi.imaging.labelling import boxes_by_scene
+    from bimichi.imaging.labelling import boxes_by_scene, with_truth
     from bimichi.report import write_report
     from bimichi.rule import FusionRule
 
@@ -73,9 +72,9 @@ def report(
         drawn = boxes_by_scene(boxes, target, scenes.scenes) if boxes else {}
         for one, path in zip(scenes.scenes, outputs, strict=True):
             with run.timed("read"):
-                read = {
-                    file: _read(rule, one, scenes, called, masks.get(one.name), target) for file, rule in rules.items()
-                }
+                read = {file: _read(rule, one, scenes, called) for file, rule in rules.items()}
+                if masks:
+                    read = {file: with_truth(scene, masks[one.name], target) for file, scene in read.items()}
             with run.timed("explain and write"):
                 write_report(
                     path,
@@ -97,26 +96,17 @@ def _short(path: Path) -> str:
     return "/".join(path.parts[-2:])
 
 
-def _read(
-    rule: "FusionRule",
-    scene: SceneFiles,
-    scenes: SceneCollection,
-    names: Sequence[str] | None,
-    mask: Path | None,
-    target: str | None,
-) -> "Scene":
-    """Read the sources of one scene as this rule takes them, and its truth."""
+def _read(rule: "FusionRule", scene: SceneFiles, scenes: SceneCollection, names: Sequence[str] | None) -> "Scene":
+    """Read the sources of one scene as this rule takes them."""
     import numpy as np
 
     from bimichi import Scene
     from bimichi.imaging.fusing import read_for_rule
-    from bimichi.imaging.labelling import with_truth
     from bimichi.imaging.recipes import make_source
 
     images, recipes = read_for_rule(rule, scene, scenes, names)
     planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
-    made = Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
-    return made if mask is None else with_truth(made, mask, target)
+    return Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
 
 
 def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "Comparison":

@@ -18,21 +18,8 @@ __all__ = ["Run", "run_path"]
 
 
 class Run:
-    """A run of a command, as a context: inputs are hashed in the background, parts of the work are timed.
+    """A run of a command, as a context: the SHA-256 of inputs is computed in the background, parts are timed.
 
-    Parameters
-    ----------
-    command : str
-        The name of the command.
-    parameters : mapping of str to value
-        All its parameters, such as ``ctx.params`` of a ``typer.Context``.
-    inputs : iterable of Path, optional
-        Files that it reads; their SHA-256 is recorded.
-    seed : int, optional
-        Seed of all random numbers.
-
-    Examples
-    --------
     >>> with Run("nothing", {"sources": [Path("a.png")]}, seed=1) as run:
     ...     with run.timed("work"):
     ...         pass

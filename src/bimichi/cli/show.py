@@ -1,16 +1,16 @@
 """`bimichi show`: a model as tables."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.markup import escape
 
 from bimichi._tables import Cell, Table
+from bimichi._types import Ints
 from bimichi.cli.console import Json, Output, rich_table
+from bimichi.cli.options import Model
 
 if TYPE_CHECKING:
     from bimichi.rule import FusionRule
@@ -19,7 +19,7 @@ __all__ = ["show"]
 
 
 def show(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="What `bimichi train` wrote.")],
+    model: Model,
     elements: Annotated[
         int, typer.Option(min=1, help="How many elements to list, for more than 3 sources.", metavar="N")
     ] = 20,
@@ -49,12 +49,12 @@ def show(
     )
 
 
-def _data(rule: "FusionRule", touched: NDArray[np.int64]) -> dict[str, Any]:
+def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
     record = rule.training
     keys = ("method", "objective", "objective_value", "lower_bound", "status", "n_iter", "classes", "solver")
     listed = [
-        {"A": up, "B": down, "value": float(rule.measure.values[k]), "used_by": int(touched[k])}
-        for k, (up, down) in ((k, rule.measure.sets(k)) for k in range(len(touched)))
+        dict(zip("AB", rule.measure.sets(k), strict=True)) | {"value": float(value), "used_by": int(touched[k])}
+        for k, value in enumerate(rule.measure.values)
     ]
     return {key: getattr(record, key, None) for key in keys} | {
         "additivity": getattr(record, "parameters", {}).get("additivity"),

@@ -3,14 +3,8 @@
 Packages of the extra `image` are imported when a function needs them; ``pip install 'bimichi[image]'`` installs them.
 """
 
-from bimichi.imaging.annotations import (
-    ANNOTATION_FORMATS,
-    AnnotationFormat,
-    ImageAnnotations,
-    read_annotations,
-    read_boxes,
-    register_annotation_format,
-)
+from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
+from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe

@@ -9,32 +9,23 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations
+from bimichi.imaging.bands import first_few
+from bimichi.imaging.formats import AnnotationFormat, Annotations
 from bimichi.imaging.formats.bbgt import BBGT
 from bimichi.imaging.formats.csv_boxes import CSV
 from bimichi.imaging.formats.label_mask import MASK
 
-__all__ = [
-    "ANNOTATION_FORMATS",
-    "AnnotationFormat",
-    "Annotations",
-    "ImageAnnotations",
-    "boxes_by_image",
-    "read_annotations",
-    "read_boxes",
-    "register_annotation_format",
-]
+__all__ = ["ANNOTATION_FORMATS", "boxes_by_image", "read_annotations", "read_boxes", "register_annotation_format"]
 
 _formats = {known.name: known for known in (MASK, BBGT, CSV)}
 
 ANNOTATION_FORMATS: Mapping[str, AnnotationFormat] = MappingProxyType(_formats)
 """All formats by name, in the order in which they are tried."""
 
-START = 4096
-"""Bytes of a file by which formats recognise it."""
+START = 4096  # bytes of a file by which formats recognise it
 
 
 def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
@@ -48,7 +39,7 @@ def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
     Returns
     -------
     AnnotationFormat
-        The same.
+        `new` itself.
 
     Raises
     ------
@@ -64,7 +55,7 @@ def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
 
 
 def read_annotations(path: str | PathLike[str]) -> Annotations:
-    """Read an annotation file; its name and content decide which format it is of.
+    """Read an annotation file, whose name and content decide its format.
 
     Parameters
     ----------
@@ -73,7 +64,7 @@ def read_annotations(path: str | PathLike[str]) -> Annotations:
 
     Returns
     -------
-    Annotations
+    dict of str or None to ImageAnnotations
         By image, as the file names it; under None if the file is about one image and does not name it.
 
     Raises
@@ -96,7 +87,7 @@ def read_annotations(path: str | PathLike[str]) -> Annotations:
     )
 
 
-def read_boxes(path: str | PathLike[str], image: str | None = None, label: str | None = None) -> NDArray[np.float64]:
+def read_boxes(path: str | PathLike[str], image: str | None = None, label: str | None = None) -> Floats:
     """Read the boxes of one image from an annotation file, such as CSV with the columns x, y, w, h, image and label.
 
     Parameters
@@ -124,13 +115,12 @@ def read_boxes(path: str | PathLike[str], image: str | None = None, label: str |
             raise InvalidInputError(f"{path!s} does not name images, so there is no image {image!r}; pass image=None.")
         return table[None]
     if (image is None and len(table) > 1) or (image is not None and image not in table):
-        named = sorted(str(name) for name in table)
-        shown = ", ".join(map(repr, named[:5])) + (", ..." if len(named) > 5 else "")
+        shown = first_few(sorted(map(repr, table)))
         raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
     return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]
 
 
-def boxes_by_image(path: str | PathLike[str], label: str | None = None) -> dict[str | None, NDArray[np.float64]]:
+def boxes_by_image(path: str | PathLike[str], label: str | None = None) -> dict[str | None, Floats]:
     """Read the boxes of one class, or all for None, of all images in a file; see `read_annotations`."""
     found = read_annotations(path)
     if any(one.mask is not None for one in found.values()):

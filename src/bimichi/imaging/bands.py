@@ -1,14 +1,30 @@
-"""One band of an image on a known scale."""
+"""Checks of images and masks, and one band of an image on a known scale."""
 
+from collections.abc import Collection
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.checks import check_image
 
-__all__ = ["ROUNDING", "brightness", "unit_brightness"]
+__all__ = [
+    "ROUNDING",
+    "Image",
+    "Plane",
+    "brightness",
+    "check_image",
+    "check_mask",
+    "check_shape",
+    "first_few",
+    "type_range",
+    "unit_brightness",
+]
+
+Image = NDArray[Any]
+Plane = NDArray[np.float32]
 
 LUMA = (0.299, 0.587, 0.114)
 """Weights of red, green and blue in lightness (ITU-R BT.601)."""
@@ -17,19 +33,63 @@ ROUNDING = 1e-6
 """Rounding error of sums and means of float32, relative to the largest value."""
 
 
-def brightness(image: ArrayLike) -> NDArray[np.float32]:
+def check_image(image: ArrayLike, bands: int | None = 3) -> Image:
+    """Return an array of one band, or of this number of bands (any for None), of real numbers or NaN."""
+    if isinstance(image, np.ma.MaskedArray):
+        raise InvalidInputError("image is a masked array; pass image.filled(np.nan), and masked pixels become NaN.")
+    array = np.asarray(image)
+    if array.size == 0 or array.ndim not in (2, 3) or (array.ndim == 3 and bands not in (None, array.shape[2])):
+        wanted = "n_bands)" if bands is None else f"{bands}) for RGB"
+        raise InvalidInputError(
+            f"image must have shape (height, width) or (height, width, {wanted}, got {array.shape}. "
+            "Take one band of others, e.g. image[..., 0]."
+        )
+    if array.dtype.kind not in "buif":
+        raise InvalidInputError(f"image has type {array.dtype}; it must be real numbers.")
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        raise InvalidInputError("image has infinite values; clip them, or set them to NaN.")
+    return array
+
+
+def check_mask(mask: ArrayLike, what: str, shape: tuple[int, ...] | None = None) -> Flags:
+    """Return an array of bool of two axes, of this shape if it is given."""
+    array = np.asarray(mask)
+    if array.dtype != np.bool_ or array.ndim != 2:
+        raise InvalidInputError(
+            f"{what} must be an array of bool of shape (height, width), got {array.dtype} of shape {array.shape}. "
+            "Compare first, e.g. label == 2."
+        )
+    if shape is not None and array.shape != shape:
+        raise InvalidInputError(f"{what} has shape {array.shape}; it must be that of the image, {shape}.")
+    return array
+
+
+def check_shape(shape: Any, what: str = "shape") -> tuple[int, int]:
+    """Return a height and a width of at least 1."""
+    pair = np.asarray(shape)
+    if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair.min() < 1:
+        raise InvalidInputError(f"{what} must be (height, width), whole numbers of at least 1, got {shape!r}.")
+    return int(pair[0]), int(pair[1])
+
+
+def first_few(names: Collection[str]) -> str:
+    """Return the first five names for errors, and how many more there are."""
+    return ", ".join(islice(names, 5)) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def brightness(image: ArrayLike) -> Plane:
     """Return one band: integers mapped to [0, 1] over the range of their type, floats as they are."""
     array = check_image(image)
     values = _lightness(array)
     if array.dtype.kind != "f":
-        low, high = _type_range(array.dtype)
+        low, high = type_range(array.dtype)
         values = np.clip((values - low) / (high - low), 0, 1)
     return values.astype(np.float32, copy=False)
 
 
 def unit_brightness(
     image: ArrayLike, low: float | None, high: float | None, percentiles: tuple[float, float] | None
-) -> NDArray[Any]:
+) -> Image:
     """Return one band with [low, high] mapped to [0, 1] and clipped, by the rules of `to_bipolar`."""
     array = check_image(image)
     values = _lightness(array)
@@ -44,7 +104,15 @@ def unit_brightness(
     return np.asarray(np.clip((values - least) / (most - least), 0, 1))
 
 
-def _lightness(image: NDArray[Any]) -> NDArray[Any]:
+def type_range(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Return the values that become 0 and 1 by default: the range of an integer type, [0, 1] for floats and bool."""
+    if dtype.kind in "bf":
+        return 0.0, 1.0
+    limits = np.iinfo(dtype)
+    return float(limits.min), float(limits.max)
+
+
+def _lightness(image: Image) -> Image:
     """Return one band of floats in the units of the image."""
     values = image.astype(np.result_type(image.dtype, np.float32), copy=False)
     if values.ndim == 2:
@@ -53,7 +121,7 @@ def _lightness(image: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(red + green + blue)
 
 
-def _range(dtype: np.dtype[Any], values: NDArray[Any], low: float | None, high: float | None) -> tuple[float, float]:
+def _range(dtype: np.dtype[Any], values: Image, low: float | None, high: float | None) -> tuple[float, float]:
     """Return the range that was given, or the default for the type."""
     if low is not None and high is not None:
         if not -np.inf < low < high < np.inf:
@@ -61,19 +129,18 @@ def _range(dtype: np.dtype[Any], values: NDArray[Any], low: float | None, high: 
         return low, high
     if low is not None or high is not None:
         raise InvalidInputError(f"low and high must be given together, got low={low!r} and high={high!r}.")
-    if dtype.kind != "f":
-        return _type_range(dtype)
-    least, most = _percentiles(values, (0, 100))
-    if least < -ROUNDING or most > 1 + ROUNDING:
-        raise InvalidInputError(
-            f"image has floats from {least:.6g} to {most:.6g}; by default they must lie in [0, 1]. Pass low and high, "
-            "or percentiles=(0, 100) for their range or (1, 99) to exclude outliers, if the function has these "
-            "arguments; otherwise map them to [0, 1] first."
-        )
-    return 0.0, 1.0
+    if dtype.kind == "f":
+        least, most = _percentiles(values, (0, 100))
+        if least < -ROUNDING or most > 1 + ROUNDING:
+            raise InvalidInputError(
+                f"image has floats from {least:.6g} to {most:.6g}; by default they must lie in [0, 1]. Pass low and "
+                "high, or percentiles=(0, 100) for their range or (1, 99) to exclude outliers, if the function has "
+                "these arguments; otherwise map them to [0, 1] first."
+            )
+    return type_range(dtype)
 
 
-def _percentiles(values: NDArray[Any], percentiles: tuple[float, float]) -> tuple[float, float]:
+def _percentiles(values: Image, percentiles: tuple[float, float]) -> tuple[float, float]:
     """Return two percentiles of the values that are not NaN; 0 and 0 if there are none."""
     pair = np.asarray(percentiles)
     if pair.shape != (2,) or not 0 <= pair[0] < pair[1] <= 100:
@@ -81,10 +148,3 @@ def _percentiles(values: NDArray[Any], percentiles: tuple[float, float]) -> tupl
     known = values[~np.isnan(values)]
     least, most = np.percentile(known, pair) if known.size else (0.0, 0.0)
     return float(least), float(most)
-
-
-def _type_range(dtype: np.dtype[Any]) -> tuple[float, float]:
-    if dtype.kind == "b":
-        return 0.0, 1.0
-    limits = np.iinfo(dtype)
-    return float(limits.min), float(limits.max)

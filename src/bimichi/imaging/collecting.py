@@ -1,8 +1,8 @@
 """From files, folders and patterns to the image files of scenes.
 
-Each argument is one source. A file holds it for one scene; a folder or a pattern holds it for many scenes, whose files
-are paired by name: the name of the file without its suffix, or what the wildcards of the pattern match. A single
-argument may name files of several bands, each of which is a source.
+Each argument is one source: a file for one scene, a folder or a pattern for many. Files of many scenes are paired by
+their name without suffix, or by what the wildcards match. A single argument may name files of several bands, each of
+which is a source.
 """
 
 import glob
@@ -12,20 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import first_few
 from bimichi.imaging.reading import distinct_names
 from bimichi.measures.base import check_names
 
 __all__ = ["MAX_ADDITIVE_SOURCES", "MAX_SOURCES", "SceneCollection", "SceneFiles", "collect_scenes"]
 
 SUFFIXES = (".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff")
-MAX_SOURCES = 14
-"""The most sources of a bi-capacity."""
-
-MAX_ADDITIVE_SOURCES = 30
-"""The most arguments for an additive one; more are rather the files of one pattern that the shell has expanded."""
-
-ADDITIVE = f" (`bimichi train --additivity 2` takes up to {MAX_ADDITIVE_SOURCES})"
-
+MAX_SOURCES = 14  # of a bi-capacity
+MAX_ADDITIVE_SOURCES = 30  # of an additive one; more are probably the files of one pattern that the shell has expanded
 WILDCARD = re.compile(r"(?:\*|\?|\[[^\]]+\])+")
 
 
@@ -45,21 +40,13 @@ class SceneFiles:
 
 @dataclass(frozen=True)
 class SceneCollection:
-    """The files of all scenes.
-
-    Attributes
-    ----------
-    scenes : list of SceneFiles
-        One per scene, in the order of their names.
-    source_names : list of str
-        Names of the arguments: of files, folders, or the fixed text of patterns.
-    many : bool
-        Whether folders or patterns were given, so that there may be many scenes.
-    """
+    """The files of all scenes, in the order of their names."""
 
     scenes: list[SceneFiles]
     source_names: list[str]
+    """Of the arguments: names of files or folders, or the fixed text of patterns."""
     many: bool
+    """Whether folders or patterns were given, so that there may be many scenes."""
 
     @property
     def names(self) -> list[str]:
@@ -93,20 +80,16 @@ class SceneCollection:
         found = _found(given)
         missing = [name for name in self.names if name not in found]
         if missing:
-            raise InvalidInputError(f"{what} {given} has no file for {_listed(missing)}; it has {_listed(found)}.")
+            raise InvalidInputError(f"{what} {given} has no file for {first_few(missing)}; it has {first_few(found)}.")
         return {name: found[name] for name in self.names}
 
 
 def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:
-    """Find the files of one or many scenes; they are not read yet.
-
-    `sources` has one entry per source: files for one scene, or folders or patterns for many; or a single one, whose
-    files have several bands. Raises `InvalidInputError` if there are more than `limit`, if files and folders are mixed,
-    or if a scene lacks a source.
-    """
+    """Find the files of one or many scenes, without reading them; there may be up to `limit` sources."""
     if len(sources) > limit:
+        more = f" (`bimichi train --additivity 2` takes up to {MAX_ADDITIVE_SOURCES})" if limit <= MAX_SOURCES else ""
         raise InvalidInputError(
-            f"{len(sources)} sources, one per argument, are more than {limit}{'' if limit > MAX_SOURCES else ADDITIVE}."
+            f"{len(sources)} sources, one per argument, are more than {limit}{more}."
             " Quote patterns, or the shell replaces each by all its files."
         )
     many = [_is_many(source) for source in sources]
@@ -158,9 +141,8 @@ def _found(source: str) -> Mapping[str, Path]:
         raise InvalidInputError(f"{source} has no {what}.")
     by_scene: dict[str, Path] = {}
     for scene, file in pairs:
-        if scene in by_scene:
+        if by_scene.setdefault(scene, file) is not file:
             raise InvalidInputError(f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.")
-        by_scene[scene] = file
     return by_scene
 
 
@@ -177,13 +159,6 @@ def _source_name(source: str) -> str:
         return Path(source).stem
     if Path(source).is_dir():
         return Path(source).resolve().name
-    for part in (Path(source).stem, *reversed(Path(source).parent.parts)):
-        fixed = WILDCARD.sub("", part).strip("_-. ")
-        if fixed:
-            return fixed
-    return "source"
-
-
-def _listed(names: Collection[str]) -> str:
-    shown = list(names)
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+    parts = (Path(source).stem, *reversed(Path(source).parent.parts))
+    fixed = (WILDCARD.sub("", part).strip("_-. ") for part in parts)
+    return next(filter(None, fixed), "source")

@@ -3,18 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.annotations import Annotations, ImageAnnotations, boxes_by_image, read_annotations
+from bimichi.imaging.annotations import boxes_by_image, read_annotations
+from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
+from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.reading import read_images, size_of
 from bimichi.imaging.recipes import choose_recipes, make_source
-from bimichi.imaging.regions import box_mask, label_bags
+from bimichi.imaging.regions import box_mask, check_both, label_bags
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar
 from bimichi.integral.planes import Planes
@@ -25,24 +27,9 @@ __all__ = ["BagCounts", "Labelling", "SceneReader", "boxes_by_scene", "with_trut
 
 @dataclass(frozen=True)
 class Labelling:
-    """How to make bags, and where the targets are.
+    """How to make bags, and where the targets are; the options of `bimichi train` describe each field.
 
-    Parameters
-    ----------
-    boxes : Path, optional
-        An annotation file with the boxes of all scenes; or
-    labels : str, optional
-        one annotation file per scene, such as a mask: a file for one scene, a folder or a pattern for many.
-    bags : str, optional
-        One image per scene, likewise, that numbers the bag of each pixel; superpixels by default.
-    ignore : str, optional
-        Masks, likewise, above 0 where it is unknown whether there are targets.
-    target : str, optional
-        Count only this class: a value of a mask, or a label of boxes.
-    superpixels : int, default=300
-        About how many bags per scene.
-    min_overlap : float, default=0
-        The least share of a positive bag that is target; with 0, one pixel is enough.
+    `labels`, `bags` and `ignore` are files for one scene, folders or patterns for many.
     """
 
     boxes: Path | None = None
@@ -73,29 +60,10 @@ class BagCounts(NamedTuple):
 
 
 class SceneReader:
-    """Scenes with their bags, each read when it is asked for.
+    """`scenes` with their bags, each read on demand, and the `counts` of bags of those read so far.
 
-    Parameters
-    ----------
-    collection : SceneCollection
-        The image files.
-    labelling : Labelling
-        How to make bags, and where the targets are.
-    names, recipes : sequence of str, optional
-        Names of the sources, and recipes that make them; by default by file and by type.
-    scaled : bool, default=False
-        Whether a scale will be learned, so that sources need not lie in [-1, 1].
-    truth : str, optional
-        Masks of targets to score against: a file for one scene, a folder or a pattern for many.
-
-    Attributes
-    ----------
-    scenes : Scenes
-        All scenes, by name.
-    source_names, recipes : list of str
-        Of the sources; the images of the first scene decide where nothing was given.
-    counts : dict of str to BagCounts
-        The bags of the scenes that have been read so far.
+    Files and images of the first scene decide on `source_names` and `recipes` that are not given. `scaled` says that
+    sources may leave [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
     """
 
     def __init__(
@@ -113,7 +81,7 @@ class SceneReader:
         self._companions = labelling.companions(collection)
         if truth is not None:
             self._companions["truth"] = collection.companions(truth, "truth")
-        self._first, self._asked = collection.names[0], recipes
+        self._first, self._given = collection.names[0], recipes
         images = read_images(self._files[self._first])
         self._opened = {self._first: images}
         self.source_names = collection.names_of_sources(names, len(images))
@@ -122,14 +90,10 @@ class SceneReader:
         self.scenes = Scenes(list(self._files), self._read)
 
     def check_both(self) -> None:
-        """Raise unless the scenes that have been read have positive and negative bags, as learning needs."""
+        """Raise an error unless the scenes that have been read have bags of both classes, as learning needs."""
+        remedy = "superpixels, another min_overlap, ignore or target; `bimichi bags` draws the bags"
         positive, negative, left_out = np.sum([*self.counts.values()], axis=0)
-        if not positive or not negative:
-            raise InvalidInputError(
-                f"Of {positive + negative + left_out} bags, {positive} are positive, {negative} negative and "
-                f"{left_out} left out; learning needs at least one of each class. Use more superpixels, "
-                "another min_overlap, ignore or target; `bimichi bags` draws the bags."
-            )
+        check_both(positive, negative, left_out, remedy)
 
     def _read(self, name: str) -> Scene:
         images = self._opened.pop(name, None) or read_images(self._files[name])
@@ -137,16 +101,14 @@ class SceneReader:
             raise InvalidInputError(
                 f"Scene {name!r} has {len(images)} bands, but scene {self._first!r} has {len(self.source_names)}."
             )
-        if choose_recipes(self._asked, images, self.source_names) != self.recipes:
+        if choose_recipes(self._given, images, self.source_names) != self.recipes:
             raise InvalidInputError(
                 f"Scene {name!r} has integers where scene {self._first!r} has floats, or the other way round. "
                 "Choose a recipe (--recipe)."
             )
         planes = [make_source(image, recipe) for image, recipe in zip(images, self.recipes, strict=True)]
         if not self._scaled:
-            remedy = (
-                "Choose a recipe (--recipe), or map it to [-1, 1] first; training can also learn a scale (--scale)."
-            )
+            remedy = "Choose a recipe (--recipe), map it to [-1, 1] first, or learn a scale in training (--scale)."
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
         return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
 
@@ -173,10 +135,10 @@ def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
     return replace(scene, truth=_mask(path, scene, target))
 
 
-def boxes_by_scene(path: Path, target: str | None, scenes: Sequence[SceneFiles]) -> dict[str, NDArray[np.float64]]:
-    """Read the boxes of each scene, by its name; scenes that the file does not name have none.
+def boxes_by_scene(path: Path, target: str | None, scenes: Sequence[SceneFiles]) -> dict[str, Floats]:
+    """Read the boxes of each scene, by its name, that have the label `target` (any for None).
 
-    The file may call a scene by any of its aliases; `target` selects the boxes with this label.
+    The file may call a scene by any of its aliases; scenes that it does not name have no boxes.
     """
     table, none = boxes_by_image(path, target), np.empty((0, 4))
     if None in table and len(scenes) > 1:
@@ -188,14 +150,12 @@ def boxes_by_scene(path: Path, target: str | None, scenes: Sequence[SceneFiles])
     images = {one.name: sorted(one.aliases & table.keys()) for one in scenes}
     unknown = sorted(set(map(str, table)).difference(*images.values()))
     if unknown and (len(scenes) > 1 or len(unknown) == len(table)):
-        raise InvalidInputError(
-            f"{path} has boxes of the image {unknown[0]!r}, but the scenes are "
-            f"{', '.join(repr(one.name) for one in scenes[:5])}{', ...' if len(scenes) > 5 else ''}."
-        )
+        named = first_few([repr(name) for name in images])
+        raise InvalidInputError(f"{path} has boxes of the image {unknown[0]!r}, but the scenes are {named}.")
     return {name: np.concatenate([none, *(table[image] for image in some)]) for name, some in images.items()}
 
 
-def _superpixels(scene: Scene, n_segments: int) -> NDArray[np.int64]:
+def _superpixels(scene: Scene, n_segments: int) -> Ints:
     """Superpixels of all sources together, each mapped to [-1, 1] if any leaves that range."""
     stack = scene.sources
     if np.nanmin(stack) < -1 or np.nanmax(stack) > 1:
@@ -203,7 +163,7 @@ def _superpixels(scene: Scene, n_segments: int) -> NDArray[np.int64]:
     return superpixels(stack, n_segments, lab=False)
 
 
-def _segments(path: Path, scene: Scene) -> NDArray[np.integer[Any]]:
+def _segments(path: Path, scene: Scene) -> Image:
     segments = _fitting(read_mask(path), path, scene).mask
     if segments is None or segments.dtype.kind not in "iu":
         raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
@@ -211,9 +171,8 @@ def _segments(path: Path, scene: Scene) -> NDArray[np.integer[Any]]:
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
-def _mask(path: Path, scene: Scene, target: str | None = None) -> NDArray[np.bool_]:
-    mask = _fitting(read_mask(path), path, scene).mask_of(target)
-    return np.asarray(mask)
+def _mask(path: Path, scene: Scene, target: str | None = None) -> Flags:
+    return np.asarray(_fitting(read_mask(path), path, scene).mask_of(target))
 
 
 def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:

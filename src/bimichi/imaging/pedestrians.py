@@ -5,14 +5,14 @@ from numpy.typing import ArrayLike
 from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import sources as make
+from bimichi.imaging.bands import Plane
 
 __all__ = ["pedestrian_sources"]
 
-FULL_THERMAL = (0.0, 99.9)
-"""Thermal cameras use a part of their range that varies from scene to scene; the few hottest pixels are lamps."""
+FULL_THERMAL = (0.0, 99.9)  # percentiles, as the range in use varies from scene to scene; the hottest pixels are lamps
 
 
-def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -> tuple[list[make.Plane], list[str]]:
+def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -> tuple[list[Plane], list[str]]:
     """Make sources of a night scene: those of the paper [1]_, or six.
 
     Parameters
@@ -22,8 +22,9 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
     thermal : array-like of shape (height, width) or (height, width, 3)
         The thermal image of the same size, warm bright.
     n_sources : {3, 6}
-        3: adaptive threshold of the grey image (bright areas negative), equalised grey, gamma corrected thermal.
-        6: these, local contrast of the thermal image, thermal minus grey, and edge strength of the thermal image.
+        3: adaptive threshold of the grey image, whose bright areas (lamps and what they light) are negative; equalised
+        grey; gamma corrected thermal. 6: also local contrast and edge strength of the thermal image, and thermal minus
+        grey.
 
     Returns
     -------

@@ -1,23 +1,22 @@
 """Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import Image
 from bimichi.measures.base import check_names
 
 __all__ = ["distinct_names", "has_geotags", "is_image", "read_image", "read_images", "read_sources", "size_of"]
 
-ORIENTATION = 274
-"""The tag of EXIF and TIFF for the orientation of the camera."""
-
-UPRIGHT: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {
+ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
+UPRIGHT: dict[int, Callable[[Image], Image]] = {
     1: lambda image: image,
     2: lambda image: image[:, ::-1],
     3: lambda image: image[::-1, ::-1],
@@ -34,18 +33,14 @@ WITH_ALPHA = {"P": "RGBA", "PA": "RGBA", "1": "LA", "L": "LA", "RGB": "RGBA"}
 PNG, TIFF, JPEG, NUMPY = b"\x89PNG\r\n\x1a\n", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), b"\xff\xd8\xff", b"\x93NUMPY"
 """First bytes of files."""
 
-GEO_TAGS = {33550, 33922, 34264, 34735}
-"""Tags of a TIFF that place it on Earth: scale, tie points, transform, keys."""
-
-WORLD_FILES = (".tfw", ".tifw", ".tiffw", ".wld")
-"""Endings of files that do so instead."""
-
+GEO_TAGS = {33550, 33922, 34264, 34735}  # of a TIFF: scale, tie points, transform, keys
+WORLD_FILES = (".tfw", ".tifw", ".tiffw", ".wld")  # which georeference a TIFF without tags
 PLAIN_MODES = ("1", "L", "LA", "RGB", "RGBA", "I", "I;16", "I;16B", "I;16L", "F")
 ALPHA_SAMPLES = (1, 2)  # of TIFF: colours multiplied by it, or not
 PLAIN_COLOURS = (0, 1, 2)  # of TIFF: white is 0, black is 0, RGB
 
 
-def read_image(path: str | PathLike[str]) -> NDArray[Any]:
+def read_image(path: str | PathLike[str]) -> Image:
     """Read a PNG, JPEG, TIFF or .npy file as it is: values are neither rounded nor rescaled.
 
     Parameters
@@ -83,7 +78,7 @@ def read_image(path: str | PathLike[str]) -> NDArray[Any]:
 
 def read_sources(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]], names: Sequence[str] | None = None
-) -> tuple[list[NDArray[Any]], list[str]]:
+) -> tuple[list[Image], list[str]]:
     """Read sources: several files of one band each, or one file of several bands.
 
     Parameters
@@ -98,7 +93,7 @@ def read_sources(
     planes : list of ndarray, shape (height, width)
         Values as in the files; `to_bipolar` and other recipes map them to [-1, 1].
     names : list of str
-        One for each plane.
+        One per plane.
     """
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not listed:
@@ -117,24 +112,8 @@ def read_sources(
     return images, list(check_names(distinct_names(stems) if names is None else names, len(images)))
 
 
-def read_images(paths: Sequence[str | PathLike[str]]) -> list[NDArray[Any]]:
-    """Read files of one size, one image per source; the bands of a single file are sources.
-
-    Parameters
-    ----------
-    paths : sequence of paths
-        What `read_image` reads.
-
-    Returns
-    -------
-    images : list of ndarray, shape (height, width) or, of several files, (height, width, n_bands)
-        Values as in the files.
-
-    Raises
-    ------
-    InvalidInputError
-        If a file cannot be read, or the sizes differ.
-    """
+def read_images(paths: Sequence[str | PathLike[str]]) -> list[Image]:
+    """Read files of one size, one image per source, of one band or several; the bands of a single file are sources."""
     images = [read_image(path) for path in paths]
     for path, image in zip(paths, images, strict=True):
         if image.shape[:2] != images[0].shape[:2]:
@@ -151,10 +130,7 @@ def is_image(start: bytes) -> bool:
 
 
 def has_geotags(path: Path) -> bool:
-    """Whether a TIFF may be georeferenced: a tag, or a file beside it, says so.
-
-    It is a quick look, without rasterio; `bimichi.scale.gdal.is_georeferenced` is exact.
-    """
+    """Whether tags or a file beside it may georeference a TIFF: quick, where `scale.gdal.is_georeferenced` is exact."""
     beside = (*(path.with_suffix(ending) for ending in WORLD_FILES), path.with_name(f"{path.name}.aux.xml"))
     if any(file.exists() for file in beside):
         return True
@@ -166,27 +142,22 @@ def has_geotags(path: Path) -> bool:
         return False
 
 
-def size_of(image: NDArray[Any]) -> str:
-    """Return the size of an image as text for errors."""
+def size_of(image: Image) -> str:
+    """Return the size of an image for errors."""
     return f"{image.shape[1]} x {image.shape[0]} pixels"
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """Append numbers to names that occur more than once: "ir", "ir 2"."""
-    taken = set(names)
-    seen: set[str] = set()
-    result = []
+    result: list[str] = []
     for name in names:
-        number, candidate = 1, name
-        while candidate in seen or (number > 1 and candidate in taken):
-            number += 1
-            candidate = f"{name} {number}"
-        seen.add(candidate)
-        result.append(candidate)
+        numbered = (f"{name} {number}" for number in count(2))
+        free = (candidate for candidate in numbered if candidate not in {*names, *result})
+        result.append(next(free) if name in result else name)
     return result
 
 
-def _reader(start: bytes) -> Callable[[IO[bytes]], NDArray[Any]]:
+def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
     """Choose a reader by the first bytes of a file."""
     if start.startswith(NUMPY):
         return lambda file: np.asarray(np.load(file, allow_pickle=False))
@@ -204,7 +175,7 @@ def _reader(start: bytes) -> Callable[[IO[bytes]], NDArray[Any]]:
     raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
 
 
-def _read_pillow(file: IO[bytes]) -> NDArray[Any]:
+def _read_pillow(file: IO[bytes]) -> Image:
     pillow = import_optional("PIL.Image")
     with pillow.open(file, formats=("PNG", "JPEG", "TIFF")) as image:
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
@@ -224,7 +195,7 @@ def _read_pillow(file: IO[bytes]) -> NDArray[Any]:
     return _upright(array, orientation)
 
 
-def _read_tiff(file: IO[bytes]) -> NDArray[Any]:
+def _read_tiff(file: IO[bytes]) -> Image:
     with import_optional("tifffile").TiffFile(file) as tiff:
         pages = [page for page in tiff.pages if not page.is_reduced]
         if len(pages) != 1:
@@ -251,7 +222,7 @@ def _read_tiff(file: IO[bytes]) -> NDArray[Any]:
     return _upright(array, tag.value if tag else 1)
 
 
-def _without_alpha(image: NDArray[Any]) -> NDArray[Any]:
+def _without_alpha(image: Image) -> Image:
     opaque = np.iinfo(image.dtype).max if image.dtype.kind in "iu" else 1
     through = int((image[..., -1] != opaque).sum())
     if through:
@@ -262,13 +233,13 @@ def _without_alpha(image: NDArray[Any]) -> NDArray[Any]:
     return image[..., :-1]
 
 
-def _upright(image: NDArray[Any], orientation: Any) -> NDArray[Any]:
+def _upright(image: Image, orientation: Any) -> Image:
     if orientation not in UPRIGHT:
         raise InvalidInputError(f"its orientation {orientation!r} is unknown; turn it upright and save it again.")
     return UPRIGHT[orientation](image)
 
 
-def _checked(image: NDArray[Any]) -> NDArray[Any]:
+def _checked(image: Image) -> Image:
     """Return a contiguous array in native byte order; one band has no third axis."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]

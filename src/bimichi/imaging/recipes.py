@@ -10,17 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.sources import (
-    adaptive_threshold,
-    edge_strength,
-    equalize,
-    gamma_correction,
-    local_contrast,
-    to_bipolar,
-)
+from bimichi.imaging import sources
+from bimichi.imaging.bands import Image
 
 __all__ = [
     "AS_IS",
@@ -34,8 +27,7 @@ __all__ = [
     "register_recipe",
 ]
 
-AS_IS = "as_is"
-"""The recipe that changes nothing."""
+AS_IS = "as_is"  # the recipe that changes nothing
 
 
 @dataclass(frozen=True)
@@ -43,24 +35,22 @@ class Recipe:
     """A named way to make a source of an image; see `register_recipe`."""
 
     name: str
-    function: Callable[..., NDArray[Any]]
+    function: Callable[..., Image]
     description: str
     pointwise: bool = False
 
 
 _recipes: dict[str, Recipe] = {}
-_functions: dict[str, Callable[..., NDArray[Any]]] = {}
+_functions: dict[str, Callable[..., Image]] = {}
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(_recipes)
 """All recipes by name, `AS_IS` first."""
 
-SOURCE_RECIPES: Mapping[str, Callable[..., NDArray[Any]]] = MappingProxyType(_functions)
+SOURCE_RECIPES: Mapping[str, Callable[..., Image]] = MappingProxyType(_functions)
 """The functions of all recipes but `AS_IS`, by name."""
 
 
-def register_recipe(
-    name: str, function: Callable[..., NDArray[Any]], description: str, *, pointwise: bool = False
-) -> Recipe:
+def register_recipe(name: str, function: Callable[..., Image], description: str, *, pointwise: bool = False) -> Recipe:
     """Make a recipe known by name: to `--recipe` on the command line, to model files, and to `SOURCE_RECIPES`.
 
     Parameters
@@ -97,21 +87,25 @@ def register_recipe(
     return recipe
 
 
-def _as_is(image: NDArray[Any], low: float | None = None, high: float | None = None) -> NDArray[Any]:
+def as_is(image: Image, **_: float) -> Image:
+    """Return the image."""
     return image
 
 
-register_recipe(AS_IS, _as_is, "no change: values lie in [-1, 1] already, or `--scale` maps them there", pointwise=True)
-register_recipe("to_bipolar", to_bipolar, "the range of the type (floats: [0, 1]) mapped to [-1, 1]", pointwise=True)
-register_recipe("adaptive_threshold", adaptive_threshold, "-1 where brighter than the neighbourhood, +1 elsewhere")
-register_recipe("equalize", equalize, "histogram equalisation")
-register_recipe("gamma_correction", gamma_correction, "power 1.5 of the brightness, mapped to [-1, 1]", pointwise=True)
-register_recipe("local_contrast", local_contrast, "difference from the mean of the neighbourhood")
-register_recipe("edge_strength", edge_strength, "smoothed size of the gradient")
+for _function, _description, _pointwise in (
+    (as_is, "no change: values lie in [-1, 1] already, or `--scale` maps them there", True),
+    (sources.to_bipolar, "the range of the type (floats: [0, 1]) mapped to [-1, 1]", True),
+    (sources.adaptive_threshold, "-1 where brighter than the neighbourhood, +1 elsewhere", False),
+    (sources.equalize, "histogram equalisation", False),
+    (sources.gamma_correction, "power 1.5 of the brightness, mapped to [-1, 1]", True),
+    (sources.local_contrast, "difference from the mean of the neighbourhood", False),
+    (sources.edge_strength, "smoothed size of the gradient", False),
+):
+    register_recipe(_function.__name__, _function, _description, pointwise=_pointwise)
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return the recipe of this name, or raise an error that lists the known ones."""
+    """Return the recipe of this name; if there is none, the error lists them all."""
     if name not in _recipes:
         raise InvalidInputError(
             f"There is no recipe {name!r}; it must be one of {', '.join(_recipes)}. A newer bimichi may know it."
@@ -119,7 +113,7 @@ def find_recipe(name: str) -> Recipe:
     return _recipes[name]
 
 
-def make_source(image: NDArray[Any], name: str) -> NDArray[Any]:
+def make_source(image: Image, name: str) -> Image:
     """Return the source that a recipe makes of an image, or of a part of it if the recipe is pointwise."""
     return find_recipe(name).function(image)
 
@@ -129,10 +123,10 @@ def default_recipe(dtype: np.dtype[Any]) -> str:
     return AS_IS if dtype.kind == "f" else "to_bipolar"
 
 
-def choose_recipes(recipes: Sequence[str] | None, images: Sequence[NDArray[Any]], names: Sequence[str]) -> list[str]:
-    """Return one recipe per source: those asked for, one for all or one each; by default those of `default_recipe`.
+def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names: Sequence[str]) -> list[str]:
+    """Return one recipe per source: those given, one for all or one each, or by default those of `default_recipe`.
 
-    Images have one band, or, if a recipe was asked for, three (RGB); `names` are those of the sources, for errors.
+    Images have one band, or, with a given recipe, three (RGB); `names` are those of the sources, for errors.
     """
     if recipes is not None and len(recipes) not in (1, len(images)):
         raise InvalidInputError(

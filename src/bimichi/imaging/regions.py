@@ -5,30 +5,29 @@ column c is the square from (c, r) to (c + 1, r + 1). It belongs to a region if 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._checks import check_number
 from bimichi._extras import import_optional
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.checks import check_mask, check_shape
+from bimichi.imaging.bands import Image, check_mask, check_shape
 
-__all__ = ["box_mask", "boxes_of", "label_bags", "polygon_mask"]
+__all__ = ["box_mask", "boxes_of", "check_both", "label_bags", "polygon_mask"]
 
-TOUCH = 1e-6
-"""Overlap, in pixels, that may be due to rounding."""
+TOUCH = 1e-6  # pixels of overlap that may be due to rounding
 
 
-def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
+def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> Flags:
     """Mark the pixels that overlap any of the boxes.
 
     Parameters
     ----------
     boxes : array-like of shape (n_boxes, 4)
-        Boxes (x, y, width, height) in pixels, fractions allowed. Parts outside the image are cut off; a box
-        without area, or entirely outside, is an error.
+        Boxes (x, y, width, height) in pixels, fractions allowed. Parts outside the image are cut off; a box without
+        area, or entirely outside, is an error.
     shape : (int, int)
         Height and width of the image.
 
@@ -44,7 +43,10 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
     """
     height, width = check_shape(shape)
     mask = np.zeros((height, width), np.bool_)
-    for k, (x, y, w, h) in enumerate(_check_boxes(boxes)):
+    array = _numbers(boxes, "boxes")
+    if array.size and array.shape[1:] != (4,):
+        raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.")
+    for k, (x, y, w, h) in enumerate(array.reshape(-1, 4)):
         if w <= 0 or h <= 0:
             raise InvalidInputError(f"Box {k} {_shown(x, y, w, h)} has no area; width and height must be above 0.")
         if x > width - TOUCH or y > height - TOUCH or x + w < TOUCH or y + h < TOUCH:
@@ -56,15 +58,14 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
     return mask
 
 
-def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArray[np.bool_]:
+def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags:
     """Mark the pixels that overlap any of the polygons.
 
     Parameters
     ----------
     polygons : sequence of array-like of shape (n_corners, 2)
-        Corners (x, y) of each polygon, in order; the last is joined to the first. Where a polygon crosses itself,
-        the even-odd rule applies. Parts outside the image are cut off; a polygon that overlaps no pixel is an
-        error.
+        Corners (x, y) of each polygon, in order; the last is joined to the first. Where a polygon crosses itself, the
+        even-odd rule applies. Parts outside the image are cut off; a polygon that overlaps no pixel is an error.
     shape : (int, int)
         Height and width of the image.
 
@@ -92,7 +93,7 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> NDArr
     return mask
 
 
-def boxes_of(mask: ArrayLike) -> NDArray[np.float64]:
+def boxes_of(mask: ArrayLike) -> Floats:
     """Return the bounding boxes (x, y, width, height) of the 8-connected regions of a mask, shape (n_regions, 4).
 
     Examples
@@ -154,23 +155,27 @@ def label_bags(
     positive = (hits > 0) & (hits >= min_overlap * sizes - TOUCH)
     kept = np.ones(len(names), np.bool_)
     if ignore is not None:
-        unknown = _ignored(ignore, ids.shape)
+        is_mask = np.asarray(ignore).dtype == np.bool_
+        unknown = check_mask(ignore, "ignore", ids.shape) if is_mask else box_mask(ignore, ids.shape)
         kept = positive | (np.bincount(where[unknown[inside]], minlength=len(names)) == 0)
-    labels = {int(name): bool(label) for name, label in zip(names[kept], positive[kept], strict=True)}
-    if require_both and len(set(labels.values())) < 2:
-        n_positive = int(positive.sum())
+    if require_both:
+        remedy = "segments, another min_overlap or ignore, or pass require_both=False for one of several images"
+        check_both(int(positive.sum()), int((kept & ~positive).sum()), int((~kept).sum()), remedy)
+    return {int(name): bool(label) for name, label in zip(names[kept], positive[kept], strict=True)}
+
+
+def check_both(positive: int, negative: int, left_out: int, remedy: str) -> None:
+    """Raise an error unless there are bags of both classes, as learning needs."""
+    if not positive or not negative:
         raise InvalidInputError(
-            f"Of {len(names)} bags, {n_positive} are positive, {len(labels) - n_positive} negative and "
-            f"{len(names) - len(labels)} left out; learning needs at least one of each class. "
-            "Use more and smaller segments, another min_overlap or ignore, "
-            "or pass require_both=False for one of several images."
+            f"Of {positive + negative + left_out} bags, {positive} are positive, {negative} negative and {left_out} "
+            f"left out; learning needs at least one of each class. Use more and smaller {remedy}."
         )
-    return labels
 
 
 def _region(
     boxes: ArrayLike | None, polygons: Sequence[ArrayLike] | None, mask: ArrayLike | None, shape: tuple[int, int]
-) -> NDArray[np.bool_]:
+) -> Flags:
     if boxes is None and polygons is None and mask is None:
         raise InvalidInputError("The positions of targets are missing; pass boxes, polygons or mask.")
     region = np.zeros(shape, np.bool_)
@@ -183,19 +188,13 @@ def _region(
     return region
 
 
-def _ignored(ignore: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    if np.asarray(ignore).dtype == np.bool_:
-        return check_mask(ignore, "ignore", shape)
-    return box_mask(ignore, shape)
-
-
 def _pixels(start: float, length: float, extent: int) -> slice:
     """Return the pixels along one axis of the image that overlap [start, start + length]."""
     first = max(0, int(np.floor(start + TOUCH)))
     return slice(first, max(first + 1, int(np.ceil(min(start + length - TOUCH, extent)))))
 
 
-def _crossed(corners: NDArray[np.float64], shape: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _crossed(corners: Floats, shape: tuple[int, int]) -> tuple[Ints, Ints]:
     """Return rows and columns of all pixels whose inside an edge of the polygon crosses."""
     extent = np.array(shape[::-1])
     found = []
@@ -218,7 +217,7 @@ def _shown(*box: float) -> str:
     return f"({', '.join(f'{number:g}' for number in box)})"
 
 
-def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike, what: str) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -228,16 +227,7 @@ def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     return array
 
 
-def _check_boxes(boxes: ArrayLike) -> NDArray[np.float64]:
-    array = _numbers(boxes, "boxes")
-    if array.size == 0:
-        return np.empty((0, 4))
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.")
-    return array
-
-
-def _check_segments(segments: ArrayLike) -> NDArray[np.integer[Any]]:
+def _check_segments(segments: ArrayLike) -> Image:
     array = np.asarray(segments)
     if array.dtype.kind not in "iu" or array.ndim != 2:
         raise InvalidInputError(

@@ -1,14 +1,13 @@
 """Superpixels and grids: the bags of an image."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._checks import check_integer, check_number
 from bimichi._extras import import_optional
+from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.checks import check_image, check_mask, check_shape
+from bimichi.imaging.bands import Image, check_image, check_mask, check_shape
 
 __all__ = ["grid_segments", "superpixels"]
 
@@ -20,8 +19,10 @@ def superpixels(
     mask: ArrayLike | None = None,
     sigma: float = 1.0,
     lab: bool | None = None,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Divide an image into superpixels: connected, of about equal size, along its edges (SLIC [1]_).
+
+    The same image gives the same superpixels. It takes about 0.4 s for 640 x 480 pixels.
 
     Parameters
     ----------
@@ -30,9 +31,8 @@ def superpixels(
     n_segments : int, default=300
         Approximate number of superpixels.
     compactness : float, optional
-        Larger values give squarer superpixels, smaller ones follow edges more closely. As in scikit-image, it is
-        relative to distances of up to 100 in Lab, and of up to the root of the number of bands otherwise: the default
-        is 10 in Lab, and 0.2 times that root otherwise.
+        Larger values give squarer superpixels, smaller ones follow edges more closely. The default is 10 in Lab, whose
+        distances reach 100, and otherwise 0.2 times the root of the number of bands, which distances reach then.
     mask : array-like of bool, shape (height, width), optional
         Where superpixels are wanted.
     sigma : float, default=1
@@ -44,10 +44,6 @@ def superpixels(
     -------
     segments : ndarray of int64, shape (height, width)
         The superpixel of each pixel, numbered from 0 without gaps; -1 where masked out.
-
-    Notes
-    -----
-    About 0.4 s for 640 x 480 pixels. The same image gives the same superpixels.
 
     References
     ----------
@@ -75,12 +71,12 @@ def superpixels(
         mask=None if wanted.all() else wanted,
         channel_axis=None if given.ndim == 2 else -1,
     )
-    # SLIC gives islands of the mask that are too small for a superpixel to one elsewhere; here they become their own
+    # SLIC adds islands of the mask that are too small to superpixels elsewhere; here they become their own
     regions = import_optional("skimage.measure").label(np.where(wanted, found, 0), background=0, connectivity=1)
     return np.asarray(regions, dtype=np.int64) - 1
 
 
-def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> NDArray[np.int64]:
+def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> Ints:
     """Divide an image into rectangles; those at the right and lower border may be smaller.
 
     Parameters
@@ -108,8 +104,8 @@ def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> NDArra
     return np.asarray(np.arange(height)[:, None] // tall * per_row + np.arange(width) // wide, dtype=np.int64)
 
 
-def _wanted(image: NDArray[Any], mask: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Where superpixels are wanted, and the image with NaN filled, which smoothing would spread."""
+def _wanted(image: Image, mask: ArrayLike | None) -> tuple[Flags, Image]:
+    """Return where superpixels are wanted, and the image with NaN filled, which smoothing would spread."""
     shape = image.shape[:2]
     wanted = np.ones(shape, np.bool_) if mask is None else check_mask(mask, "mask", shape)
     missing = np.isnan(image)

@@ -1,24 +1,22 @@
 """Functions that make sources of images: planes of float32 in [-1, 1]. `recipes` registers them by name.
 
-Each takes one band, (height, width), or RGB, (height, width, 3), of which it uses the lightness. Integer images are
-mapped to [0, 1] over the range of their type first, so that uint8 and uint16 give the same result; floats are used as
-they are. NaN stays NaN and does not affect the pixels around it. Each takes about 0.02 s for 640 x 480 pixels.
+Each takes one band, or RGB, of which it uses the lightness. Integers are mapped to [0, 1] over the range of their type
+first, so that uint8 and uint16 give the same result; floats are used as they are. NaN stays NaN and does not affect the
+pixels around it. Each function takes about 0.02 s for 640 x 480 pixels.
 
 SciPy is imported where it is used, so that the names of recipes are known without it.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bimichi._checks import check_number
+from bimichi._checks import check_integer, check_number
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import ROUNDING, brightness, unit_brightness
+from bimichi.imaging.bands import ROUNDING, Image, Plane, brightness, unit_brightness
 
 __all__ = [
-    "Plane",
     "adaptive_threshold",
     "difference",
     "edge_strength",
@@ -29,10 +27,7 @@ __all__ = [
     "to_bipolar",
 ]
 
-Plane = NDArray[np.float32]
-
-STRONG = 99.9
-"""The percentile of a strength that counts as full: beyond it lie a few lamps and dead pixels."""
+STRONG = 99.9  # the percentile that counts as full strength: beyond it lie a few lamps and dead pixels
 
 
 def grey(rgb: ArrayLike) -> Plane:
@@ -72,8 +67,8 @@ def to_bipolar(
         The values that become -1 and +1, in the units of the image. By default the range of the type for integers, and
         [0, 1] for floats, which must then lie in it.
     percentiles : (float, float), optional
-        Take `low` and `high` from the image instead: (0, 100) is its range, (1, 99) excludes outliers. A constant
-        image becomes 0.
+        Take `low` and `high` from the image: (0, 100) is its range, (1, 99) excludes outliers. A constant image
+        becomes 0.
 
     Returns
     -------
@@ -90,9 +85,6 @@ def to_bipolar(
 def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0.0) -> Plane:
     """Compare each pixel with its neighbourhood: -1 where it is brighter, +1 elsewhere.
 
-    Bright areas are *negative*, as in the first source of the paper's pedestrians at night: lamps and what they light
-    are evidence against a person.
-
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
@@ -100,8 +92,8 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
     block_size : int, default=51
         Side of the square neighbourhood in pixels, odd; larger than the targets.
     offset : float, default=0
-        How much brighter than the mean of its neighbourhood a pixel has to be, integers being mapped to [0, 1]; above
-        0, noise in dark areas does not count as bright.
+        How much brighter than the mean of its neighbourhood a pixel has to be; above 0, noise in dark areas does not
+        count as bright.
 
     Returns
     -------
@@ -109,8 +101,7 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
     """
     if not isinstance(block_size, int | np.integer) or block_size < 3 or block_size % 2 == 0:
         raise InvalidInputError(f"block_size must be an odd number of at least 3, got {block_size!r}.")
-    if not np.isfinite(offset):
-        raise InvalidInputError(f"offset must be a finite number, got {offset!r}.")
+    check_number(offset, "offset")
     values = brightness(image)
     around = _local_mean(values, block_size)
     return _with_nan(np.where(values > around + (offset + _rounding(values)), -1.0, 1.0), values)
@@ -119,8 +110,7 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
 def equalize(image: ArrayLike) -> Plane:
     """Equalise the histogram: about equally many pixels at each level of [-1, 1], in the order of their values.
 
-    The least value becomes -1, the largest +1, others follow the share of pixels up to them; a constant image
-    becomes 0. The second source of the paper's pedestrians at night.
+    The least value becomes -1, the largest +1; a constant image becomes 0.
 
     Parameters
     ----------
@@ -157,7 +147,7 @@ def gamma_correction(
 ) -> Plane:
     """Map [low, high] to [0, 1], take the power `gamma`, and map that to [-1, 1].
 
-    The third source of the paper's pedestrians at night, made of the thermal image.
+    The paper makes a source of the thermal image in this way.
 
     Parameters
     ----------
@@ -165,7 +155,7 @@ def gamma_correction(
         One band, or RGB.
     gamma : float, default=1.5
         Below 1 brightens what is dark, above 1 darkens it. The default keeps the ground and walls of a thermal image
-        well below 0; measures learned with it ranked people better, on average over night scenes, than with 0.5.
+        well below 0; over night scenes, measures learned with it ranked people better than with 0.5.
     low, high, percentiles
         As in `to_bipolar`.
 
@@ -185,9 +175,8 @@ def gamma_correction(
 def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     """Measure how much brighter (above 0) or darker (below 0) than its neighbourhood a pixel is.
 
-    The difference from the mean of the square around the pixel, divided by its 99.9th percentile in size over
-    the image and clipped. Unlike brightness, it separates small warm objects from large ones. A constant image
-    becomes 0.
+    The difference from the mean of the square around the pixel is divided by the 99.9th percentile of its magnitude and
+    clipped. Unlike brightness, it separates small warm objects from large ones. A constant image becomes 0.
 
     Parameters
     ----------
@@ -200,8 +189,7 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    if not isinstance(radius, int | np.integer) or radius < 1:
-        raise InvalidInputError(f"radius must be a whole number of at least 1, got {radius!r}.")
+    check_integer(radius, "radius")
     values = brightness(image)
     above = values - _local_mean(values, 2 * radius + 1)
     return _with_nan(np.clip(above / _full(np.abs(above), values), -1, 1), values)
@@ -210,7 +198,7 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
 def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
     """Measure how strong the edges around a pixel are: -1 for none, +1 for the strongest of the image.
 
-    The size of the gradient, averaged over the neighbourhood, divided by its 99.9th percentile and clipped. A
+    The magnitude of the gradient is averaged over the neighbourhood, divided by its 99.9th percentile and clipped. A
     constant image becomes -1.
 
     Parameters
@@ -220,22 +208,21 @@ def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> 
     sigma : float, default=1
         Width in pixels of the Gaussian that smooths the image before the gradient is taken.
     spread : float, default=4
-        Width in pixels of the Gaussian that averages the size of the gradient, so that the inside of a small object
-        counts with its edges; 0 for edges alone.
+        Width in pixels of the Gaussian that averages the gradient, so that the inside of a small object counts with its
+        edges; 0 for edges alone.
 
     Returns
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    from scipy.ndimage import correlate1d
+    from scipy.ndimage import correlate1d, gaussian_filter
 
     for what, width in (("sigma", sigma), ("spread", spread)):
         check_number(width, what, minimum=0)
     values = brightness(image)
-    smooth = _blurred(values, sigma)
+    smooth = _smoothed(values, gaussian_filter, sigma)
     down, right = (correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
-    strength = _with_nan(np.hypot(down, right), values)
-    strength = _blurred(strength, spread)
+    strength = _smoothed(_with_nan(np.hypot(down, right), values), gaussian_filter, spread)
     return _with_nan(np.clip(2 * strength / _full(strength, values) - 1, -1, 1), values)
 
 
@@ -269,31 +256,24 @@ def _local_mean(values: Plane, side: int) -> Plane:
     """Return means over squares of this side."""
     from scipy.ndimage import uniform_filter
 
-    return _smoothed(values, lambda plane: uniform_filter(plane, side))
+    return _smoothed(values, uniform_filter, side)
 
 
-def _blurred(values: Plane, sigma: float) -> Plane:
-    """Return means weighted by a Gaussian of this width."""
-    from scipy.ndimage import gaussian_filter
-
-    return _smoothed(values, lambda plane: gaussian_filter(plane, sigma))
-
-
-def _smoothed(values: Plane, smooth: Callable[[Plane], Plane]) -> Plane:
+def _smoothed(values: Plane, smooth: Callable[[Plane, float], Plane], width: float) -> Plane:
     """Return local means of the values that are not NaN; where all nearby are NaN, the mean of all."""
     known = ~np.isnan(values)
     if known.all():
-        return smooth(values)
+        return smooth(values, width)
     if not known.any():
         return values
-    weight = smooth(known.astype(np.float32))
-    total = smooth(np.where(known, values, np.float32(0)))
+    weight = smooth(known.astype(np.float32), width)
+    total = smooth(np.where(known, values, np.float32(0)), width)
     around = np.full_like(values, values[known].mean())
     return np.divide(total, weight, out=around, where=weight > ROUNDING)
 
 
 def _rounding(values: Plane) -> float:
-    """Return how much local means and values may differ by rounding alone."""
+    """Return how much local means and values may differ by rounding."""
     return ROUNDING * float(np.abs(values[~np.isnan(values)]).max(initial=0.0))
 
 
@@ -305,5 +285,5 @@ def _full(strength: Plane, values: Plane) -> float:
     return float(np.percentile(known, STRONG)) or float(known.max())
 
 
-def _with_nan(plane: NDArray[Any], values: Plane) -> Plane:
+def _with_nan(plane: Image, values: Plane) -> Plane:
     return np.where(np.isnan(values), np.nan, plane).astype(np.float32)

@@ -3,14 +3,14 @@
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._extras import import_optional
 from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import Image
 
 __all__ = ["write_image"]
 
@@ -23,7 +23,7 @@ def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
     path : str or path
         Ends in .tif, .tiff or .png; an existing file is replaced.
     image : array-like of shape (height, width) or (height, width, n_bands)
-        TIFF holds any number of bands; floats are written as float32, including NaN. PNG holds one band or RGB; floats
+        TIFF holds any number of bands; floats, including NaN, are written as float32. PNG holds one band or RGB; floats
         in [-1, 1] are written as 0 to 255, and NaN is an error. uint8 and, except for RGB in PNG, uint16 are written as
         they are; bool becomes 0 and 255.
     """
@@ -38,40 +38,33 @@ def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
         array = array * np.uint8(255)
     if array.shape[2:] == (1,):
         array = array[..., 0]
+    writers = {".tif": _write_tiff, ".tiff": _write_tiff, ".png": _write_png}
     suffix = Path(str(path)).suffix.lower()
-    if suffix in (".tif", ".tiff"):
-        content = _tiff(array)
-    elif suffix == ".png":
-        content = _png(array)
-    else:
+    if suffix not in writers:
         raise InvalidInputError(f"path must end in .tif, .tiff or .png, got {path!s}.")
-    atomic_write(path, lambda file: file.write(content))
+    encoded = BytesIO()  # of which a full disk is reported as such; numpy, writing to a file, does not say so
+    writers[suffix](encoded, array)
+    atomic_write(path, lambda file: file.write(encoded.getbuffer()))
 
 
-def _tiff(image: NDArray[Any]) -> bytes:
+def _write_tiff(file: BytesIO, image: Image) -> None:
     if image.dtype.kind == "f":
         image = image.astype(np.float32)
-    colour = image.shape[2:] == (3,) and image.dtype != np.float32
-    buffer = BytesIO()
-    import_optional("tifffile").imwrite(
-        buffer, image, photometric="rgb" if colour else "minisblack", planarconfig="contig", metadata=None
-    )
-    return buffer.getvalue()
+    colours = "rgb" if image.shape[2:] == (3,) and image.dtype != np.float32 else "minisblack"
+    import_optional("tifffile").imwrite(file, image, photometric=colours, planarconfig="contig", metadata=None)
 
 
-def _png(image: NDArray[Any]) -> bytes:
+def _write_png(file: BytesIO, image: Image) -> None:
     if image.dtype.kind == "f":
         image = _eight_bits(image)
     if image.shape[2:] not in ((), (3,)) or (image.ndim == 3 and image.dtype == np.uint16):
         raise InvalidInputError(
             f"PNG holds one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
         )
-    buffer = BytesIO()
-    import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
-    return buffer.getvalue()
+    import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(file, "PNG")
 
 
-def _eight_bits(image: NDArray[Any]) -> NDArray[np.uint8]:
+def _eight_bits(image: Image) -> Image:
     missing = int(np.isnan(image).sum())
     if missing:
         raise InvalidInputError(

@@ -12,8 +12,7 @@ from bimichi.errors import InvalidInputError
 
 __all__ = ["gdal_settings", "is_georeferenced", "open_dataset", "open_source", "reason_of"]
 
-CACHE = 64 << 20
-"""Bytes of blocks that GDAL may keep. Its own default, a share of the machine's memory, would bound nothing."""
+CACHE = 64 << 20  # bytes of blocks that GDAL may keep; its default, a share of the machine's memory, bounds nothing
 
 _OPENING = Lock()
 _SETTING = Lock()

@@ -3,7 +3,9 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from os import PathLike
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,46 +23,39 @@ __all__ = ["GeoTiff"]
 
 COMPRESSIONS = ("deflate", "lzw", "zstd", None)
 SMALLEST_OVERVIEW = 256
-FULL = 1 << 20
-"""Bytes. If the disk has less free, that is why a tile could not be written; GDAL does not say so."""
+FULL = 1 << 20  # bytes; if the disk has less free, that is why a tile could not be written, which GDAL does not say
 
 
+@dataclass(frozen=True)
 class GeoTiff:
-    """The file to write, on the grid of a stack.
+    """The file to write, on the grid of the stack; `block`, `compress` and `overviews` are as in `fuse_raster`."""
 
-    Parameters
-    ----------
-    path : path
-        Ends in .tif or .tiff.
-    stack : Stack
-        The sources; they determine grid, type and nodata value.
-    output_range : tuple of float
-        The range of its values, in which the nodata value must not lie.
-    block, compress, overviews
-        As in `fuse_raster`.
-    n_jobs : int
-        Number of threads that compress.
-    """
+    path: Path
+    stack: Stack
+    output_range: tuple[float, float]
+    """In which the nodata value must not lie."""
+    block: int
+    compress: str | None
+    overviews: bool
+    n_jobs: int
 
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        stack: Stack,
-        output_range: tuple[float, float],
-        block: int,
-        compress: str | None,
-        overviews: bool,
-        n_jobs: int,
-    ) -> None:
-        if not is_integer(block) or block < 16 or block % 16:
-            raise InvalidInputError(f"block must be a positive multiple of 16, got {block!r}.")
-        check_choice(compress, "compress", COMPRESSIONS)
-        self.path = _check_output(path, stack)
-        self.block, self.dtype = block, stack.dtype
-        self._stack, self._compress, self._overviews, self._n_jobs = stack, compress, overviews, n_jobs
-        largest = float(np.finfo(self.dtype).max)
-        kept = [v for v in stack.nodata if abs(v) <= largest and not output_range[0] <= v <= output_range[1]]
-        self.nodata = kept[0] if kept else float("nan")
+    def __post_init__(self) -> None:
+        if not is_integer(self.block) or self.block < 16 or self.block % 16:
+            raise InvalidInputError(f"block must be a positive multiple of 16, got {self.block!r}.")
+        check_choice(self.compress, "compress", COMPRESSIONS)
+        if self.path.suffix.lower() not in (".tif", ".tiff"):
+            raise InvalidInputError(f"output must end in .tif or .tiff, got {self.path}.")
+        if not self.path.parent.is_dir():
+            raise InvalidInputError(f"There is no folder {self.path.parent} to write {self.path.name} to; create it.")
+        for file in self.stack.files:
+            if self.path.exists() and Path(file.path).exists() and self.path.samefile(file.path):
+                raise InvalidInputError(f"output is one of the sources, {self.path}; choose another name.")
+
+    @cached_property
+    def nodata(self) -> float:
+        """The first nodata value of the sources that no fused value can equal, or NaN."""
+        (low, high), largest = self.output_range, float(np.finfo(self.stack.dtype).max)
+        return next((v for v in self.stack.nodata if abs(v) <= largest and not low <= v <= high), float("nan"))
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[NDArray[Any], Any], None]]:
@@ -70,7 +65,7 @@ class GeoTiff:
                 with open_dataset(temporary, "w", **self._profile()) as dataset:
                     self._describe(dataset)
                     yield lambda fused, window: dataset.write(self._filled(fused), 1, window=window)
-                if self._overviews:
+                if self.overviews:
                     self._add_overviews(temporary)
                 _check_whole(temporary)
             except import_optional("rasterio.errors").RasterioError as error:
@@ -79,30 +74,19 @@ class GeoTiff:
                 raise BimichiError(f"Cannot write {self.path}: {reason}") from error
 
     def _profile(self) -> dict[str, Any]:
-        grid = self._stack.grid
-        profile = {
-            "driver": "GTiff",
-            "width": grid.width,
-            "height": grid.height,
-            "count": 1,
-            "dtype": self.dtype.name,
-            "crs": grid.crs,
-            "nodata": self.nodata,
-            "tiled": True,
-            "blockxsize": self.block,
-            "blockysize": self.block,
-            "BIGTIFF": "IF_SAFER",
-        }
-        if not grid.transform.is_identity:
-            profile["transform"] = grid.transform
-        if self._compress is not None:
+        profile = {"driver": "GTiff", "count": 1, "dtype": self.stack.dtype.name, "nodata": self.nodata}
+        profile |= {"tiled": True, "blockxsize": self.block, "blockysize": self.block, "BIGTIFF": "IF_SAFER"}
+        profile |= self.stack.grid._asdict()
+        if self.stack.grid.transform.is_identity:
+            del profile["transform"]
+        if self.compress is not None:
             # Predictor 3 sorts the bytes of floats by significance, so that they compress well.
-            profile |= {"compress": self._compress, "predictor": 3, "NUM_THREADS": str(self._n_jobs)}
+            profile |= {"compress": self.compress, "predictor": 3, "NUM_THREADS": str(self.n_jobs)}
         return profile
 
     def _describe(self, dataset: Any) -> None:
         dataset.set_band_description(1, "fused")
-        with open_source(self._stack.files[0].path) as source:
+        with open_source(self.stack.files[0].path) as source:
             meaning = source.tags().get("AREA_OR_POINT")
             if meaning is not None:
                 dataset.update_tags(AREA_OR_POINT=meaning)
@@ -118,22 +102,10 @@ class GeoTiff:
 
     def _add_overviews(self, path: Path) -> None:
         rasterio = import_optional("rasterio")
-        largest = max(self._stack.grid.width, self._stack.grid.height)
+        largest = max(self.stack.grid[:2])
         factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
         with open_dataset(path, "r+") as dataset:
             dataset.build_overviews(factors, rasterio.enums.Resampling.average)
-
-
-def _check_output(path: str | PathLike[str], stack: Stack) -> Path:
-    target = Path(path)
-    if target.suffix.lower() not in (".tif", ".tiff"):
-        raise InvalidInputError(f"output must end in .tif or .tiff, got {target}.")
-    if not target.parent.is_dir():
-        raise InvalidInputError(f"There is no folder {target.parent} to write {target.name} to; create it.")
-    for file in stack.files:
-        if target.exists() and Path(file.path).exists() and target.samefile(file.path):
-            raise InvalidInputError(f"output is one of the sources, {target}; choose another name.")
-    return target
 
 
 def _check_whole(path: Path) -> None:
@@ -148,11 +120,10 @@ def _check_whole(path: Path) -> None:
 
 def _check_tiles(dataset: Any, shown: Any, level: int | None, size: int) -> None:
     height, width = shown.block_shapes[0]
-    for y in range(-(-shown.height // height)):
-        for x in range(-(-shown.width // width)):
-            start, length = (
-                int(dataset.get_tag_item(f"BLOCK_{what}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
-                for what in ("OFFSET", "SIZE")
-            )
-            if not 0 < length <= size - start:
-                raise import_optional("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")
+    for y, x in product(range(-(-shown.height // height)), range(-(-shown.width // width))):
+        start, length = (
+            int(dataset.get_tag_item(f"BLOCK_{what}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
+            for what in ("OFFSET", "SIZE")
+        )
+        if not 0 < length <= size - start:
+            raise import_optional("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import type_range
 from bimichi.imaging.recipes import default_recipe, find_recipe
 from bimichi.integral.matching import Fuser, fuser_of, match_sources
 from bimichi.integral.planes import check_n_jobs
@@ -28,25 +29,19 @@ from bimichi.scale.stacks import Reader, Sources, Stack
 
 __all__ = ["fuse_raster", "with_default_recipes"]
 
-MEMORY = 384 << 20
-"""Bytes that all windows in memory may take together."""
-
-WINDOW = 16 << 20
-"""Bytes of a window, sources and result, unless one row of tiles takes more."""
-
-SLICE = 1 << 20
-"""Pixels fused at a time, so that intermediate results of a model stay small."""
+MEMORY = 384 << 20  # bytes that all windows in memory may take together
+WINDOW = 16 << 20  # bytes of a window, sources and result, unless one row of tiles takes more
+SLICE = 1 << 20  # pixels fused at a time, so that intermediate results of a model stay small
 
 
 class Plan(NamedTuple):
-    """What to read and how to fuse it."""
+    """What to read and how to fuse it: for each source of the model, its position among the bands and its recipe."""
 
     stack: Stack
     fuser: Fuser
     positions: list[int]
-    """Of each source of the model, its position among the bands."""
     recipes: list[Callable[[NDArray[Any]], NDArray[Any]]]
-    """Of each source of the model, what makes it of the band; none if bands are sources as they are."""
+    """None of them if bands are sources as they are."""
     windows: list[Any]
     under_way: int
     """How many windows may be in memory."""
@@ -72,17 +67,17 @@ def fuse_raster(
     model : fitted method, FusionRule, or Measure
         What fuses. Values are used as they are in the files, unless the model has recipes or has learned a scale.
     sources : path, or sequence of paths
-        Files that GDAL reads. Their bands, in this order, are the sources, except alpha bands. Sources are matched by
-        name if all bands have descriptions, or if the files have one band each and the names of the model.
+        Files that GDAL reads. Their bands, in this order, are the sources, except alpha bands. They are matched by name
+        if all bands have descriptions, or if the files have one band each and the names of the model's sources.
     output : path
         The GeoTIFF to write, ending in .tif or .tiff: one band of float32 (float64 if a source needs it), tiled, on the
-        grid of the first file. It appears when it is whole; an old file is replaced.
+        grid of the first file. It appears, and replaces an old file, when it is complete.
     names : sequence of str, optional
         Names of the bands instead of their descriptions, to be matched with those of the model.
     align : bool, default=False
         Whether files on other grids are warped (bilinearly) to that of the first, or are an error.
     overviews : bool, default=False
-        Whether to add overviews (smaller copies for quick display).
+        Whether to add smaller copies for quick display.
     block : int, default=256
         Side of a tile, a multiple of 16.
     n_jobs : int, optional
@@ -102,14 +97,15 @@ def fuse_raster(
     A pixel without data in any source (its nodata value, NaN, or transparent) has no data in the result. The nodata
     value of the sources is kept if no fused value can equal it; otherwise it is NaN.
 
-    Windows are whole rows of tiles. They are read and fused by `n_jobs` threads and written in order by the calling
-    thread. At most about 400 MB of them are in memory, whatever the size of the raster; GDAL's cache is bounded, too.
+    Windows of whole tiles are read and fused by threads, and written in order. At most about 400 MB of them are in
+    memory, whatever the size of the raster; GDAL's cache is bounded, too.
     """
     jobs = check_n_jobs(n_jobs)
     fuser = fuser_of(model, n_jobs=1)
     with gdal_settings():
         stack = Stack(sources, align)
-        target = GeoTiff(output, stack, getattr(model, "output_range", (-1.0, 1.0)), block, compress, overviews, jobs)
+        reached = getattr(model, "output_range", (-1.0, 1.0))
+        target = GeoTiff(Path(output), stack, reached, block, compress, overviews, jobs)
         positions = _match(stack, fuser, names)
         plan = Plan(stack, fuser, positions, _recipes(model, stack, positions), *_windows(stack, target, jobs))
         with (
@@ -137,13 +133,8 @@ def with_default_recipes(rule: FusionRule, sources: Sequence[str | PathLike[str]
 
 
 def _match(stack: Stack, fuser: Fuser, names: Sequence[str] | None) -> list[int]:
-    n = len(stack.labels)
-    found: Sequence[str] | None = stack.names()
-    stems = stack.stems()
-    if names is not None:
-        found = check_names(names, n)
-    elif found is None and stems is not None and fuser.names is not None and set(stems) == set(fuser.names):
-        found = stems
+    n = len(stack.types)
+    found = stack.names(fuser.names) if names is None else check_names(names, n)
     where = stack.files[0].path if len(stack.files) == 1 else f"The {len(stack.files)} files together"
     remedy = "Pass the files of these sources, or name the bands with names=[...] (--names)."
     return match_sources(fuser.names, fuser.n_sources, found, n, where, remedy)
@@ -162,8 +153,7 @@ def _recipes(model: Any, stack: Stack, positions: list[int]) -> list[Callable[[N
                 f"The model makes a source with the recipe {name}, which needs a whole image, but rasters are fused in "
                 "windows. Apply the recipe first and train on the result, or remove the georeference."
             )
-        kind = stack.types[position]
-        low, high = (0.0, 1.0) if kind.kind == "f" else (float(np.iinfo(kind).min), float(np.iinfo(kind).max))
+        low, high = type_range(stack.types[position])
         made.append(partial(recipe.function, low=low, high=high))
     return made
 
@@ -171,7 +161,7 @@ def _recipes(model: Any, stack: Stack, positions: list[int]) -> list[Callable[[N
 def _windows(stack: Stack, target: GeoTiff, jobs: int) -> tuple[list[Any], int]:
     """Return windows of whole tiles, so that each tile is written once, and how many windows fit into memory."""
     width, height = stack.grid.width, stack.grid.height
-    per_pixel = stack.bytes_per_pixel + target.dtype.itemsize
+    per_pixel = sum(len(file.bands) * file.dtype.itemsize for file in stack.files) + stack.dtype.itemsize
     tile = target.block**2 * per_pixel
     across = -(-width // target.block)
     columns = max(1, min(across, MEMORY // 3 // tile))
@@ -192,24 +182,19 @@ def _fused(plan: Plan, jobs: int) -> Generator[tuple[Any, NDArray[Any]], None, N
     with ExitStack() as held:
         readers: SimpleQueue[Reader] = SimpleQueue()
         for _ in range(workers):
-            readers.put(held.enter_context(plan.stack.open()))
+            readers.put(Reader(plan.stack, held))
         if workers == 1:
             yield from ((window, _fuse_window(plan, window, readers)) for window in plan.windows)
             return
         pool = ThreadPoolExecutor(workers)
         held.callback(pool.shutdown, cancel_futures=True)
-        waiting = iter(plan.windows)
         running: deque[tuple[Any, Future[NDArray[Any]]]] = deque()
-        for window in waiting:
+        for window in plan.windows:
             running.append((window, pool.submit(_fuse_window, plan, window, readers)))
             if len(running) >= plan.under_way:
-                break
-        while running:
-            window, future = running.popleft()
-            yield window, future.result()
-            for following in waiting:
-                running.append((following, pool.submit(_fuse_window, plan, following, readers)))
-                break
+                done, future = running.popleft()
+                yield done, future.result()
+        yield from ((done, future.result()) for done, future in running)
 
 
 def _fuse_window(plan: Plan, window: Any, readers: "SimpleQueue[Reader]") -> NDArray[Any]:

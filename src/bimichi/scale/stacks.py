@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ __all__ = ["Grid", "Reader", "Stack"]
 
 Sources = str | PathLike[str] | Sequence[str | PathLike[str]]
 
-TOLERANCE = 1e-3
-"""Pixels by which grids may differ; files round their transforms."""
+TOLERANCE = 1e-3  # pixels by which grids may differ, as files round their transforms
 
 
 class Grid(NamedTuple):
@@ -63,14 +62,9 @@ class File(NamedTuple):
 
 
 class Stack:
-    """Bands of one file or of several, as sources on the grid of the first.
+    """Bands of one file or of several as sources; files on another grid than the first are warped to it, or an error.
 
-    Parameters
-    ----------
-    sources : path, or sequence of paths
-        Files that GDAL reads. An alpha band is no source, but says where there is no data.
-    align : bool
-        Whether files on other grids are warped to that of the first, or are an error.
+    An alpha band is no source, but says where there is no data.
     """
 
     def __init__(self, sources: Sources, align: bool) -> None:
@@ -98,27 +92,17 @@ class Stack:
         return max(file.dtype for file in self.files)
 
     @property
-    def bytes_per_pixel(self) -> int:
-        """Bytes that one pixel of all sources takes in memory."""
-        return sum(len(file.bands) * file.dtype.itemsize for file in self.files)
-
-    @property
     def nodata(self) -> list[float]:
         """The nodata values of all bands."""
         return [value for file in self.files for value in file.nodata if value is not None]
 
-    def names(self) -> list[str] | None:
-        """Return the descriptions of the bands, if all have one and all differ."""
+    def names(self, expected: Sequence[str] | None) -> list[str] | None:
+        """Return the descriptions of the bands, or if these are not distinct, names of the files that are expected."""
         found = [text for file in self.files for text in file.descriptions if text]
-        return found if len(set(found)) == len(self.labels) else None
-
-    def stems(self) -> list[str] | None:
-        """Return the names of the files without folder and suffix, if each has one band."""
-        return [Path(file.path).stem for file in self.files] if len(self.files) == len(self.labels) else None
-
-    def open(self) -> "Reader":
-        """Open the files for one thread at a time."""
-        return Reader(self)
+        if len(set(found)) == len(self.types):
+            return found
+        stems = [Path(file.path).stem for file in self.files]
+        return stems if len(stems) == len(self.types) and set(stems) == set(expected or []) else None
 
     def _check_grid(self, file: File, align: bool) -> None:
         if self.grid.matches(file.grid):
@@ -134,43 +118,11 @@ class Stack:
 
 
 class Reader:
-    """Open files of a `Stack`; like GDAL's handles, only one thread at a time may use it."""
+    """Files of a `Stack`, open within the context `held`; like GDAL's handles, for one thread at a time."""
 
-    def __init__(self, stack: Stack) -> None:
-        self._stack = stack
-        self._held = ExitStack()
+    def __init__(self, stack: Stack, held: ExitStack) -> None:
         self._buffers: list[NDArray[Any]] = [np.empty(0, file.dtype) for file in stack.files]
-        try:
-            self._opened = [self._open(file) for file in stack.files]
-        except BaseException:
-            self._held.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._held.close()
-
-    def _open(self, file: File) -> tuple[File, Any]:
-        dataset = self._held.enter_context(open_source(file.path))
-        grid = self._stack.grid
-        if grid.matches(file.grid):
-            return file, dataset
-        rasterio = import_optional("rasterio")
-        warped = import_optional("rasterio.vrt").WarpedVRT(
-            dataset,
-            crs=grid.crs,
-            transform=grid.transform,
-            width=grid.width,
-            height=grid.height,
-            resampling=rasterio.enums.Resampling.bilinear,
-            src_nodata=dataset.nodata,
-            nodata=np.nan,
-            dtype=file.dtype.name,
-        )
-        # Where it has no data, for whatever reason, a warped band is NaN already.
-        return file._replace(nodata=[None] * len(file.bands), masked=False), self._held.enter_context(warped)
+        self._opened = [_open(file, stack.grid, held) for file in stack.files]
 
     def read(self, window: Any) -> list[NDArray[Any]]:
         """Return one plane per source, NaN where there is no data; the next call overwrites them."""
@@ -195,6 +147,18 @@ class Reader:
         if self._buffers[k].size < size:
             self._buffers[k] = np.empty(size, self._buffers[k].dtype)
         return self._buffers[k][:size].reshape(shape)
+
+
+def _open(file: File, grid: Grid, held: ExitStack) -> tuple[File, Any]:
+    """Open a file, warped to the grid if it lies on another."""
+    dataset = held.enter_context(open_source(file.path))
+    if grid.matches(file.grid):
+        return file, dataset
+    how = {"resampling": import_optional("rasterio.enums").Resampling.bilinear, "dtype": file.dtype.name}
+    warp = import_optional("rasterio.vrt").WarpedVRT
+    warped = warp(dataset, **grid._asdict(), **how, src_nodata=dataset.nodata, nodata=np.nan)
+    # Where it has no data, for whatever reason, a warped band is NaN already.
+    return file._replace(nodata=[None] * len(file.bands), masked=False), held.enter_context(warped)
 
 
 def _inspect(path: str) -> File:

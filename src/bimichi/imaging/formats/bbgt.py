@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 
 __all__ = ["BBGT", "SOURCE", "read_bbgt"]
 
@@ -14,7 +14,7 @@ SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/
 def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
     """Read the boxes of one image; a box outside its `shape`, if given, is an error that names the line.
 
-    Lines are: label, x, y, width, height, occlusion, the same four of the visible part, ignore, angle.
+    Lines are: label, x, y, width, height, occlusion, the same four numbers of the visible part, ignore, angle.
     """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -2,11 +2,10 @@
 
 import csv
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 
 __all__ = ["CSV"]
 
@@ -21,9 +20,14 @@ def _recognises(path: Path, start: bytes) -> bool:
 def _read(path: Path) -> Annotations:
     """Read all boxes; the first line names the columns, in any order, and other columns are ignored."""
     rows = _rows(path)
-    header = next(rows)[1]
+    header = [cell.lower() for cell in rows[0][1]] if rows else []
+    if any(header.count(side) != 1 for side in SIDES) or max(header.count("image"), header.count("label")) > 1:
+        raise InvalidInputError(
+            f"{path} must start with a line that names the columns x, y, w and h, each once, separated by commas; "
+            f"found {', '.join(map(repr, header)) or 'nothing'}."
+        )
     found: dict[str | None, list[tuple[list[float], str | None]]] = {} if "image" in header else {None: []}
-    for line, cells in rows:
+    for line, cells in rows[1:]:
         if len(cells) != len(header):
             raise InvalidInputError(f"{path}, line {line}: {len(cells)} fields under {len(header)} columns.")
         row = dict(zip(header, cells, strict=True))
@@ -37,34 +41,15 @@ def _read(path: Path) -> Annotations:
     }
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the stripped cells of every line that is not blank, the checked header first."""
-    header: list[str] = []
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the number and the stripped cells of every line that is not blank."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
-            for cells in reader:
-                cells = [cell.strip() for cell in cells]
-                if not any(cells):
-                    continue
-                if not header:
-                    cells = header = [cell.lower() for cell in cells]
-                    _check_header(header, path)
-                yield reader.line_num, cells
-    except InvalidInputError:
-        raise
+            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InvalidInputError(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
-    if not header:
-        _check_header(header, path)
-
-
-def _check_header(header: list[str], path: Path) -> None:
-    if any(header.count(side) != 1 for side in SIDES) or max(header.count("image"), header.count("label")) > 1:
-        raise InvalidInputError(
-            f"{path} must start with a line that names the columns x, y, w and h, each once, separated by commas; "
-            f"found {', '.join(map(repr, header)) or 'nothing'}."
-        )
+    return [(line, cells) for line, cells in rows if any(cells)]
 
 
 def _number(text: str, what: str) -> float:
@@ -78,8 +63,5 @@ def _number(text: str, what: str) -> float:
 
 
 CSV = AnnotationFormat(
-    "csv",
-    "CSV with the columns x, y, w, h in pixels, and optionally image and label",
-    _recognises,
-    _read,
+    "csv", "CSV with the columns x, y, w, h in pixels, and optionally image and label", _recognises, _read
 )

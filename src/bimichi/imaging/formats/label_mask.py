@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats.base import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 from bimichi.imaging.reading import is_image, read_image
 
 __all__ = ["MASK", "read_mask"]
