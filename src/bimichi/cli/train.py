@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 
+def _objectives() -> list[str]:
+    """For completion; imported when asked for, since it is slow."""
+    from bimichi.learning.objectives import OBJECTIVES
+
+    return list(OBJECTIVES)
+
+
+def _solvers() -> list[str]:
+    from bimichi.learning.solvers import SOLVERS
+
+    return list(SOLVERS)
+
+
 def train(
     ctx: typer.Context,
     *,
@@ -29,12 +42,21 @@ def train(
     output: Annotated[Path, output_option("The model file.", metavar="MODEL")],
     labelled: LabelOptions,
     objective: Annotated[
-        Literal["bipolar", "magnitude", "mean"],
-        typer.Option(help="What to minimise: objective 1 or 2 of the paper, or the mean over all instances."),
+        str,
+        typer.Option(
+            autocompletion=_objectives,
+            help="What to minimise: bipolar or magnitude, objectives 1 and 2 of the paper; mean, over all instances; or "
+            "another that is registered.",
+            metavar="NAME",
+        ),
     ] = "bipolar",
     solver: Annotated[
-        Literal["convex", "evolutionary"],
-        typer.Option(help="How to minimise it; evolutionary is the search of the paper."),
+        str,
+        typer.Option(
+            autocompletion=_solvers,
+            help="How to minimise it: convex; evolutionary, the search of the paper; or another that is registered.",
+            metavar="NAME",
+        ),
     ] = "convex",
     polarity: Annotated[
         Literal["given", "learn"], typer.Option(help="Whether to learn which sources to invert.")
@@ -80,9 +102,11 @@ def train(
     ```
     """
     from bimichi.imaging.labelling import SceneReader
+    from bimichi.learning.fit import check_training
     from bimichi.learning.objectives import get_objective
+    from bimichi.learning.solvers import get_solver
 
-    get_objective(objective, additivity=additivity)  # before anything is read
+    check_training(get_objective(objective, additivity=additivity), get_solver(solver), polarity)  # before reading
     labelling = labelled.labelling()
     scenes = collect_scenes(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
