@@ -246,7 +246,11 @@ TRAIN = ("train", "thermal.png", "grey.png", "-o", "new/model.json")
     [
         ((*TRAIN,), 2, "'--boxes' / '--labels'"),
         ((*TRAIN, "--boxes", "boxes.csv", "--labels", "mask.png"), 2, "'--boxes' / '--labels'"),
-        ((*TRAIN, "--boxes", "boxes.csv", "--objective", "best"), 2, "best"),
+        (
+            (*TRAIN, "--boxes", "boxes.csv", "--objective", "best"),
+            1,
+            "must be one of bipolar, magnitude, mean, got 'best'",
+        ),
         ((*TRAIN, "--boxes", "boxes.csv", "--recipe", "soup"), 2, "soup"),
         ((*TRAIN, "--boxes", "boxes.csv", "--min-overlap", "2"), 2, "less than or equal to 1"),
         (("train", "thermal.png", "--boxes", "boxes.csv"), 2, "--output"),
