@@ -1,6 +1,13 @@
 """Damages the bytes of a file, for tests of readers."""
 
-__all__ = ["mutate"]
+import random
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from bimichi import ModelFileError
+
+__all__ = ["check_mutated", "mutate"]
 
 
 def mutate(content, rng):
@@ -23,3 +30,22 @@ def mutate(content, rng):
             other = rng.randrange(len(data) or 1)
             data[at : at + 8], data[other : other + 8] = data[other : other + 8], data[at : at + 8]
     return bytes(data)
+
+
+def check_mutated(load, path, original, n):
+    """Check that n damaged versions of a measure's file give a valid measure or our error, and mostly the error."""
+    outcomes = Counter()
+
+    @settings(max_examples=n, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(st.integers(0, 2**64 - 1))
+    def load_mutated(seed):
+        path.write_bytes(mutate(original, random.Random(seed)))
+        try:
+            assert load(path).is_monotone(1e-9)
+            outcomes["loaded"] += 1
+        except ModelFileError:
+            outcomes["refused"] += 1
+
+    load_mutated()
+    assert outcomes.total() >= 2 * n / 3
+    assert outcomes["refused"] > outcomes.total() / 2

@@ -115,7 +115,7 @@ def test_demo_writes_a_picture(tmp_path):
 def test_learning_example():
     done = run("examples/learn_from_bags.py")
     assert done.returncode == 0, done.stderr
-    assert "Turned over before the integral: bright" in done.stdout
+    assert "Inverted before the integral: bright" in done.stdout
     assert "(converged)" in done.stdout
 
 

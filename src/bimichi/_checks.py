@@ -1,4 +1,4 @@
-"""Checks of single arguments that many functions share; each returns the value in the type that is used inside."""
+"""Checks of single arguments; each returns the value in the type used inside, or raises `InvalidInputError`."""
 
 from collections.abc import Iterable
 from typing import Any, TypeGuard, TypeVar
@@ -23,28 +23,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def check_integer(value: Any, name: str, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return a whole number within bounds as an int.
-
-    Parameters
-    ----------
-    value : Any
-        What was given; a bool is refused, integers of numpy are taken.
-    name : str
-        The argument's name, for the error.
-    minimum : int, default=1
-        Least value.
-    maximum : int, optional
-        Largest value; None sets no bound.
-
-    Returns
-    -------
-    value : int
-
-    Raises
-    ------
-    InvalidInputError
-        If `value` is no whole number or is out of bounds.
-    """
+    """Return a whole number within bounds as an int; `name` is the argument's, for the error."""
     if is_integer(value) and value >= minimum and (maximum is None or value <= maximum):
         return int(value)
     rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
@@ -54,33 +33,10 @@ def check_integer(value: Any, name: str, minimum: int = 1, maximum: int | None =
 def check_number(
     value: Any, name: str, minimum: float | None = None, maximum: float | None = None, *, exclusive: bool = False
 ) -> float:
-    """Return a finite number within bounds as a float.
-
-    Parameters
-    ----------
-    value : Any
-        What was given; a bool is refused, numbers of numpy are taken.
-    name : str
-        The argument's name, for the error.
-    minimum, maximum : float, optional
-        Bounds; None sets none.
-    exclusive : bool, default=False
-        Whether the bounds themselves are refused.
-
-    Returns
-    -------
-    value : float
-
-    Raises
-    ------
-    InvalidInputError
-        If `value` is no finite number or is out of bounds.
-    """
-    if is_number(value) and np.isfinite(value):
-        number = float(value)
-        low, high = -np.inf if minimum is None else minimum, np.inf if maximum is None else maximum
-        if low < number < high or (not exclusive and low <= number <= high):
-            return number
+    """Return a finite number within bounds as a float; with `exclusive`, the bounds themselves are refused."""
+    low, high = -np.inf if minimum is None else minimum, np.inf if maximum is None else maximum
+    if is_number(value) and np.isfinite(value) and (low < value < high or (not exclusive and low <= value <= high)):
+        return float(value)
     rule = "a finite number"
     if minimum is not None and maximum is not None:
         rule = f"a number in {'(' if exclusive else '['}{minimum:g}, {maximum:g}{')' if exclusive else ']'}"
@@ -92,27 +48,7 @@ def check_number(
 
 
 def check_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
-    """Return the one of `choices` (strings, whole numbers, None) that `value` equals.
-
-    Parameters
-    ----------
-    value : Any
-        What was given.
-    name : str
-        The argument's name, for the error.
-    choices : iterable
-        What it may be; keys of a mapping will do.
-
-    Returns
-    -------
-    choice : object
-        The member of `choices`.
-
-    Raises
-    ------
-    InvalidInputError
-        If `value` is none of them. True is not 1.
-    """
+    """Return the one of `choices` (strings, whole numbers, None) that `value` equals; True is not 1."""
     known = list(choices)
     for choice in known:
         if choice is value or ((isinstance(value, str) or is_integer(value)) and choice == value):

@@ -21,24 +21,7 @@ EXTRAS = {
 
 
 def import_optional(name: str, extra: str | None = None) -> Any:
-    """Import a module of an optional package; if the package is missing, say how to install it.
-
-    Parameters
-    ----------
-    name : str
-        The module, e.g. ``"rasterio.windows"``.
-    extra : str, optional
-        The extra of bimichi that brings it; by default the one that is listed for the package.
-
-    Returns
-    -------
-    module : module
-
-    Raises
-    ------
-    ImportError
-        With the pip command that installs the package.
-    """
+    """Import a module of an optional package; if it is missing, an ImportError gives the pip command for `extra`."""
     try:
         return import_module(name)
     except ImportError as error:

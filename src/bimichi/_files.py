@@ -23,20 +23,7 @@ __all__ = ["atomic_write", "replacing"]
 
 
 def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file so that `path` holds either all of it or what it held before.
-
-    Parameters
-    ----------
-    path : str or path
-        As in `replacing`.
-    write : callable
-        Is called with a binary file to write to.
-
-    Raises
-    ------
-    BimichiError
-        If the file cannot be written.
-    """
+    """Call `write` with a binary file so that `path` holds either all of it or what it held before; see `replacing`."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         write(file)
 
@@ -45,25 +32,11 @@ def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]
 def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Path]:
     """Lend a new, empty file; when the context ends without error, its bytes are on disk and it replaces `path`.
 
-    Parameters
-    ----------
-    path : str or path
-        A symbolic link is followed: what it points to is replaced. An existing file keeps its mode.
-    alone : bool, default=False
-        For large files: whether a second run that writes to the same path is an error, and whether what a killed run
-        left is removed first. Without it, the last of several runs to end prevails. Some network disks and Windows have
-        no such locks; there it makes no difference.
-
-    Yields
-    ------
-    temporary : Path
-        In the folder of the file that is replaced, under a name that cannot be guessed, so that nobody else can have
-        put a file or link there.
-
-    Raises
-    ------
-    BimichiError
-        If the file cannot be written, or `path` is a folder, device or the like.
+    It lies in the folder of the file that it replaces, under a name that cannot be guessed, so that nobody else can
+    have put a file or link there. A symbolic link is followed; an existing file keeps its mode. `alone` is for large
+    files: a second run that writes to the same path is an error, and what a killed run left is removed first. Without
+    it, the last of several runs to end prevails; so it does on Windows and on network disks without locks. If the file
+    cannot be written, or `path` is a folder, a device or the like, `BimichiError` is raised.
     """
     try:
         named = Path(path)

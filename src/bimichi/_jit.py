@@ -37,15 +37,7 @@ KERNELS = (b"numba", b"_jit")
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function when it is first called, without the GIL; as ``@jit`` or ``@jit(...)``.
-
-    Parameters
-    ----------
-    function : callable, optional
-        The kernel.
-    **options : Any
-        As `numba.njit` takes them, e.g. `fastmath`, `error_model`.
-    """
+    """Compile a function when it is first called, without the GIL; ``@jit``, or ``@jit(...)`` with options."""
     if function is None:
         return lambda function: jit(function, **options)
     kernel = numba.njit(nogil=True, **options)(function)
@@ -88,16 +80,13 @@ class KernelCache(NullCache):
         """Return the compiled code for a signature, None if there is none, or none that is whole."""
         target_context.refresh()
         path = self._path(signature)
-        if path is None:
-            return None
         try:
-            content = path.read_bytes()
+            content = b"" if path is None else path.read_bytes()
         except OSError:
             return None
         digest, data = content[:32], content[32:]
-        if hashlib.sha256(data).digest() != digest:
-            return None
-        return CompileResult._rebuild(target_context, *pickle.loads(data))
+        whole = hashlib.sha256(data).digest() == digest
+        return CompileResult._rebuild(target_context, *pickle.loads(data)) if whole else None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep the compiled code for a signature if there is a place to keep it."""
@@ -110,51 +99,47 @@ class KernelCache(NullCache):
 
     def _path(self, signature: Any) -> Path | None:
         folder = cache_folder()
-        if folder is None:
+        code = None if folder is None else _frozen(self._function, set())
+        if folder is None or code is None:
             return None
-        try:
-            code = list(_frozen(self._function, set()))
-        except _ForeignError:
-            return None
-        options = {name: _stable(value) for name, value in sorted(self._options.items())}
+        options = [
+            (name, sorted(value) if isinstance(value, set | frozenset) else value)  # the same text in every process
+            for name, value in sorted(self._options.items())
+        ]
         processor = cpu_target.target_context.codegen().magic_tuple()
         key = repr((str(signature), options, processor, sys.implementation.cache_tag, numba.__version__, code))
         return folder / f"{self._function.__qualname__}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.bin"
 
 
-def _stable(option: Any) -> Any:
-    """Return an option in a form whose text is the same in every process."""
-    return sorted(option) if isinstance(option, set | frozenset) else option
+def _frozen(function: Any, seen: set[int]) -> list[str] | None:
+    """Return all that the compiler copies of a kernel: its code, that of kernels it calls, and constants they read.
 
-
-class _ForeignError(Exception):
-    """A kernel calls one that is not of this package, whose changes are not noticed."""
-
-
-def _frozen(function: Any, seen: set[int]) -> Iterator[str]:
-    """Give all that the compiler copies of a kernel, those it calls and the constants they read.
-
-    The files may have changed since they were imported, and constants may come from files without kernels.
+    Files may have changed since they were imported, and constants may come from files without kernels. None if it calls
+    a kernel of another package, whose changes are not noticed.
     """
     if function.__module__.partition(".")[0] != PACKAGE.name:
-        raise _ForeignError
+        return None
     if id(function) in seen:
-        return
+        return []
     seen.add(id(function))
-    yield f"{function.__module__}.{function.__qualname__}"
     names: set[str] = set()
-    yield from _code(function.__code__, names)
+    found = [f"{function.__module__}.{function.__qualname__}", *_code(function.__code__, names)]
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     for value in [function.__globals__[name] for name in sorted(names) if name in function.__globals__] + cells:
         if hasattr(value, "py_func"):
-            yield from _frozen(value.py_func, seen)
+            called = _frozen(value.py_func, seen)
+            if called is None:
+                return None
+            found += called
         elif isinstance(value, np.ndarray):
-            yield f"{value.dtype}{value.shape}{value.tobytes()!r}"
+            found.append(f"{value.dtype}{value.shape}{value.tobytes()!r}")
         elif isinstance(value, bool | int | float | complex | str | bytes | tuple | np.generic | None):
-            yield repr(value)
+            found.append(repr(value))
+    return found
 
 
 def _code(code: CodeType, names: set[str]) -> Iterator[str]:
+    """Give the instructions and constants of a function and those inside it; add the names it uses to `names`."""
     names.update(code.co_names)
     yield repr((code.co_code, code.co_names, code.co_varnames))
     for constant in code.co_consts:
@@ -166,11 +151,13 @@ def _code(code: CodeType, names: set[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def cache_folder() -> Path | None:
-    """Return the folder of compiled code for the kernels as they are now; None if no place can be written to.
-
-    It is made if need be; those of earlier kernels, which lie beside it, are removed then.
-    """
-    name = _sources()
+    """Return the folder of compiled code for the kernels as they are now, or None; older ones beside it are removed."""
+    sources = hashlib.sha256(__version__.encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        content = path.read_bytes()
+        if any(sign in content for sign in KERNELS):
+            sources.update(f"\n{path.relative_to(PACKAGE)}\n{len(content)}\n".encode() + content)
+    name = sources.hexdigest()[:16]
     for place in _places():
         folder = place / name
         with suppress(OSError):
@@ -183,16 +170,6 @@ def cache_folder() -> Path | None:
             if os.access(folder, os.W_OK) and (not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()):
                 return folder
     return None
-
-
-def _sources() -> str:
-    """Return a hash of the version and of all files with kernels."""
-    found = hashlib.sha256(__version__.encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        content = path.read_bytes()
-        if any(sign in content for sign in KERNELS):
-            found.update(f"\n{path.relative_to(PACKAGE)}\n{len(content)}\n".encode() + content)
-    return found.hexdigest()[:16]
 
 
 def _places() -> Iterator[Path]:

@@ -9,44 +9,26 @@ from types import ModuleType
 
 __all__ = ["MOVED", "MovedFinder"]
 
-MOVED = {
-    "bags": "learning.bags",
-    "bicapacity": "measures.bicapacity",
-    "capacity": "measures.capacity",
-    "compact": "measures.compact",
-    "comparison": "evaluation.comparison",
-    "experiments.candidates": "evaluation.candidates",
-    "experiments.files": "evaluation.files",
-    "experiments.split": "evaluation.split",
-    "experiments.study": "evaluation.study",
-    "gram": "learning.gram",
+SAME_NAME = {
+    "": "progress tables",
+    "evaluation": "comparison methods experiments.files experiments.split experiments.study",
+    "integral": "linear planes",
+    "learning": (
+        "bags objectives parts polarity problem reduction scale.cluster scaling scene solvers streaming training"
+    ),
+    "measures": "bicapacity capacity compact lattice sampling terms",
+}
+OTHER_NAME = {
     "io": "measures.files",
-    "lattice": "measures.lattice",
-    "learned": "learning.learned",
-    "linear": "integral.linear",
     "measure": "measures.base",
-    "methods": "evaluation.methods",
-    "objectives": "learning.objectives",
-    "parts": "learning.parts",
-    "planes": "integral.planes",
-    "polarity": "learning.polarity",
-    "problem": "learning.problem",
-    "progress": "_progress",
-    "reduction": "learning.reduction",
-    "sampling": "measures.sampling",
     "scale.arrays": "integral.labelled",
-    "scale.cluster": "learning.cluster",
-    "scaling": "learning.scaling",
-    "scene": "learning.scene",
-    "solvers": "learning.solvers",
-    "squares": "learning.squares",
-    "streaming": "learning.streaming",
-    "tables": "_tables",
     "term_kernels": "integral.terms",
-    "term_problem": "learning.term_problem",
-    "terms": "measures.terms",
-    "training": "learning.training",
     "two_additive": "measures.additive",
+}
+MOVED = OTHER_NAME | {
+    old: f"{home}.{old.rpartition('.')[2]}" if home else f"_{old}"
+    for home, names in SAME_NAME.items()
+    for old in names.split()
 }
 """Old and new paths of modules and packages, within bimichi."""
 
@@ -58,7 +40,7 @@ class MovedFinder:  # no base class: importing those of importlib.abc takes long
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return a spec for a moved module or one inside a moved package, None for any other."""
-        new = _new_place(fullname)
+        new = _new_path(fullname)
         if new is None:
             return None
         warnings.warn(
@@ -73,16 +55,14 @@ class MovedFinder:  # no base class: importing those of importlib.abc takes long
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the module at the new path under the old name as well; the import system takes it from there."""
-        sys.modules[module.__name__] = import_module(str(_new_place(module.__name__)))
+        sys.modules[module.__name__] = import_module(str(_new_path(module.__name__)))
 
 
-def _new_place(fullname: str) -> str | None:
-    package, _, rest = fullname.partition(".")
-    if package != "bimichi":
-        return None
-    names = rest.split(".")
-    for n in range(1, len(names) + 1):
-        new = MOVED.get(".".join(names[:n]))
-        if new is not None:
-            return ".".join(["bimichi", new, *names[n:]])
+def _new_path(fullname: str) -> str | None:
+    package, *names = fullname.split(".")
+    if package == "bimichi":
+        for n in range(1, len(names) + 1):
+            new = MOVED.get(".".join(names[:n]))
+            if new is not None:
+                return ".".join([package, new, *names[n:]])
     return None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 __all__ = ["Cell", "Table", "number"]
 
-
 LATEX = {"\\": r"\textbackslash ", "{": r"\{", "}": r"\}"} | {sign: f"\\{sign}" for sign in "&%$#_"}
 LATEX |= {"~": r"\textasciitilde ", "^": r"\textasciicircum ", "∅": r"$\emptyset$", "–": "--"}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Floats, Ints
 from bimichi._version import __version__
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names
@@ -40,24 +40,16 @@ class TrainingRecord:
 
     Attributes
     ----------
-    method : str
-        The estimator, for example "BiMIChI".
-    parameters : mapping of str to what JSON can hold
-        Those of the estimator, without seeds, threads and the like.
-    objective, solver : str
+    method, parameters : str, mapping
+        The estimator, for example "BiMIChI", and its parameters without seeds, threads and the like.
+    objective, solver, solver_options : str, str, mapping
         What was minimised, and how.
-    solver_options : mapping of str to what JSON can hold
-        Of the solver.
-    objective_value : float
-        J, on the training data.
-    lower_bound : float, optional
-        No measure has a smaller J with the same witnesses.
+    objective_value, lower_bound : float
+        J, on the training data; no measure has a smaller J than the bound, if there is one, with the same witnesses.
     status : str
         "converged", or why the search ended otherwise.
-    n_iter : int
-        Rounds of witnesses, or generations.
-    history : ndarray
-        J after each of them.
+    n_iter, history : int, ndarray
+        Rounds of witnesses (or generations), and J after each of them.
     usage : dict of str to ndarray
         How many training instances "touched" each value of the measure, and how many gave it weight ("weighted"); empty
         if they were not counted.
@@ -66,7 +58,7 @@ class TrainingRecord:
     feature_names : list of str, optional
         Columns of the data frame that the model was fitted to.
     version : str
-        The bimichi that learned it.
+        The version of bimichi.
     """
 
     method: str
@@ -78,8 +70,8 @@ class TrainingRecord:
     lower_bound: float | None = None
     status: str = ""
     n_iter: int = 0
-    history: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    usage: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    history: Floats = field(default_factory=lambda: np.empty(0))
+    usage: Mapping[str, Ints] = field(default_factory=dict)
     classes: Sequence[Any] = ()
     feature_names: Sequence[str] | None = None
     version: str = __version__
@@ -95,7 +87,7 @@ class TrainingRecord:
 
     @classmethod
     def unpack(cls, header: Any, arrays: Arrays, size: int) -> Self:
-        """Check what a file says about the training of a measure of so many values; the inverse of `pack`."""
+        """Return the record in a file, checked, for a measure of `size` values; the inverse of `pack`."""
         kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage")}
         for what, kinds in TYPES.items():
             if type(kept[what]) not in kinds:
@@ -119,8 +111,8 @@ def updated_header(header: dict[str, Any]) -> dict[str, Any]:
     shared = ("objective", "polarity", "scale", "nan")
     parameters = {name: header[name] for name in shared} | {"additivity": additivity}
     parameters["source_names"] = header["source_names"] if header["named_by_user"] else None
-    told = ("objective", "objective_value", "lower_bound", "status", "n_iter", "classes", "feature_names")
-    record = {name: header[name] for name in told} | {
+    copied = ("objective", "objective_value", "lower_bound", "status", "n_iter", "classes", "feature_names")
+    record = {name: header[name] for name in copied} | {
         "method": OLD_KIND,
         "parameters": parameters,
         "solver": solver["name"],
@@ -128,13 +120,8 @@ def updated_header(header: dict[str, Any]) -> dict[str, Any]:
         "usage": ["touched", "weighted"],
         "version": str(header.get("bimichi", "")),
     }
-    measure = {"measure": "bicapacity", "zero_bound": OLD_OBJECTIVES[objective]}
-    return (
-        header
-        | ({"measure": "2-additive", "order": additivity} if additivity else measure)
-        | {
-            "output": "magnitude" if objective == "magnitude" else "integral",
-            "low": -1.0,
-            "training": record,
-        }
-    )
+    measure: dict[str, Any] = {"measure": "bicapacity", "zero_bound": OLD_OBJECTIVES[objective]}
+    if additivity:
+        measure = {"measure": "2-additive", "order": additivity}
+    output = "magnitude" if objective == "magnitude" else "integral"
+    return header | measure | {"output": output, "low": -1.0, "training": record}

@@ -1,8 +1,6 @@
 """`FusionRule`: all that was learned, in one frozen object that fuses, and that model files hold.
 
-A rule is a measure together with how its sources enter the integral (scale and polarity), what is made of the integral
-(its value, or its magnitude), how the sources are made of images (recipes), and a record of the training. Estimators
-set one as ``rule_``; explanations, reports, rasters and the program take rules.
+Estimators set one as ``rule_``; explanations, reports, rasters and the command line take rules.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +11,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import choquet
 from bimichi.integral.planes import is_xarray, out_of_range, split_planes
@@ -25,12 +25,10 @@ from bimichi.record import OLD_KIND, TrainingRecord, updated_header
 
 __all__ = ["SCALES", "FusionRule", "TrainingRecord", "as_rule"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Output = Literal["integral", "magnitude"]
 
 SCALES = ("minmax", "maxabs")
-"""How maps of sources to the range of the integral are learned."""
+"""Ways to learn how sources are scaled to the range of the integral."""
 
 KIND = "FusionRule"
 VERSION = 3
@@ -39,24 +37,21 @@ MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, C
 
 @dataclass(frozen=True, eq=False)
 class FusionRule:
-    """A measure, and all that fusing by it takes.
+    """A measure, how sources enter its integral, what is output, how sources are made of images, and the training.
 
-    A source x enters the integral as ``(x - centre) * factor * polarity``, clipped to the range of the measure where a
+    A source x enters the integral as ``(x - centre) * factor * polarity``, clipped to the range of the measure if a
     scale was learned.
 
     Parameters
     ----------
     measure : Measure
         What the integral is over; it names the sources.
-    centre, factor : array-like of shape (n_sources,), optional
-        How sources are scaled; not at all by default.
-    polarity : array-like of shape (n_sources,), optional
-        +1, or -1 for inverted sources.
+    centre, factor, polarity : array-like of shape (n_sources,), optional
+        How sources are scaled, and +1, or -1 for inverted sources; 0, 1 and 1 by default.
     scale : {None, "minmax", "maxabs"}
-        How `centre` and `factor` were learned. With None, sources outside the range are an error; else they are
-        clipped.
+        How `centre` and `factor` were learned. With None, sources outside the range are an error, not clipped.
     output : {"integral", "magnitude"}
-        Whether `fuse` gives the integral C or its magnitude |C|.
+        Whether `fuse` returns the integral C or its magnitude |C|.
     low : float, optional
         The least value with which a source enters: that of the measure by default. With 0, outputs lie in [0, 1].
     recipes : sequence of str, optional
@@ -94,10 +89,8 @@ class FusionRule:
             object.__setattr__(self, what, array)
         if not np.isin(self.polarity, (-1.0, 1.0)).all():
             raise InvalidInputError(f"polarity must be +1 or -1 for each source, got {self.polarity.tolist()}.")
-        if self.scale is not None and self.scale not in SCALES:
-            raise InvalidInputError(f"scale must be None, 'minmax' or 'maxabs', got {self.scale!r}.")
-        if self.output not in ("integral", "magnitude"):
-            raise InvalidInputError(f"output must be 'integral' or 'magnitude', got {self.output!r}.")
+        check_choice(self.scale, "scale", (None, *SCALES))
+        check_choice(self.output, "output", ("integral", "magnitude"))
         object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
         if self.recipes is not None:
             object.__setattr__(self, "recipes", _check_recipes(self.recipes, m))
@@ -114,7 +107,7 @@ class FusionRule:
 
     @property
     def output_range(self) -> tuple[float, float]:
-        """Where `fuse` lies: (0, 1) or (-1, 1)."""
+        """Range of `fuse`: (0, 1) or (-1, 1)."""
         return (0.0, 1.0) if self.output == "magnitude" or self.low == 0 else (-1.0, 1.0)
 
     @property
@@ -123,18 +116,18 @@ class FusionRule:
         return tuple(name for name, sign in zip(self.source_names, self.polarity, strict=True) if sign < 0)
 
     @property
-    def usage(self) -> Mapping[str, Counts]:
-        """How training used each value of the measure; empty if that is not known."""
+    def usage(self) -> Mapping[str, Ints]:
+        """How training used each value of the measure; empty if unknown."""
         return {} if self.training is None else self.training.usage
 
     @property
     def n_instances(self) -> int | None:
-        """How many instances the rule was learned from; None if they were not counted."""
+        """Number of training instances; None if unknown."""
         touched = self.usage.get("touched")
         return None if touched is None else self.measure.n_instances(touched)
 
     def enter(self, X: Any) -> list[NDArray[Any]]:
-        """Return the sources as the integral takes them: one array per source, scaled and inverted.
+        """Return the sources as they enter the integral: one array per source, scaled and inverted.
 
         Parameters
         ----------
@@ -160,11 +153,11 @@ class FusionRule:
         try:
             return choquet(self._entered(planes), self.measure, n_jobs=n_jobs)
         except InvalidInputError:
-            self._check_range(planes)  # which names values as they were given
+            self._check_range(planes)  # which reports values as they were given
             raise
 
     def fuse(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the confidence of every instance: C, or |C|; inputs as in `integral`."""
+        """Return the confidence of every instance: C or |C|; inputs as in `enter`."""
         integral = self.integral(X, n_jobs)
         return integral if self.output == "integral" else abs(integral)
 
@@ -173,13 +166,11 @@ class FusionRule:
         return replace(self, measure=self.measure.renamed(source_names))
 
     def to_markdown(self) -> str:
-        """Write the measure as a table, with what training used bold, and name the inverted sources."""
+        """Write the measure as a table, values used in training bold, and name the inverted sources."""
         touched = self.usage.get("touched")
         table = self.measure.to_markdown(None if touched is None else touched > 0)
-        note = (
-            f"Inverted before the integral: {', '.join(self.inverted)}." if self.inverted else "No source is inverted."
-        )
-        return f"{table}\n\n{note}"
+        inverted = f"Inverted before the integral: {', '.join(self.inverted)}."
+        return f"{table}\n\n{inverted if self.inverted else 'No source is inverted.'}"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a model file without pickle (see docs/model-format.md), replacing it only when complete."""
@@ -187,42 +178,24 @@ class FusionRule:
         header |= {"measure": self.measure.kind, "scale": self.scale, "output": self.output, "low": self.low}
         header["recipes"] = None if self.recipes is None else list(self.recipes)
         arrays |= {"centre": self.centre, "factor": self.factor, "polarity": self.polarity}
-        record = self.training
-        if record is not None:
-            header["training"], more = record.pack()
+        if self.training is not None:
+            header["training"], more = self.training.pack()
             arrays |= more
         files.write_model(path, KIND, header, arrays, VERSION)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a rule, or a `BiMIChI` of an earlier format. The content is checked; nothing in it is executed.
-
-        Raises
-        ------
-        ModelFileError
-            If the file cannot be read, is damaged, holds something else, or is of a newer version.
-        """
+        """Read a rule, or a `BiMIChI` of an earlier format; errors as in `Measure.load`."""
         header, arrays = files.read_model(path, KIND, OLD_KIND)
         with files.reading(path, header["kind"]):
             if header["kind"] == OLD_KIND:
                 header = updated_header(header)
-            return cls._unpack(header, arrays)
-
-    @classmethod
-    def _unpack(cls, header: dict[str, Any], arrays: files.Arrays) -> Self:
-        measure = MEASURES[header["measure"]].unpack(header, arrays)
-        record = header.get("training")
-        return cls(
-            measure,
-            arrays["centre"],
-            arrays["factor"],
-            arrays["polarity"],
-            header["scale"],
-            header["output"],
-            header["low"],
-            header.get("recipes"),
-            None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values)),
-        )
+            measure = MEASURES[header["measure"]].unpack(header, arrays)
+            record = header.get("training")
+            given: dict[str, Any] = {name: arrays[name] for name in ("centre", "factor", "polarity")}
+            given |= {name: header[name] for name in ("scale", "output", "low")}
+            training = None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values))
+            return cls(measure, **given, recipes=header.get("recipes"), training=training)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if hasattr(X, "columns"):
@@ -236,7 +209,7 @@ class FusionRule:
         return split_planes(X, self.n_sources)[1]
 
     def _entered(self, planes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Scale and invert; planes that stay as they are are not copied."""
+        """Scale and invert planes; those that do not change are not copied."""
         done = []
         for plane, centre, factor, sign in zip(planes, self.centre, self.factor, self.polarity, strict=True):
             if centre == 0 and factor == 1 and self.scale is None:
@@ -248,7 +221,7 @@ class FusionRule:
         return done
 
     def _check_range(self, planes: Sequence[NDArray[Any]]) -> None:
-        """Raise if a source leaves the range that it may enter with; a learned scale clips instead."""
+        """Raise if a source leaves its range; with a learned scale, it is clipped instead."""
         if self.scale is not None:
             return
         for k, plane in enumerate(planes):
@@ -265,13 +238,11 @@ def as_rule(what: Any) -> FusionRule:
     Parameters
     ----------
     what : FusionRule, Measure, or a fitted estimator (anything with ``rule_``)
-        What decides.
+        Where the rule comes from.
     """
-    if isinstance(what, FusionRule):
-        return what
     if isinstance(what, Measure):
         return FusionRule(what)
-    found = getattr(what, "rule_", None)
+    found = getattr(what, "rule_", what)
     if isinstance(found, FusionRule):
         return found
     if hasattr(what, "fit") and not isinstance(what, type):

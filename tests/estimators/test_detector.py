@@ -36,7 +36,7 @@ def write(path, nodes, image=(TensorProto.FLOAT, (3, "height", "width")), output
 
 
 def network(path, boxes, scores, labels=None, masks=None, pixels=None, **changes):
-    """Write a network that finds the same in every image; or, if told `pixels`, scores that are pixels of its input."""
+    """Write a network that finds the same in every image; or, given `pixels`, scores that are pixels of its input."""
     n = len(boxes)
     nodes = [
         constant("6568", np.array(boxes, np.float32).reshape(n, 4)),
@@ -201,12 +201,12 @@ def test_nothing_given_or_both(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"output": "box"}, "output must be 'mask' or 'score', got 'box'"),
+        ({"output": "box"}, "output must be one of mask, score, got 'box'"),
         ({"score_threshold": 70}, r"score_threshold must be a number in \[0, 1\], got 70"),
         ({"score_threshold": "high"}, "score_threshold must be"),
         ({"mask_threshold": np.nan}, "mask_threshold must be"),
         ({"mask_threshold": True}, "mask_threshold must be"),
-        ({"target_class": "person"}, "target_class must be a whole number, got 'person'"),
+        ({"target_class": "person"}, "target_class must be a whole number of at least 0, got 'person'"),
         ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )
@@ -363,13 +363,13 @@ def test_numbered_people_are_a_mask_but_no_scores(tmp_path, rng):
         (5, None, r"array of numbers \(height, width\) or a path, got int64 of shape \(\)"),
         (np.zeros((6, 7, 3)), None, r"got float64 of shape \(6, 7, 3\)"),
         ({"a": np.zeros((6, 7), complex)}, "a", r"masks\['a'\] must be an array of numbers"),
-        ({"a": np.zeros((6, 7))}, "b", "masks has none of the name 'b'; tell fuse which to take: name='a'"),
+        ({"a": np.zeros((6, 7))}, "b", "masks has none of the name 'b'; pass one of these to fuse: name='a'"),
         ({"a": np.zeros((6, 7))}, None, "none of the name None"),
         (np.zeros((7, 6)), None, r"masks has shape \(7, 6\); it must be that of the image, \(6, 7\)"),
         ({"a": np.zeros((7, 6))}, "a", r"masks\['a'\] has shape \(7, 6\)"),
         (np.full((6, 7), 255.0), None, r"outside \[0, 1\]"),
         (np.full((6, 7), np.nan), None, "has NaN"),
-        ("folder", None, "masks is the folder .* tell fuse which mask to take: name="),
+        ("folder", None, "masks is the folder .* pass the name of a mask to fuse: name="),
         ("folder", "none", r"none\.png' cannot be read as a PNG image: .*No such file"),
         ("folder", "text", r"text\.png' cannot be read as a PNG image"),
         ("folder", "cut", r"cut\.png' cannot be read as a PNG image"),

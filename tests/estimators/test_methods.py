@@ -134,7 +134,7 @@ class TestAverages:
             SignedSource(3).fit(X)
         with pytest.raises(InvalidInputError, match="sign must be 1 or -1, got 2"):
             SignedSource(sign=2).fit(X)
-        with pytest.raises(InvalidInputError, match=r"value must lie in \[0, 1\], got 2"):
+        with pytest.raises(InvalidInputError, match=r"value must be a number in \[0, 1\], got 2"):
             ConstantFusion(2).fit(X)
         with pytest.raises(InvalidInputError, match="pass bipolar_input=True"):
             MinFusion().fit(X).fuse(X)

@@ -165,7 +165,7 @@ def test_regression_finds_the_measure_behind_the_labels():
     g = Capacity.random(3, 5)
     X, ids = rng.random((400, 3)), np.repeat(np.arange(100), 4)
     fused = choquet(X, g)
-    y = fused[::4][ids]  # the first instance of each bag tells its label
+    y = fused[::4][ids]  # the first instance of each bag gives its label
     model = MICIRegressor(random_state=0, solver=EvolutionarySolver(patience=None)).fit(X, y, ids)
     assert model.objective_value_ < 0.02
     assert np.abs(model.predict(X) - fused).mean() < 0.05

@@ -6,9 +6,8 @@ from hypothesis import given, settings, strategies as st
 from bimichi import Bags, BiCapacity, BiMIChI, ConvexSolver, InvalidInputError, choquet, usage_counts
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, OBJECTIVES
 from bimichi.learning.problem import InMemory
-from bimichi.learning.spaces.completion import completion_of
 from bimichi.learning.spaces.elements import minimise_in_order
-from bimichi.learning.spaces.order import OrderedPairs, highest_below, limits, lowest_above
+from bimichi.learning.spaces.order import OrderedPairs, completion_of, highest_below, limits, lowest_above
 from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.lattice import pair_lattice, subset_lattice
 

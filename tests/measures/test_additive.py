@@ -15,7 +15,7 @@ from bimichi.measures.terms import Terms
 
 
 def named_terms(space, values):
-    """Terms by their sides, told apart by loops: (k, +1) is source k up, (k, -1) is source k down."""
+    """Terms by their sides, found by loops: (k, +1) is source k up, (k, -1) is source k down."""
     m = space.n_sources
     sides = [(k, 1) for k in range(m)] + [(k, -1) for k in range(m)]
     pairs = [frozenset(pair) for pair in combinations(sides, 2) if pair[0][0] != pair[1][0]]

@@ -133,7 +133,7 @@ def test_elements_by_index_name_and_single():
     [
         (({0}, {0}), "disjoint.*'thermal'"),
         ((["thermal"], ["sonar"]), "Unknown source 'sonar'; the sources are 'thermal', 'rgb', 'lidar'"),
-        (({3}, ()), r"index 3 is outside 0\.\.2"),
+        (({3}, ()), r"index 3 must lie in 0\.\.2"),
         (({-1}, ()), "index -1"),
         (({True}, ()), "index or its name, got True"),
         (({0.5}, ()), "index or its name, got 0.5"),

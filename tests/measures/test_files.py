@@ -1,14 +1,11 @@
 import io as stdio
 import json
-import random
 import tracemalloc
 import zipfile
-from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
-from mutation import mutate
+from mutation import check_mutated
 
 from bimichi import BiCapacity, BimichiError, Capacity, ModelFileError
 from bimichi.measures import files as io
@@ -220,20 +217,4 @@ def test_paths_that_are_none(path):
 def test_no_mutated_file_gives_anything_but_a_measure_or_our_error(measure, tmp_path):
     path = tmp_path / "fuzzed"
     original = written(measure, path)
-    outcomes = Counter()
-
-    @settings(
-        max_examples=1500, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
-    @given(st.integers(0, 2**64 - 1))
-    def load_mutated(seed):
-        path.write_bytes(mutate(original, random.Random(seed)))
-        try:
-            assert BiCapacity.load(path).is_monotone(1e-9)
-            outcomes["loaded"] += 1
-        except ModelFileError:
-            outcomes["refused"] += 1
-
-    load_mutated()
-    assert outcomes.total() >= 1000
-    assert outcomes["refused"] > outcomes.total() / 2
+    check_mutated(BiCapacity.load, path, original, 1500)

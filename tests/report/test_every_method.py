@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from methods import BARE, MEASURED, fitted
 from pages import data_of, image, other, text_of
+from typer.testing import CliRunner
 
 from bimichi import AdditiveBiCapacity, BiMIChI, FusionRule, InvalidInputError, as_rule
+from bimichi.cli.app import app
 from bimichi.explain import summary
 from bimichi.report import sections, write_report
 from bimichi.report.markup import element
@@ -46,6 +48,22 @@ def test_every_model_has_a_report_as_fitted_and_as_saved(model_of, name, tmp_pat
     assert written(tmp_path, FusionRule.load(tmp_path / "rule.json"), scene, truth=truth, title="One of many") == page
 
 
+@pytest.mark.parametrize("name", ["min-max", "mean 2-additive", "weighted mean"])
+def test_command(model_of, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for source, plane in zip(model_of(name).rule_.source_names, np.moveaxis(image(3), -1, 0), strict=True):
+        np.save(f"{source}.npy", plane)
+    np.save("mask.npy", image(3)[..., 0] > 0)
+    model_of(name).save("model.json")
+    model_of("bipolar").save("other.json")
+    call = "report model.json 1.npy 2.npy 3.npy --truth mask.npy --compare other.json -o report.html"
+    done = CliRunner().invoke(app, call.split())
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert summary(model_of(name), image(3)).sentences[0] in text_of(page)
+    assert "Compared with other methods" in page
+
+
 def rows_of(page, table):
     body = re.search(rf'<table class="{table}">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
     return re.findall(r"<tr.*?</tr>", body, re.DOTALL)
@@ -68,6 +86,7 @@ def test_weights_are_charted_above_and_below_zero(tmp_path):
         for side, value in (("up", values[k]), ("down", -values[6 + k])):
             assert float(widths.get(side, 0)) == pytest.approx(50 * value / most, abs=0.01)
     assert "Pairs by strength" not in page
+    assert "No two sources interact" in page
 
 
 def test_pairs_are_listed_by_strength(tmp_path):

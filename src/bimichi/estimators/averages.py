@@ -1,7 +1,7 @@
 """The simplest fusions: one source, a constant, the smallest, the largest, and (weighted) means."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from bimichi._checks import check_number
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
@@ -32,34 +34,32 @@ __all__ = [
     "WeightedMeanFusion",
 ]
 
-Plane = NDArray[Any]
+Sources = tuple[NDArray[Any], ...]
 
 
-class _Pointwise(FusionClassifier, NormalisedFusion):
-    """A function of the sources at each instance, which needs no labels.
-
-    Parameters
-    ----------
-    bipolar_input : bool, default=False
-        Sources lie in [0, 1]; with True they lie in [-1, 1] and are mapped.
-    source_names : sequence of str, optional
-        Names of the sources, for errors.
-    n_jobs : int, optional
-        Number of threads; all cores by default.
-    """
+class _Unlearned(FusionClassifier):
+    """A method that learns nothing and needs no labels."""
 
     def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
-        """Take note of the number of sources; nothing is learned, and labels are ignored."""
+        """Check the parameters and note the number of sources; labels are ignored."""
         if isinstance(X, Bags):
             self.n_features_in_ = X.n_sources
         else:
             validate_data(self, X, dtype=FLOATS)
         self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
         self._names()
+        self._check_parameters()
         return self
 
+    def _check_parameters(self) -> None:
+        if getattr(self, "source", 0) not in range(self.n_features_in_):
+            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+
+
+class _Pointwise(_Unlearned, NormalisedFusion):
+    """A function of the sources at each instance; parameters as in `MICI`."""
+
     def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the confidence of every instance, in [0, 1]; rows, an image or planes. NaN gives NaN."""
         planes = Planes(self._normalised(X))
 
         def run(chunk: slice) -> None:
@@ -70,34 +70,39 @@ class _Pointwise(FusionClassifier, NormalisedFusion):
         return planes.out
 
     @abstractmethod
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         """Write the confidence of some instances."""
 
 
-def _fold(function: Callable[..., Plane], sources: tuple[Plane, ...], out: Plane) -> None:
+def _fold(function: Callable[..., Any], sources: Sources, out: NDArray[Any]) -> None:
     out[:] = sources[0]
     for source in sources[1:]:
         function(out, source, out=out)
 
 
+def _copy_nan(sources: Iterable[NDArray[Any]], out: NDArray[Any]) -> None:
+    for source in sources:
+        out[np.isnan(source)] = np.nan
+
+
 class MinFusion(_Pointwise):
     """The smallest source: all must agree."""
 
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         _fold(np.minimum, sources, out)
 
 
 class MaxFusion(_Pointwise):
     """The largest source: one is enough."""
 
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         _fold(np.maximum, sources, out)
 
 
 class MeanFusion(_Pointwise):
     """The mean of the sources."""
 
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         _fold(np.add, sources, out)
         out /= len(sources)
 
@@ -111,26 +116,18 @@ class SingleSource(_Pointwise):
     source : int, default=0
         Its index.
     bipolar_input, source_names, n_jobs
-        As in `MeanFusion`.
+        As in `MICI`.
     """
 
     source: int = 0
 
-    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
-        """Check that there is such a source; nothing is learned."""
-        super().fit(X, y, bags)
-        if self.source not in range(self.n_features_in_):
-            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
-        return self
-
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         out[:] = sources[self.source]
-        for source in sources:
-            out[np.isnan(source)] = np.nan
+        _copy_nan(sources, out)
 
 
 @dataclass(eq=False, repr=False)
-class SignedSource(FusionClassifier):
+class SignedSource(_Unlearned):
     """One source in [-1, 1] as it is, or inverted.
 
     Parameters
@@ -141,30 +138,20 @@ class SignedSource(FusionClassifier):
         -1 inverts it.
     """
 
+    _range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
     source: int = 0
     sign: int = 1
 
-    @property
-    def output_range(self) -> tuple[float, float]:
-        """Range of `fuse`."""
-        return (-1.0, 1.0)
-
-    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
-        """Check that there is such a source; nothing is learned."""
-        validate_data(self, X, dtype=FLOATS)
-        if self.source not in range(self.n_features_in_):
-            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.sign not in (1, -1):
             raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
-        self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
-        return self
 
     def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the source times its sign; rows, an image or planes. NaN in any source gives NaN."""
         planes = self._split(X)
         fused: NDArray[Any] = np.multiply(planes[self.source], self.sign)
-        for plane in planes:
-            fused[np.isnan(plane)] = np.nan
+        _copy_nan(planes, fused)
         return fused
 
 
@@ -177,21 +164,17 @@ class ConstantFusion(_Pointwise):
     value : float, default=0.0
         The confidence, in [0, 1].
     bipolar_input, source_names, n_jobs
-        As in `MeanFusion`.
+        As in `MICI`.
     """
 
     value: float = 0.0
 
-    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
-        """Check the value; nothing is learned."""
-        if not isinstance(self.value, int | float) or not 0 <= self.value <= 1:
-            raise InvalidInputError(f"value must lie in [0, 1], got {self.value!r}.")
-        return super().fit(X, y, bags)
+    def _check_parameters(self) -> None:
+        check_number(self.value, "value", 0, 1)
 
-    def _point(self, sources: tuple[Plane, ...], out: Plane) -> None:
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
         out[:] = self.value
-        for source in sources:
-            out[np.isnan(source)] = np.nan
+        _copy_nan(sources, out)
 
 
 @dataclass(eq=False, repr=False)
@@ -203,14 +186,12 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
     Parameters
     ----------
     bipolar_input, source_names, n_jobs
-        As in `MeanFusion`.
+        As in `MICI`.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_sources,)
-        What was learned.
-    rule_ : FusionRule
-        The same as an additive measure.
+        The learned weights; `rule_` has them as an additive measure.
     objective_value_ : float
         The weighted mean of squared errors.
     """
@@ -219,7 +200,7 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
     fuzzy: ClassVar[bool] = False
 
     @property
-    def weights_(self) -> NDArray[np.float64]:
+    def weights_(self) -> Floats:
         """The weight of each source."""
         return np.asarray(self.rule_.measure.values[: self.rule_.n_sources])
 
@@ -244,8 +225,8 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
         return self._set_rule(result, objective, ConvexSolver(), **self._unit_scale())
 
 
-def _minimum(square: NDArray[np.float64], pull: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights w, not negative and of sum 1, of least w'Sw - 2 p'w."""
+def _minimum(square: Floats, pull: Floats) -> Floats:
+    """Return weights w, not negative and of sum 1, that minimise w'Sw - 2 p'w."""
     m = len(pull)
     program = Program(m)
     program.equal(np.ones(1), (np.zeros(m, np.int64), np.arange(m), 1.0))

@@ -1,7 +1,4 @@
-"""What every method shares: labels in, a confidence map out, and how they are checked.
-
-The contract: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (which kind of label or input) and `output_range`.
-"""
+"""What every method shares: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (labels or input) and `output_range`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -16,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import Planes, is_xarray, split_planes
 from bimichi.learning.bags import Bags, group
@@ -28,8 +26,14 @@ Needs = Literal["bags", "instances", "image"] | None
 FLOATS = [np.float64, np.float32]
 
 
+def check_alone(*others: Any) -> None:
+    """Raise if `fit` was given anything besides `Bags`."""
+    if any(other is not None for other in others):
+        raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+
+
 def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
-    """Let a method that fuses arrays take those of xarray, too."""
+    """Let a method that fuses arrays accept those of xarray as well."""
 
     @wraps(method)
     def either(self: "Fusion", X: Any, *arguments: Any, **named: Any) -> Any:
@@ -49,24 +53,23 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
     ----------
     needs : {"bags", "instances", "image", None}
         Labels of bags, labels of instances, the RGB image instead of sources, or nothing.
-    output_range : tuple of float
-        Where `fuse` lies: (-1, 1) or (0, 1).
     fuzzy : bool
         Whether the method is built on a (bi-)capacity.
     """
 
     needs: ClassVar[Needs] = None
     fuzzy: ClassVar[bool] = False
+    _range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "fuse" in vars(cls):  # here and not method by method, so that none is forgotten
+        if "fuse" in vars(cls):  # here and not class by class, so that none is forgotten
             cls.fuse = takes_xarray(cls.fuse)  # type: ignore[method-assign]
 
     @property
     def output_range(self) -> tuple[float, float]:
-        """Where `fuse` lies."""
-        return (0.0, 1.0)
+        """Range of `fuse`: (-1, 1) or (0, 1)."""
+        return self._range
 
     @abstractmethod
     def fuse(self, X: Any) -> NDArray[Any]:
@@ -90,7 +93,7 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
         return "allow-nan" if getattr(self, "nan", "raise") == "drop" else True
 
     def _split(self, X: Any) -> list[NDArray[Any]]:
-        """One array a source, from whatever `fuse` may be given."""
+        """Return one array per source, from rows, an image, planes or a data frame."""
         check_is_fitted(self)
         if hasattr(X, "columns"):  # a data frame: its columns must be those of fit, in their order
             X = validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite="allow-nan")
@@ -98,7 +101,7 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
 
 
 class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit-learn is untyped
-    """A method that is a scikit-learn classifier, too."""
+    """A method that is also a scikit-learn classifier."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -107,8 +110,8 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         tags.input_tags.allow_nan = getattr(self, "nan", "raise") == "drop"
         return tags
 
-    def _take(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Rows, and whether the label of each is the second class."""
+    def _take(self, X: Any, y: Any) -> tuple[NDArray[Any], Flags]:
+        """Return rows, and whether the label of each is the second class."""
         if y is None and self.needs == "instances":
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it needs the label of every "
@@ -118,19 +121,18 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) > 2:
+            shown = ", ".join(map(str, self.classes_[:5]))
             raise InvalidInputError(
-                f"Only binary classification is supported: y has {len(self.classes_)} classes, "
-                f"{', '.join(map(str, self.classes_[:5]))}."
+                f"Only binary classification is supported: y has {len(self.classes_)} classes, {shown}."
             )
         if len(self.classes_) < 2:
             raise InvalidInputError(f"y has only one class, {self.classes_[0]!r}; learning needs two.")
         return X, np.asarray(y == self.classes_[1])
 
     def _take_bags(self, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:
-        """Labelled bags from what `fit` was given."""
+        """Return labelled bags from the arguments of `fit`."""
         if isinstance(X, Bags):
-            if y is not None or bags is not None or sample_weight is not None:
-                raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+            check_alone(y, bags, sample_weight)
             if X.labels.dtype != bool:
                 raise InvalidInputError(f"{type(self).__name__} needs positive and negative bags, not real labels.")
             self.classes_, self.n_features_in_ = np.array([0, 1]), X.n_sources
@@ -146,17 +148,17 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every instance; one with NaN is no target."""
-        positive = self.decision_function(X) > 0
+        positive = self.decision_function(X) > 0  # which checks that there are classes
         return np.asarray(self.classes_[positive.astype(int)])
 
     def bag_scores(self, X: Any, bags: Any) -> NDArray[Any]:
-        """Return the largest `decision_function` in each bag, bags in order of their first appearance."""
+        """Return the largest `decision_function` of each bag; bags are in order of first appearance."""
         scores = self.decision_function(X)
         order, offsets, _ = group(bags, len(scores))
         return np.asarray(np.maximum.reduceat(scores[order], offsets[:-1]))
 
     def predict_bags(self, X: Any, bags: Any) -> NDArray[Any]:
-        """Return the class of each bag, bags in order of their first appearance."""
+        """Return the class of each bag; bags are in order of first appearance."""
         positive = self.bag_scores(X, bags) > 0
         return np.asarray(self.classes_[positive.astype(int)])
 
@@ -171,26 +173,22 @@ class NormalisedFusion(Fusion):
     n_jobs: int | None = None
 
     def _normalised(self, X: Any) -> list[NDArray[Any]]:
-        """One array a source, in [0, 1]."""
+        """Return one array per source, in [0, 1]."""
         planes = self._split(X)
         low = -1.0 if self.bipolar_input else 0.0
         remedy = "Rescale it." if self.bipolar_input else "Rescale it, or pass bipolar_input=True for [-1, 1]."
         Planes(planes, names=self._names()).check_range(low, remedy)
-        return [_to_unit(plane) for plane in planes] if self.bipolar_input else planes
+        if not self.bipolar_input:
+            return planes
+        kinds = [plane.dtype if plane.dtype.kind == "f" else np.dtype(np.float64) for plane in planes]
+        return [(plane + kind.type(1)) * kind.type(0.5) for plane, kind in zip(planes, kinds, strict=True)]
 
     def _unit_scale(self) -> dict[str, Any]:
-        """How sources enter a rule: as they are, or from [-1, 1] to [0, 1]."""
-        m = self.n_features_in_
-        return (
-            {"centre": np.full(m, -1.0), "factor": np.full(m, 0.5), "low": 0.0} if self.bipolar_input else {"low": 0.0}
-        )
+        """Return how sources enter a rule: as they are, or from [-1, 1] to [0, 1]."""
+        ones = np.ones(self.n_features_in_)
+        return {"low": 0.0} | ({"centre": -ones, "factor": ones / 2} if self.bipolar_input else {})
 
     def _normalised_rows(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Rows of `fit` in [0, 1]; copied only if they are mapped."""
+        """Return rows of `fit` in [0, 1]; copied only if they are mapped."""
         planes = self._normalised(X)
         return np.stack(planes, axis=1) if self.bipolar_input else X
-
-
-def _to_unit(plane: NDArray[Any]) -> NDArray[Any]:
-    kind = plane.dtype if plane.dtype.kind == "f" else np.dtype(np.float64)
-    return (plane + kind.type(1)) * kind.type(0.5)

@@ -8,7 +8,7 @@ import numpy as np
 from bimichi.estimators.base import FusionClassifier
 from bimichi.estimators.measured import BagFusion
 from bimichi.integral.planes import out_of_range
-from bimichi.learning.fit import check_training, fit_measure
+from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import Objective, get_objective
 from bimichi.learning.scaling import learn_scale
 from bimichi.learning.solvers import get_solver
@@ -31,14 +31,14 @@ class BiMIChI(FusionClassifier, BagFusion):
         "convex" finds better measures, sooner. "evolutionary" is the paper's Algorithm 1. Objects such as
         ``ConvexSolver(n_starts=20)`` set a solver's own options.
     polarity : {"given", "learn"}
-        Whether to learn which sources to turn over (x to -x) before the integral. A monotone measure cannot use a
-        source that is low on the target; turned over, it can. Signs are compared by the J of few starts of the convex
-        solver; all of its starts then look for the best measure with the best signs.
+        Whether to learn which sources to invert (x to -x) before the integral. A monotone measure cannot use a source
+        that is low on the target; inverted, it can. Signs are compared by the J of few starts of the convex solver; all
+        of its starts then search for the best measure with the best signs.
     scale : {None, "minmax", "maxabs"}
         None requires sources in [-1, 1]. Otherwise a map per source is learned in `fit` and kept: "minmax" maps
         its range to [-1, 1], "maxabs" divides by the largest magnitude, so that zero stays zero.
     source_names : sequence of str, optional
-        Names of the sources; by default the column names of a data frame, else "1", "2", ...
+        By default the column names of a data frame, else "1", "2", ...
     n_jobs : int, optional
         Number of threads; all cores by default. The result does not depend on it.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
@@ -49,29 +49,25 @@ class BiMIChI(FusionClassifier, BagFusion):
         Whether training instances with NaN are an error, or left out with a warning.
     additivity : {None, 1, 2}
         None learns any bi-capacity, which has 3^m elements. 2 learns a 2-additive one, which has 2 m^2 terms: for many
-        sources, beyond 14 the only way. 1 learns an additive one, with a weight for each source above zero and one
-        below: from few scenes, what it learns is the surest to hold on others. Both have the zero bound, so that the
-        objective is "magnitude" or "mean", and the solver "convex".
+        sources, and the only way beyond 14. 1 learns an additive one, with a weight for each source above zero and one
+        below: from few scenes, it generalises best. Both have the zero bound, so that the objective is "magnitude" or
+        "mean", and the solver "convex".
 
     Attributes
     ----------
     rule_ : FusionRule
-        All that was learned: the measure, scale, polarity, output and the record of the training.
+        All that was learned: measure, scale, polarity, output, and the record of the training.
     bicapacity_, measure_ : BiCapacity, or AdditiveBiCapacity with `additivity`
         The measure of the rule.
-    polarity_ : ndarray of shape (n_sources,)
-        +1, or -1 for sources that are inverted before the integral.
-    objective_value_ : float
-        J, on the training bags.
+    polarity_, objective_value_ : ndarray of shape (n_sources,), float
+        +1, or -1 for sources that are inverted before the integral; and J, on the training bags.
     solution_ : Solution
-        What the solver said besides: status, witnesses, lower bound, J of each start.
+        What the solver reports besides: status, witnesses, lower bound, J of each start.
     usage_ : dict of str to ndarray
-        How many training instances "touched" each element, and how many gave it weight ("weighted"). With
-        `additivity`, each term, in the order of ``bicapacity_.terms``.
-    history_ : ndarray
-        J after each round or generation of the best start.
-    n_iter_ : int
-        Their number.
+        How many training instances "touched" each element (each term, with `additivity`), and how many gave it weight
+        ("weighted").
+    history_, n_iter_ : ndarray, int
+        J after each round (or generation) of the best start, and their number.
     classes_ : ndarray of shape (2,)
         Labels; the second one is the target.
     n_features_in_, feature_names_in_
@@ -79,8 +75,8 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     References
     ----------
-    .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty",
-       FUZZ-IEEE 2024.
+    .. [1] H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty", FUZZ-IEEE
+       2024.
 
     Examples
     --------
@@ -99,7 +95,7 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     @property
     def output_range(self) -> tuple[float, float]:
-        """Where `fuse` lies: (0, 1) for "magnitude", else (-1, 1)."""
+        """Range of `fuse`: (0, 1) for "magnitude", else (-1, 1)."""
         return self.rule_.output_range if hasattr(self, "rule_") else get_objective(self.objective).output_range
 
     @property
@@ -148,22 +144,11 @@ class BiMIChI(FusionClassifier, BagFusion):
         return self._learn(training, objective, solver)
 
     def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
-        names = self._names()
-        low, high = training.ranges()
+        names, (low, high) = self._names(), training.ranges()
         scale = learn_scale(low, high, self.scale)
         if self.scale is None:
             for k in np.flatnonzero((low < -1) | (high > 1)):
                 worst = float(max(low[k], high[k], key=abs))
                 raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
-        result = fit_measure(
-            training.scaled(scale),
-            objective,
-            solver,
-            polarity=self.polarity,
-            names=names,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
         entering = {"centre": scale.centre, "factor": scale.factor, "scale": self.scale}
-        return self._set_rule(result, objective, solver, **entering)
+        return self._fit(training.scaled(scale), objective, solver, self.polarity, **entering)

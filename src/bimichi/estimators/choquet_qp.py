@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
+from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
@@ -29,14 +30,12 @@ ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
 class _LeastSquares(FusionClassifier, MeasureFusion):
-    """What the two share: instances in, the values of a measure out."""
+    """What both share: a measure fitted to labelled instances."""
 
     needs: ClassVar[Needs] = "instances"
     class_weight: ClassWeight
 
-    def _learn(
-        self, X: NDArray[Any], positive: NDArray[np.bool_], weight: Any, objective: Objective, **entering: Any
-    ) -> Self:
+    def _learn(self, X: NDArray[Any], positive: Flags, weight: Any, objective: Objective, **entering: Any) -> Self:
         weights = check_weights(weight, len(X))
         if not weights.any():
             raise InvalidInputError("sample_weight is 0 for all instances; at least one must count.")
@@ -58,7 +57,7 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
         return self._set_rule(result, replace(objective, name="least squares"), ConvexSolver(), **entering)
 
     def _restored(self, rule: FusionRule) -> Self:
-        """Take parameters as they were: JSON knows no tuples, and names classes by text."""
+        """Restore parameters: JSON has no tuples, and keys of its objects are text."""
         given = super()._restored(rule).class_weight
         if isinstance(given, Mapping):
             self.class_weight = {label: given.get(str(label), 1.0) for label in self.classes_.tolist()}
@@ -71,30 +70,22 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
 class ChoquetQP(_LeastSquares, NormalisedFusion):
     """CI-QP: a normalised measure by least squares to instance labels, sum (C - y)^2 with y in {0, 1} [1]_.
 
+    One pass gathers the quadratic form, O(n m^2); the QP does not grow with the number of instances. Sets that no
+    instance uses take the highest value that the order allows.
+
     Parameters
     ----------
     class_weight : mapping of class to weight, "balanced" or None
         How much the squares of each class count.
-    bipolar_input : bool, default=False
-        Sources lie in [0, 1]; with True they lie in [-1, 1] and are mapped.
-    source_names : sequence of str, optional
-        Names of the sources.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
+    bipolar_input, source_names, n_jobs
+        As in `MICI`.
 
     Attributes
     ----------
-    capacity_ : Capacity
-        What was learned.
     objective_value_ : float
         The (weighted) sum of squared errors.
-    solution_, classes_
-        As in `BiMIChI`.
-
-    Notes
-    -----
-    One pass gathers the quadratic form, O(n m^2); the QP does not grow with the number of instances. Sets that no
-    instance uses take the highest value that the order allows.
+    capacity_, rule_, solution_, classes_
+        As in `MICI`.
 
     References
     ----------
@@ -114,19 +105,18 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
         y : array-like of shape (n_instances,)
             Their labels; two classes.
         bags : ignored
-            Takes part so that all methods can be called alike.
+            Present because other methods need it.
         sample_weight : array-like of shape (n_instances,), optional
             How much each instance counts.
         """
         X, positive = self._take(X, y)
-        entering = self._unit_scale()
-        return self._learn(self._normalised_rows(X), positive, sample_weight, NORMALISED_MEAN, **entering)
+        rows = self._normalised_rows(X)
+        return self._learn(rows, positive, sample_weight, NORMALISED_MEAN, **self._unit_scale())
 
     @property
     def capacity_(self) -> Capacity:
         """The learned measure."""
-        measure: Capacity = self.measure_
-        return measure
+        return cast(Capacity, self.measure_)
 
 
 @dataclass(eq=False, repr=False)
@@ -145,19 +135,16 @@ class BiCapacityQP(_LeastSquares):
     Attributes
     ----------
     bicapacity_ : BiCapacity
-        What was learned.
-    objective_value_, solution_, classes_
+        The learned measure.
+    rule_, objective_value_, solution_, classes_
         As in `ChoquetQP`.
     """
+
+    _range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     zero_bound: bool = False
     targets: tuple[float, float] = (-1.0, 1.0)
     class_weight: ClassWeight = None
-
-    @property
-    def output_range(self) -> tuple[float, float]:
-        """Where `fuse` lies."""
-        return (-1.0, 1.0)
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `ChoquetQP.fit`."""
@@ -172,5 +159,4 @@ class BiCapacityQP(_LeastSquares):
     @property
     def bicapacity_(self) -> BiCapacity:
         """The learned measure."""
-        measure: BiCapacity = self.measure_
-        return measure
+        return cast(BiCapacity, self.measure_)

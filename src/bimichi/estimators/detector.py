@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bimichi._checks import check_choice, check_integer, check_number
 from bimichi.errors import InvalidInputError, NotRunError
 from bimichi.estimators.base import Fusion, Needs
 from bimichi.estimators.mask_rcnn import detect, import_pillow, open_network, paste_mask
@@ -25,9 +26,9 @@ _OPENING = Lock()
 class DetectorMask(Fusion):
     """What a pre-trained instance-segmentation network takes for a person, in the RGB image alone.
 
-    The network is a Mask R-CNN [1]_ in an ONNX file with the signature of the ONNX model zoo's (MaskRCNN-10,
-    MaskRCNN-12); images are prepared, and masks pasted, as its authors did. Nothing is learned here.
-    Needs ``pip install 'bimichi[detector]'``.
+    The network is a Mask R-CNN [1]_ in an ONNX file with the signature of the ONNX model zoo's (MaskRCNN-10 and -12);
+    images are prepared, and masks pasted, as its authors did. Nothing is learned here. Needs
+    ``pip install 'bimichi[detector]'``.
 
     Parameters
     ----------
@@ -35,14 +36,12 @@ class DetectorMask(Fusion):
         The ONNX file.
     masks : array, path, or mapping of name to array or path, optional
         Masks made elsewhere, instead of a network: one mask, one PNG file, a folder of ``<name>.png``, or a mapping.
-        Whatever is not zero is a person; with ``output="score"``, 8-bit values are divided by 255, and floats are
-        taken as they are. No threshold applies to them.
+        Pixels that are not zero are a person's; with ``output="score"``, 8-bit values are divided by 255, and floats
+        are used as they are. No threshold applies to them.
     target_class : int, default=1
         The label of targets; 1 is "person" in COCO.
-    score_threshold : float, default=0.7
-        Detections count if they score above it.
-    mask_threshold : float, default=0.5
-        A pixel belongs to a detection where the detection's mask is above it.
+    score_threshold, mask_threshold : float, default=0.7, 0.5
+        A detection must score above the one; a pixel belongs to it where its mask is above the other.
     output : {"mask", "score"}
         Whether the map is 1 on masks, or the largest score of the masks there. It is 0 elsewhere.
     n_jobs : int, optional
@@ -77,7 +76,7 @@ class DetectorMask(Fusion):
     n_jobs: int | None = None
 
     def fit(self, X: Any = None, y: Any = None, bags: Any = None) -> Self:
-        """Check the parameters and open the network; data is not looked at, as nothing is learned.
+        """Check the parameters and open the network; data are ignored, as nothing is learned.
 
         Raises
         ------
@@ -88,14 +87,10 @@ class DetectorMask(Fusion):
             raise NotRunError("no detector weights given")
         if self.model is not None and self.masks is not None:
             raise InvalidInputError("Both model and masks are given; leave out one of them.")
-        if self.output not in ("mask", "score"):
-            raise InvalidInputError(f"output must be 'mask' or 'score', got {self.output!r}.")
+        check_choice(self.output, "output", ("mask", "score"))
         for what in ("score_threshold", "mask_threshold"):
-            value = getattr(self, what)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
-                raise InvalidInputError(f"{what} must be a number in [0, 1], got {value!r}.")
-        if isinstance(self.target_class, bool) or not isinstance(self.target_class, int | np.integer):
-            raise InvalidInputError(f"target_class must be a whole number, got {self.target_class!r}.")
+            check_number(getattr(self, what), what, 0, 1)
+        check_integer(self.target_class, "target_class", 0)
         check_n_jobs(self.n_jobs)
         if self.model is None:
             _check_masks(self.masks)
@@ -116,7 +111,7 @@ class DetectorMask(Fusion):
         image = _check_image(X)
         if self.model is None:
             return _ready_made(*_pick_mask(self.masks, name), image.shape[:2], self.output)
-        with _OPENING:  # one thread opens what a pickle left out, the others wait for it
+        with _OPENING:  # one thread opens the network that a pickle left out, the others wait for it
             if self.session_ is None:
                 self.session_ = open_network(self.model, self.n_jobs)
         found = detect(self.session_, _to_bytes(image))
@@ -168,7 +163,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _check_masks(masks: Any) -> None:
-    """Raise for what can be told without an image."""
+    """Raise for what is wrong whatever the image is."""
     if isinstance(masks, Mapping):
         if not masks:
             raise InvalidInputError("masks is an empty mapping; give it a mask for each name.")
@@ -191,16 +186,16 @@ def _check_mask(mask: Any, what: str) -> None:
 
 
 def _pick_mask(masks: Any, name: str | None) -> tuple[NDArray[Any], str]:
-    """Return a mask, and what to call it in errors."""
+    """Return a mask, and its name in errors."""
     what = "masks"
     if isinstance(masks, Mapping):
         if name not in masks:
             shown = ", ".join(repr(known) for known in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
-            raise InvalidInputError(f"masks has none of the name {name!r}; tell fuse which to take: name={shown}.")
+            raise InvalidInputError(f"masks has none of the name {name!r}; pass one of these to fuse: name={shown}.")
         masks, what = masks[name], f"masks[{name!r}]"
     elif _is_path(masks) and Path(masks).is_dir():
         if name is None:
-            raise InvalidInputError(f"masks is the folder {str(masks)!r}; tell fuse which mask to take: name=...")
+            raise InvalidInputError(f"masks is the folder {str(masks)!r}; pass the name of a mask to fuse: name=...")
         masks = Path(masks) / f"{name}.png"
     if _is_path(masks):
         return _read_png(Path(masks)), f"The mask {str(masks)!r}"

@@ -1,4 +1,4 @@
-"""A Mask R-CNN with the signature of the ONNX model zoo's: opened, fed with images, its masks pasted.
+"""A Mask R-CNN with the signature of the ONNX model zoo's [2]_: opened, run on images, its masks pasted [1]_.
 
 References
 ----------
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.integral.planes import check_n_jobs
 
@@ -38,22 +39,14 @@ EXPECTED = (
 
 
 class Detections(NamedTuple):
-    """What a network found in an image.
+    """What a network found in an image, with one entry each per detection.
 
-    Attributes
-    ----------
-    boxes : ndarray of float32, shape (n, 4)
-        Corners (x1, y1, x2, y2), in pixels of the image.
-    labels : ndarray of int64, shape (n,)
-        Classes.
-    scores : ndarray of float32, shape (n,)
-        How sure the network is.
-    masks : ndarray of float32, shape (n, 1, 28, 28)
-        How likely each cell of a box belongs to what was found.
+    Boxes are corners (x1, y1, x2, y2) in pixels of the image, labels are classes; the masks, (n, 1, 28, 28), are how
+    likely each cell of a box belongs to the object.
     """
 
     boxes: NDArray[np.float32]
-    labels: NDArray[np.int64]
+    labels: Ints
     scores: NDArray[np.float32]
     masks: NDArray[np.float32]
 
@@ -101,7 +94,7 @@ def detect(session: Any, image: NDArray[np.uint8]) -> Detections:
 
 
 def prepare_image(image: NDArray[np.uint8]) -> tuple[NDArray[np.float32], float]:
-    """Return the image as the network wants it, and the factor by which it was resized.
+    """Return the image as the network needs it, and the factor by which it was resized.
 
     The shorter side becomes 800; channels go first, blue to red, less their means; zeros fill up to multiples of 32.
     """
@@ -110,7 +103,8 @@ def prepare_image(image: NDArray[np.uint8]) -> tuple[NDArray[np.float32], float]
     ratio = SHORTER_SIDE / min(height, width)
     new_height, new_width = int(ratio * height), int(ratio * width)
     resized = np.asarray(pillow.fromarray(image).resize((new_width, new_height), pillow.Resampling.BILINEAR))
-    tensor = np.zeros((3, _round_up(new_height), _round_up(new_width)), np.float32)
+    padded = (-(-length // STRIDE) * STRIDE for length in (new_height, new_width))  # rounded up
+    tensor = np.zeros((3, *padded), np.float32)
     tensor[:, :new_height, :new_width] = np.moveaxis(resized[..., ::-1] - MEAN_BGR, -1, 0)
     return tensor, ratio
 
@@ -143,7 +137,7 @@ def import_pillow() -> Any:
 
 def _cells(
     first: int, last: int, n_pixels: int, n_cells: int
-) -> tuple[slice, NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+) -> tuple[slice, NDArray[np.intp], NDArray[np.intp], Floats]:
     """Return, along one axis, a box's pixels in the image, the two cells each lies between, and how far along."""
     start = max(first, 0)
     stop = max(start, min(last + 1, n_pixels))
@@ -153,21 +147,14 @@ def _cells(
     return slice(start, stop), cell, np.minimum(cell + 1, n_cells - 1), at - cell
 
 
-def _round_up(length: int) -> int:
-    return -(-length // STRIDE) * STRIDE
-
-
 def _fit(nodes: Sequence[Any], expected: Sequence[tuple[str, tuple[int | None, ...]]]) -> bool:
-    """Whether nodes have these types and sizes; what a file leaves open is checked when the network has run."""
-    if len(nodes) != len(expected):
-        return False
-    for node, (kind, shape) in zip(nodes, expected, strict=True):
-        sizes = node.shape or [None] * len(shape)
-        if node.type != kind or len(sizes) != len(shape):
-            return False
-        if any(isinstance(a, int) and b is not None and a != b for a, b in zip(sizes, shape, strict=True)):
-            return False
-    return True
+    """Whether nodes have these types and sizes; sizes that a file leaves open are checked when the network has run."""
+    return len(nodes) == len(expected) and all(
+        node.type == kind
+        and len(sizes := node.shape or [None] * len(shape)) == len(shape)
+        and not any(isinstance(a, int) and b is not None and a != b for a, b in zip(sizes, shape, strict=True))
+        for node, (kind, shape) in zip(nodes, expected, strict=True)
+    )
 
 
 def _signature(nodes: Sequence[Any]) -> str:

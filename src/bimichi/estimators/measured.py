@@ -1,4 +1,4 @@
-"""`MeasureFusion`: what methods share that learn a measure; all that they learned is one `FusionRule`."""
+"""`MeasureFusion`: what methods that learn a measure share; what they learned is one `FusionRule`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -9,29 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bimichi._types import Floats, Ints
 from bimichi.errors import ModelFileError
 from bimichi.estimators.base import Fusion, Needs, takes_xarray
-from bimichi.learning.fit import FitResult
+from bimichi.learning.fit import FitResult, fit_measure
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import solver_from_record, solver_record
+from bimichi.learning.training import Training
 from bimichi.measures.files import reading
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
 __all__ = ["BagFusion", "MeasureFusion"]
 
+SOLVED = ("objective_value", "lower_bound", "status", "n_iter", "history")
+"""Fields of a `Solution` that a record keeps."""
+
 
 @dataclass(eq=False, repr=False)
 class MeasureFusion(Fusion):
-    """A method that learns a measure. All that it learned is in `rule_`; the other attributes are views of it.
+    """A method that learns a measure: `rule_` holds what it learned; the other attributes are views of it.
 
-    Attributes
-    ----------
-    rule_ : FusionRule
-        The measure, and all that fusing by it takes.
-    solution_ : Solution
-        What the solver found besides: witnesses, J of each start. A loaded model has no witnesses.
+    `solution_` is what the solver found besides: witnesses, J of each start. A loaded model has no witnesses.
     """
 
     fuzzy: ClassVar[bool] = True
@@ -48,7 +48,7 @@ class MeasureFusion(Fusion):
         return self.rule_.measure
 
     @property
-    def polarity_(self) -> NDArray[np.float64]:
+    def polarity_(self) -> Floats:
         """+1, or -1 for sources that are inverted before the integral."""
         return self.rule_.polarity
 
@@ -58,17 +58,17 @@ class MeasureFusion(Fusion):
         return self._record.objective_value
 
     @property
-    def history_(self) -> NDArray[np.float64]:
-        """J after each round or generation of the best start."""
+    def history_(self) -> Floats:
+        """J after each round (or generation) of the best start."""
         return self._record.history
 
     @property
     def n_iter_(self) -> int:
-        """Their number."""
+        """Number of rounds (or generations)."""
         return self._record.n_iter
 
     @property
-    def usage_(self) -> dict[str, NDArray[np.int64]]:
+    def usage_(self) -> dict[str, Ints]:
         """How many training instances "touched" each value of the measure, and how many gave it weight ("weighted")."""
         return dict(self._record.usage)
 
@@ -80,28 +80,21 @@ class MeasureFusion(Fusion):
 
     @takes_xarray
     def integral(self, X: Any) -> NDArray[Any]:
-        """Return the integral C of every instance.
-
-        Parameters
-        ----------
-        X : array-like of shape (..., n_sources), or list of n_sources planes
-            Rows, an image, or planes. NaN in a source gives NaN.
-        """
-        planes = self._split(X)
+        """Return the integral C of every instance; inputs as in `fuse`."""
+        planes = self._split(X)  # which checks that there is a rule
         return self.rule_.integral(planes, self.n_jobs)
 
     def fuse(self, X: Any) -> NDArray[Any]:
-        """Return the confidence of every instance: the integral, or its magnitude. Inputs as in `integral`."""
         planes = self._split(X)
         return self.rule_.fuse(planes, self.n_jobs)
 
     def to_markdown(self) -> str:
-        """Write the learned measure as a table, with what training used bold; inverted sources are named below it."""
+        """Write the learned measure as a table, values used in training bold; inverted sources are named below it."""
         check_is_fitted(self)
         return self.rule_.to_markdown()
 
     def report(self, path: str | PathLike[str], sources: Any, **options: Any) -> None:
-        """Write a page that shows these sources fused, and explains every pixel; see `bimichi.report.write_report`."""
+        """Write a page that shows these sources fused and explains every pixel; see `bimichi.report.write_report`."""
         from bimichi.report import write_report
 
         check_is_fitted(self)
@@ -114,13 +107,7 @@ class MeasureFusion(Fusion):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a fitted model. The content is checked; nothing in it is executed.
-
-        Raises
-        ------
-        ModelFileError
-            If the file cannot be read, is damaged, holds another method's model, or is of a newer version.
-        """
+        """Read a fitted model; a file of another method is a `ModelFileError`. Otherwise as `FusionRule.load`."""
         rule = FusionRule.load(path)
         found = None if rule.training is None else rule.training.method
         if found != cls.__name__:
@@ -140,18 +127,11 @@ class MeasureFusion(Fusion):
             self.classes_ = np.array(record.classes)
         if record.feature_names is not None:
             self.feature_names_in_ = np.array(record.feature_names, dtype=object)
-        self.solution_ = Solution(
-            rule.measure.values,
-            record.objective_value,
-            record.status,
-            record.n_iter,
-            record.history,
-            lower_bound=record.lower_bound,
-        )
+        self.solution_ = Solution(rule.measure.values, **{name: getattr(record, name) for name in SOLVED})
         return self
 
     def _set_rule(self, result: FitResult, objective: Objective, solver: Any, **entering: Any) -> Self:
-        """Take over what was learned, all at once."""
+        """Set the rule and the solution, both at once."""
         solution = result.solution
         name, options = solver_record(solver)
         names = getattr(self, "feature_names_in_", None)
@@ -161,22 +141,17 @@ class MeasureFusion(Fusion):
             objective=objective.name,
             solver=name,
             solver_options=options,
-            objective_value=solution.objective_value,
-            lower_bound=solution.lower_bound,
-            status=solution.status,
-            n_iter=solution.n_iter,
-            history=solution.history,
             usage=result.usage,
             classes=np.asarray(getattr(self, "classes_", [])).tolist(),
             feature_names=None if names is None else [str(name) for name in names],
+            **{name: getattr(solution, name) for name in SOLVED},
         )
         entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
-        rule = FusionRule(result.measure, training=record, **entering)
-        self.solution_, self.rule_ = solution, rule
+        self.solution_, self.rule_ = solution, FusionRule(result.measure, training=record, **entering)
         return self
 
     def _recorded_parameters(self) -> dict[str, Any]:
-        """Return the parameters that a model file keeps; a solver object has a place of its own there."""
+        """Return the parameters that a model file keeps; a solver object is recorded separately."""
         kept = self.get_params(deep=False)
         for name in ("n_jobs", "random_state", "verbose", *([] if isinstance(kept.get("solver"), str) else ["solver"])):
             kept.pop(name, None)
@@ -194,9 +169,14 @@ class BagFusion(MeasureFusion):
     verbose: int = 0
     nan: Literal["raise", "drop"] = "raise"
 
+    def _fit(self, training: Training, objective: Objective, solver: Any, polarity: str, **entering: Any) -> Self:
+        options = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
+        result = fit_measure(training, objective, solver, polarity=polarity, names=self._names(), **options)
+        return self._set_rule(result, objective, solver, **entering)
+
 
 def _as_json(value: Any) -> Any:
-    """What JSON can hold, of a parameter."""
+    """Return a parameter in types of JSON."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Mapping):

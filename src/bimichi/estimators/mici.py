@@ -1,7 +1,7 @@
-"""`MICI` and its kin: normalised measures learned from labelled bags."""
+"""`MICI`, `BinaryMICI` and `MICIRegressor`: normalised measures learned from labelled bags."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +9,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.base import FLOATS, FusionClassifier, NormalisedFusion
+from bimichi.estimators.base import FLOATS, FusionClassifier, NormalisedFusion, check_alone
 from bimichi.estimators.measured import BagFusion
 from bimichi.learning.bags import Bags
-from bimichi.learning.fit import fit_measure
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
 from bimichi.learning.objectives.min_max import MIN_MAX
 from bimichi.learning.solvers import BinarySolver, get_solver
@@ -28,22 +27,12 @@ class _MeasureFromBags(BagFusion, NormalisedFusion):
 
     def _learn(self, bags: Bags, objective: Objective, solver: Any) -> Self:
         bags.X = self._normalised_rows(bags.X)
-        result = fit_measure(
-            BagsInMemory(bags),
-            objective,
-            solver,
-            names=self._names(),
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
-        return self._set_rule(result, objective, solver, **self._unit_scale())
+        return self._fit(BagsInMemory(bags), objective, solver, "given", **self._unit_scale())
 
     @property
     def capacity_(self) -> Capacity:
         """The learned measure."""
-        measure: Capacity = self.measure_
-        return measure
+        return cast(Capacity, self.measure_)
 
 
 @dataclass(eq=False, repr=False)
@@ -54,13 +43,11 @@ class MICI(FusionClassifier, _MeasureFromBags):
     ----------
     objective : {"noisy-or", "min-max", "generalized-mean", "mean"}
         What is minimised. "noisy-or" [1]_ treats instances as independent chances; it is flat near its optimum (C = 0.5
-        of a negative costs 4e-6), so that measures far apart are equally good to it: on MICI's own demonstration, J
-        below 1e-6 leaves an RMSE of 0.1 to 0.2 to the true fusion. "min-max" and
-        "generalized-mean" [2]_ ask for the most target-like instance of each bag, sharply and softly. "mean" asks
-        for all instances.
+        of a negative costs 4e-6), so that very different measures reach nearly the same J: on MICI's own demonstration,
+        J below 1e-6 leaves an RMSE of 0.1 to 0.2 to the true fusion. "min-max" and "generalized-mean" [2]_ use the most
+        target-like instance of each bag, sharply and softly; "mean" uses all instances.
     solver : {"auto", "convex", "evolutionary"} or solver object
-        "auto" is convex where the objective has a convex form ("min-max", "mean"), else evolutionary. Population,
-        generations, mutation probability and stopping rule are parameters of `EvolutionarySolver`.
+        "auto" is convex where the objective has a convex form ("min-max", "mean"), else evolutionary.
     mu, sigma : float, default=1.0, 0.1
         Of "noisy-or": the mean and the standard deviation of a target's C.
     p1, p2 : float, default=10.0, -10.0
@@ -68,16 +55,14 @@ class MICI(FusionClassifier, _MeasureFromBags):
         minimum when far below zero).
     bipolar_input : bool, default=False
         Sources lie in [0, 1]; with True they lie in [-1, 1] and are mapped.
-    source_names : sequence of str, optional
-        Names of the sources; by default the column names of a data frame, else "1", "2", ...
-    n_jobs, random_state, verbose, nan
+    source_names, n_jobs, random_state, verbose, nan
         As in `BiMIChI`.
 
     Attributes
     ----------
     capacity_ : Capacity
-        What was learned.
-    objective_value_, history_, n_iter_, solution_, usage_, classes_
+        The learned measure.
+    rule_, objective_value_, history_, n_iter_, solution_, usage_, classes_
         As in `BiMIChI`.
 
     References
@@ -110,26 +95,24 @@ class MICI(FusionClassifier, _MeasureFromBags):
 
 @dataclass(eq=False, repr=False)
 class BinaryMICI(FusionClassifier, _MeasureFromBags):
-    """MICI with a binary measure (MICI-BFM [1]_): every set of sources either speaks or does not.
+    """MICI with a binary measure (MICI-BFM [1]_): every set of sources either decides or does not.
 
-    The objective is min-max. Up to five sources all binary measures are compared, which is exact (there are 7,579
-    for five); above, a local search with restarts is made.
+    The objective is min-max. Up to five sources, all binary measures are compared, which is exact (there are 7,579 for
+    five); above, a local search is restarted `n_restarts` times.
 
     Parameters
     ----------
     n_restarts : int, default=100
-        Of the local search.
+        Number of local searches.
     bipolar_input, source_names, n_jobs, random_state, nan
         As in `MICI`.
 
     Attributes
     ----------
-    capacity_ : Capacity
-        What was learned.
     exact_ : bool
-        Whether no binary measure is better; `solution_.status` says in words what was done.
-    objective_value_, history_, n_iter_, solution_, usage_, classes_
-        As in `MICI`; the history is over the measures looked at.
+        Whether no binary measure is better; see also `solution_.status`.
+    capacity_, rule_, objective_value_, history_, n_iter_, solution_, usage_, classes_
+        As in `MICI`; the history is over the measures compared.
 
     References
     ----------
@@ -148,8 +131,7 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `BiMIChI.fit`."""
-        solver = BinarySolver(self.n_restarts)
-        return self._learn(self._take_bags(X, y, bags, sample_weight), MIN_MAX, solver)
+        return self._learn(self._take_bags(X, y, bags, sample_weight), MIN_MAX, BinarySolver(self.n_restarts))
 
     @property
     def exact_(self) -> bool:
@@ -166,13 +148,13 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
     Parameters
     ----------
     solver : {"evolutionary"} or EvolutionarySolver
-        How J is minimised; it has no convex form.
+        J has no convex form.
     bipolar_input, source_names, n_jobs, random_state, verbose, nan
         As in `MICI`.
 
     Attributes
     ----------
-    capacity_, objective_value_, history_, n_iter_, solution_, usage_
+    capacity_, rule_, objective_value_, history_, n_iter_, solution_, usage_
         As in `MICI`.
 
     Examples
@@ -198,8 +180,7 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
             As in `BiMIChI.fit`.
         """
         if isinstance(X, Bags):
-            if y is not None or bags is not None or sample_weight is not None:
-                raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+            check_alone(y, bags, sample_weight)
             found, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
         else:
             X, y = validate_data(self, X, y, dtype=FLOATS, y_numeric=True, ensure_all_finite=self._finite())

@@ -36,10 +36,10 @@ class Indices(Explanation):
     shapley : ndarray of shape (m,)
         Their sum. Over all sources it adds up to 2; of a capacity, to 1.
     interaction_up : ndarray of shape (m, m)
-        Of sources i and j, both rising from silent to for. Above 0 they add more together than one by one
+        Of sources i and j, both rising from silent to for. Above 0 they add more together than separately
         (complements), below 0 less (substitutes). Symmetric; the diagonal is NaN.
     interaction_down : ndarray of shape (m, m)
-        The same, both rising from against to silent: below 0, both against take away more than one by one.
+        The same, both rising from against to silent: below 0, both against take away more than separately.
     interaction_mixed : ndarray of shape (m, m)
         The same, i rising from silent to for, j from against to silent; not symmetric. Above 0, i for adds less
         while j is against.

@@ -254,13 +254,14 @@ def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
             both, way = f"{words.at(i, up)} and {words.at(j, up)}", words.way(up)
             kind = "complements" if (value > 0) == up else "substitutes"
             if kind == "complements":
-                says = f"{both} confirm each other: together they count more {way} than one by one."
+                says = f"{both} confirm each other: together they count more {way} than separately."
             else:
-                says = f"{both} stand in for each other: beside one, the other counts less {way}."
+                says = f"{both} replace each other: next to one, the other counts less {way}."
         elif i != j and up and pulls[True][i] and pulls[False][j]:
             value = float(found.interaction_mixed[i, j])
             kind, change = ("dampened", "less") if value > 0 else ("heightened", "more")
-            says = f"{words.at(i, True)} counts {change} {words.way(True)} beside {words.at(j, False)} than without."
+            low = f"{words.name(j)} is {words.level(j, False)}"
+            says = f"{words.at(i, True)} counts {change} {words.way(True)} when {low}."
         else:
             continue
         numbers = {"interaction": value, "share": abs(value) / found.magnitude}
@@ -289,7 +290,7 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
 def _open(known: Identifiability) -> Fact:
     number, free = int(known.open.sum()), known.n_free
     if number:
-        says = f"The training data left {number:,} of {free:,} elements open; there the solver chose."
+        says = f"The training data left {number:,} of {free:,} elements open; the solver chose their values."
     else:
         says = f"The training data determined all {free:,} elements."
     return Fact("open", (), {"open": number, "free": free}, says)

@@ -1,11 +1,11 @@
-"""Both Choquet integrals: the public function, and the kernels that it checks inputs for.
+"""Both Choquet integrals: the public function, which checks, and the kernels.
 
 The integral over a bi-capacity is Eq. (1) of the paper: sort sources by ``|x|``, ascending, and add up
-``(|x_(k)| - |x_(k-1)|) * g(A_k with x >= 0, A_k with x < 0)``, where A_k holds the k-th source and all larger.
-Over a capacity, sort by x and take ``g(A_k)``. Either way it is linear in the values of g.
+``(|x_(k)| - |x_(k-1)|) * g(A_k with x >= 0, A_k with x < 0)``, where A_k holds the k-th source and all larger. Over a
+capacity, sort by x and take ``g(A_k)``. Either way it is linear in the values of g.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_choice
 from bimichi._jit import jit
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps
 from bimichi.integral.planes import Planes, check_n_jobs, is_xarray, run_chunks
@@ -21,8 +22,6 @@ from bimichi.measures.base import Measure
 
 __all__ = ["choquet"]
 
-Task = Callable[[slice], float]
-
 # "contract" lets a multiplication and an addition be one instruction. No flag here changes what NaN does.
 _fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
@@ -30,7 +29,7 @@ LANES = 256
 """Instances that the general kernel sorts side by side, one vector register after another."""
 
 BLOCK = 2048
-"""Instances that a small kernel takes at a time, so that its running peak stays in the first cache."""
+"""Instances that a small kernel takes at a time, so that its running peak stays in the fastest cache."""
 
 
 def choquet(
@@ -54,8 +53,7 @@ def choquet(
     nan : {"propagate", "raise"}
         An instance with NaN in any source gives NaN, or is an error.
     check_range : bool, default=True
-        Whether values outside the range are an error. Without the check they are integrated by the same
-        formula.
+        Whether values outside the range are an error. Without the check, the same formula is applied to them.
     out : ndarray, optional
         Where to write the result, of the result's shape and type.
     n_jobs : int, optional
@@ -84,8 +82,14 @@ def choquet(
         return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
     planes = Planes(X, g.n_sources, g.source_names, out)
     small = g.kind == "bicapacity" and g.n_sources in _SMALL
-    task = _small_task if small else _TASKS[g.kind]
-    peaks = run_chunks(task(planes, g), planes.chunks(stacked=not small), jobs)
+    kernel, arguments = _kernel(g, planes.dtype)
+
+    def run(chunk: slice) -> float:
+        with planes.writing(chunk) as result:
+            sources = planes.contiguous(chunk) if small else (planes.stacked(chunk),)
+            return float(kernel(*sources, *arguments, result))
+
+    peaks = run_chunks(run, planes.chunks(stacked=not small), jobs)
     if check_range and max(peaks, default=0.0) > 1:
         planes.check_range(g.low)
     if nan == "raise" and np.isnan(planes.out).any():
@@ -93,48 +97,16 @@ def choquet(
     return planes.out if planes.out.ndim else planes.out[()]
 
 
-def _small_task(planes: Planes, g: Measure) -> Task:
-    kernel = _SMALL[g.n_sources]
-    terms = tuple(_sign_terms(g).astype(planes.dtype))
-
-    def run(chunk: slice) -> float:
-        with planes.writing(chunk) as result:
-            return float(kernel(*planes.contiguous(chunk), terms, result))
-
-    return run
+def _kernel(g: Measure, dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """Return the kernel that integrates over g, and what it takes between the sources and the result."""
+    if g.parts == "terms":
+        return integrate_terms, (sign_table(g.space, g.values).astype(dtype),)
+    if g.kind == "bicapacity" and g.n_sources in _SMALL:
+        return _SMALL[g.n_sources], (tuple(_sign_terms(g).astype(dtype)),)
+    return _general, (g.values.astype(dtype), digit_steps(g.space), _sorting_network(g.n_sources))
 
 
-def _general_task(planes: Planes, g: Measure) -> Task:
-    values = g.values.astype(planes.dtype)
-    steps = digit_steps(g.space)
-    network = _sorting_network(g.n_sources)
-
-    def run(chunk: slice) -> float:
-        with planes.writing(chunk) as result:
-            return float(_general(planes.stacked(chunk), values, steps, network, result))
-
-    return run
-
-
-def _terms_task(planes: Planes, g: Measure) -> Task:
-    table = sign_table(g.space, g.values).astype(planes.dtype)
-
-    def run(chunk: slice) -> float:
-        with planes.writing(chunk) as result:
-            return float(integrate_terms(planes.stacked(chunk), table, result))
-
-    return run
-
-
-_TASKS: dict[str, Callable[[Planes, Measure], Task]] = {
-    "bicapacity": _general_task,
-    "capacity": _general_task,
-    "2-additive": _terms_task,
-}
-"""How to integrate over each kind of measure, for any number of sources."""
-
-
-def _sorting_network(n: int) -> NDArray[np.int64]:
+def _sorting_network(n: int) -> Ints:
     """Batcher's odd-even merge sort for n keys as pairs (i, j), i < j, to be put in order one after another."""
     pairs = []
     p = 1
@@ -208,7 +180,7 @@ def _order(key_i, key_j, step_i, step_j):  # type: ignore[no-untyped-def]
         step_j[lane] = p if swap else q
 
 
-def _sign_terms(g: Measure) -> NDArray[np.float64]:
+def _sign_terms(g: Measure) -> Floats:
     """Coefficients c with C(x) = sum over codes of c[code] * min(|x_k|: digit k > 0) * prod(sign x_k: digit k = 2).
 
     Per source, the three values (absent, positive, negative) become (absent, mean rise, half difference):

@@ -27,12 +27,12 @@ def fuse_array(
 ) -> "xr.DataArray":
     """Fuse an array or a dataset of xarray.
 
-    ``model.fuse(X)``, ``choquet(X, g)`` and ``X.bimichi.fuse(model)`` come here.
+    ``model.fuse(X)``, ``choquet(X, g)`` and ``X.bimichi.fuse(model)`` call it.
 
     Parameters
     ----------
-    model : fitted Fusion, BiCapacity or Capacity
-        What decides.
+    model : fitted Fusion, FusionRule or Measure
+        What fuses.
     X : xarray.DataArray or xarray.Dataset
         An array with a dimension of sources, or a dataset with one variable per source; in memory or with Dask. Sources
         with names (text on the coordinate of that dimension, or variables) are matched with those of the model, in any
@@ -94,9 +94,7 @@ def fuse_array(
 
 
 def _to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
-    """Return the plane with NaN where it has the value `fill`; a copy if it has it, of floats."""
-    if np.isnan(fill):
-        return plane
+    """Return the plane with NaN where it has the value `fill`: a copy, of floats, if it has that value anywhere."""
     with np.errstate(over="ignore"):
         missing = plane == (plane.dtype.type(fill) if plane.dtype.kind == "f" else fill)
     if not missing.any():

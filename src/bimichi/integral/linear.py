@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_choice
 from bimichi._jit import jit
+from bimichi._types import Codes, Ints
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 
@@ -26,8 +27,10 @@ def linear_form(
     *,
     check_range: bool = True,
     n_jobs: int | None = None,
-) -> tuple[NDArray[np.int32], NDArray[Any]]:
+) -> tuple[Codes, NDArray[Any]]:
     """Write the integral of every instance as a weighted sum of elements: ``(weights * g.values[codes]).sum(1)``.
+
+    O(n m^2) at worst, in the memory of the result.
 
     Parameters
     ----------
@@ -41,13 +44,10 @@ def linear_form(
     Returns
     -------
     codes : ndarray of int32, shape (n_instances, n_sources)
-        Code of the element of step k; column 0 holds all sources, the last one the largest alone.
+        Code of the element at step k; that of column 0 holds all sources, that of the last the largest alone.
     weights : ndarray of shape (n_instances, n_sources)
         The rise of ``|x|`` (or x) at that step, at least 0. Ties keep the order of the sources.
 
-    Notes
-    -----
-    O(n m^2) at worst, O(n m) memory: the result alone.
     """
     lattice, planes = _for_rows(X, measure, check_range)
     planes.check_nan()
@@ -70,20 +70,16 @@ def usage_counts(
     *,
     check_range: bool = True,
     n_jobs: int | None = None,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Count how many instances use each element.
 
     Parameters
     ----------
-    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The sources, as in `choquet`. Instances with NaN use no element.
+    X, measure, check_range, n_jobs
+        As in `linear_form`, but NaN is allowed: instances with NaN use no element.
     weighted : bool, default=False
-        Count every element that the sum touches, as the paper does, or only where its weight is above 0,
-        which is what can change a result.
-    measure : {"bicapacity", "capacity"}
-        Which of the two integrals.
-    check_range, n_jobs
-        As in `choquet`.
+        Count every element that the sum touches, as the paper does, or only those of weight above 0, which can change
+        a result.
 
     Returns
     -------
@@ -97,26 +93,16 @@ def usage_counts(
 class Usage:
     """How often instances use each element, with sources as they are or with any of them inverted.
 
-    Attributes
-    ----------
-    lattice : Lattice
-        The elements.
-    codes : ndarray of int32
-        The elements that are used at all.
-    touched : ndarray of int64
-        How many instances touch each of them at a level above zero.
-    weighted : ndarray of int64
-        How many give it weight.
-    patterns : ndarray of int64
-        How many instances have just these sources above and below zero, and others that are zero. Those stand on the
-        positive side in what they touch, inverted or not.
+    For the elements `codes` that are used at all: how many instances touch each at a level above zero (`touched`), how
+    many give it weight (`weighted`), and how many have just these sources above and below zero and others that are zero
+    (`patterns`). Zeros count as positive in what an instance touches, inverted or not.
     """
 
     lattice: Lattice
-    codes: NDArray[np.int32]
-    touched: NDArray[np.int64]
-    weighted: NDArray[np.int64]
-    patterns: NDArray[np.int64]
+    codes: Codes
+    touched: Ints
+    weighted: Ints
+    patterns: Ints
 
     def __add__(self, other: "Usage") -> "Usage":
         """Return the usage by the instances of both."""
@@ -126,16 +112,8 @@ class Usage:
             sums[:, places] += np.stack([some.touched, some.weighted, some.patterns])
         return Usage(self.lattice, codes, *sums)
 
-    def counts(self, weighted: bool, signs: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Return how many instances touch each element, or give it weight; O(base^m).
-
-        Parameters
-        ----------
-        weighted : bool
-            As in `usage_counts`.
-        signs : array-like of shape (n_sources,), optional
-            The sources of a bi-capacity that have -1 are inverted.
-        """
+    def counts(self, weighted: bool, signs: ArrayLike | None = None) -> Ints:
+        """Return how many instances touch each element, or give it weight, if sources of sign -1 are inverted."""
         lattice = self.lattice
         inverted = signs is not None and bool((np.asarray(signs) < 0).any())
         codes = lattice.with_signs(signs)[self.codes] if signs is not None and inverted else self.codes.copy()
@@ -156,7 +134,7 @@ def count_usage(
     check_range: bool = True,
     n_jobs: int | None = None,
 ) -> Usage:
-    """Count in one pass what `usage_counts` gives for every choice of signs; parameters as there."""
+    """Count in one pass what `usage_counts` returns for every choice of signs; parameters as there."""
     lattice, planes = _for_rows(X, measure, check_range)
     steps = digit_steps(lattice)
     tables = np.zeros((3, lattice.size), np.int64)
@@ -173,7 +151,7 @@ def count_usage(
     return Usage(lattice, codes.astype(np.int32), *tables[:, codes])
 
 
-def digit_steps(lattice: Lattice) -> NDArray[np.int32]:
+def digit_steps(lattice: Lattice) -> Codes:
     """What source k adds to the code when its value is at least zero, and when it is below."""
     steps = (lattice.base ** np.arange(lattice.n_sources)).astype(np.int32)
     return np.stack([steps, 2 * steps if lattice.base == 3 else steps])

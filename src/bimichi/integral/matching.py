@@ -1,4 +1,4 @@
-"""Anything that fuses planes as one function, and which of the sources found is which of its own."""
+"""Any model as one function of planes, and the matching of its sources with those of the data."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -15,7 +15,7 @@ __all__ = ["Fuser", "fuser_of", "match_sources"]
 
 
 class Fuser(NamedTuple):
-    """What fuses a list of planes. It can be pickled if the model can, so that workers of a cluster may run it."""
+    """A function that fuses a list of planes; it can be pickled if the model can, so that workers may run it."""
 
     fuse: Callable[[list[NDArray[Any]]], NDArray[Any]]
     n_sources: int
@@ -26,8 +26,8 @@ class Fuser(NamedTuple):
 def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **options: Any) -> Fuser:
     """Return a function of planes for a rule, a fitted method, or the Choquet integral over a measure.
 
-    A method has a rule, `rule_`, or at least `fuse` and `n_features_in_`. `n_jobs` replaces the model's own number of
-    threads; `method` is that of the model to call; `options` are those of `choquet`, for a measure.
+    A fitted model has `rule_`, or at least `fuse` and `n_features_in_`. `method` is that of a model or a rule to call;
+    `options` are those of `choquet` for a measure. By default, a model's own number of threads is used.
     """
     if isinstance(model, Measure):
         return Fuser(partial(choquet, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
@@ -54,8 +54,8 @@ def match_sources(
 ) -> list[int]:
     """Return the position, among the sources found, of each source that is expected.
 
-    Sources are matched by name, or taken in their order if either have no names (None). `where` and `remedy` are for
-    the error: what holds the sources found, and what to do if they are not those expected.
+    If either has no names, sources are taken in order. `where` and `remedy` are for the error if they differ: what
+    holds the sources found, and what to do.
     """
     if expected is None or found is None:
         fits, positions = n_found == n_expected, list(range(n_found))

@@ -1,4 +1,4 @@
-"""Sources in every layout that users hold them in, handed to kernels chunk by chunk, without a full copy."""
+"""Sources in any layout, passed to kernels chunk by chunk, without a full copy."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +15,10 @@ from bimichi.errors import InvalidInputError
 __all__ = ["Planes", "check_n_jobs", "is_xarray", "out_of_range", "run_chunks", "source_label", "split_planes"]
 
 CHUNK = 1 << 19
-"""Instances a task takes when planes are read where they are."""
+"""Instances per task when planes are read in place."""
 
 SMALL_CHUNK = 1 << 16
-"""Instances a task takes when it may have to copy them, or when each takes longer: copies stay small, cores busy."""
+"""Instances per task when they may be copied, or when each takes longer: copies stay small, cores busy."""
 
 Result = TypeVar("Result")
 
@@ -26,23 +26,10 @@ Result = TypeVar("Result")
 class Planes:
     """One array per source, all of one shape; views of what the user gave.
 
-    Parameters
-    ----------
-    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        Rows or planes. A list without any array in it (numbers, lists) is read as rows.
-    n_sources : int, optional
-        What the measure expects.
-    names : sequence of str, optional
-        Source names for errors.
-    out : ndarray, optional
-        Where the result is to go.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        The shape of one plane, and of a result.
-    dtype : numpy.dtype
-        What kernels compute in: float32 if no source is wider, else float64.
+    `X` holds rows, of shape (..., n_sources), or a list or tuple of planes; a list without any array in it (numbers,
+    lists) is read as rows. `n_sources` is what the measure expects, `names` are for errors, `out` takes the result.
+    `shape` is that of one plane and of the result; `dtype`, in which kernels compute, is float32 if no source is
+    wider, else float64.
     """
 
     def __init__(
@@ -78,10 +65,7 @@ class Planes:
         return int(np.prod(self.shape))
 
     def chunks(self, stacked: bool = False) -> list[slice]:
-        """Slices of the leading axis, for `stacked` or for `contiguous`.
-
-        They depend on the data alone, so results do not depend on `n_jobs`.
-        """
+        """Return slices of the leading axis; they depend on the data alone, so results do not depend on `n_jobs`."""
         length = len(self._planes[0])
         step = max(1, (CHUNK if self._in_place and not stacked else SMALL_CHUNK) // max(1, self._per_index))
         return [slice(start, min(start + step, length)) for start in range(0, length, step)]
@@ -91,7 +75,7 @@ class Planes:
         return slice(chunk.start * self._per_index, chunk.stop * self._per_index)
 
     def contiguous(self, chunk: slice) -> tuple[NDArray[Any], ...]:
-        """Return the chunk as one contiguous 1-D array a source; copied only if it has to be."""
+        """Return the chunk as one contiguous 1-D array per source; copied only where needed."""
         return tuple(np.ascontiguousarray(p[chunk], dtype=self.dtype).reshape(-1) for p in self._planes)
 
     def stacked(self, chunk: slice) -> NDArray[Any]:
@@ -112,7 +96,7 @@ class Planes:
             part[...] = lent.reshape(part.shape)
 
     def check_range(self, low: float, remedy: str = "Rescale it, or pass check_range=False.") -> None:
-        """Raise if a source leaves [low, 1]; NaN is let through."""
+        """Raise if a source leaves [low, 1]; NaN passes."""
         for k, plane in enumerate(self._planes):
             for chunk in self.chunks():
                 part = plane[chunk]

@@ -1,9 +1,9 @@
 """Kernels on the terms of 2-additive bi-capacities; see `bimichi.measures.terms` for sides and terms."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Floats
 from bimichi.measures.terms import Terms
 
 __all__ = ["add_features", "integrate_terms", "sign_table", "term_features", "term_rows"]
@@ -11,10 +11,10 @@ __all__ = ["add_features", "integrate_terms", "sign_table", "term_features", "te
 _fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 LANES = 512
-"""Instances taken side by side: so many that what a pair costs before its loop matters little."""
+"""Instances taken side by side: enough that the cost of a pair before its loop matters little."""
 
 
-def sign_table(space: Terms, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def sign_table(space: Terms, values: Floats) -> Floats:
     """Terms as polynomials in the signs of their sources, shape (m, m, 4), for `integrate_terms`.
 
     The term of sources i and k with signs s and t is ``a + b s + c t + d s t``; that of source i alone ``a + b s``.

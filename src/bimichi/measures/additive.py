@@ -4,15 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._tables import Cell, Table, number
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import TOLERANCE, Measure, check_names, number_array
+from bimichi.measures.base import TOLERANCE, Measure, check_names, number_array, weight_array
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import MAX_ELEMENTS
-from bimichi.measures.sampling import random_generator
+from bimichi.measures.sampling import Seed, random_generator
 from bimichi.measures.terms import Terms
 
 __all__ = ["AdditiveBiCapacity"]
@@ -20,11 +21,9 @@ __all__ = ["AdditiveBiCapacity"]
 SHOWN = 12
 """Terms that repr lists."""
 
-Floats = NDArray[np.float64]
-
 
 class AdditiveBiCapacity(Measure):
-    """A bi-capacity told by few terms: g(A, B) is the sum of the terms of the sources, and of the pairs, in (A, B).
+    """A bi-capacity made of few terms: g(A, B) is the sum of the terms of the sources, and of the pairs, in (A, B).
 
     Of order 1 it has one weight per source above zero and one below; of order 2 (2-additive), terms of pairs besides:
     2 m^2 numbers where a `BiCapacity` has 3^m. So it serves where these are too many, or the data too few. It has the
@@ -78,10 +77,8 @@ class AdditiveBiCapacity(Measure):
 
         Parameters
         ----------
-        up : array-like
-            Terms of sources in A: of single ones on the diagonal, of pairs off it, symmetric.
-        down : array-like
-            The same for sources in B; those of single ones are at most 0.
+        up, down : array-like
+            Terms of sources in A, and in B: of single ones on the diagonal (at most 0 in B), of pairs elsewhere.
         cross : array-like, optional
             In row i and column j, the term of source i in A and source j in B; 0 on the diagonal. By default all 0.
         source_names : sequence of str, optional
@@ -91,7 +88,7 @@ class AdditiveBiCapacity(Measure):
         mixed = np.zeros_like(above) if cross is None else number_array(cross, "cross")
         for what, table in (("up", above), ("down", below), ("cross", mixed)):
             if table.ndim != 2 or table.shape != (len(above), len(above)):
-                raise InvalidInputError(f"{what} must have one row and one column a source, got shape {table.shape}.")
+                raise InvalidInputError(f"{what} must have one row and one column per source, got shape {table.shape}.")
         for what, table in (("up", above), ("down", below)):
             if not np.array_equal(table, table.T, equal_nan=True):
                 raise InvalidInputError(f"{what} must be symmetric: the pair (i, k) is the pair (k, i).")
@@ -106,19 +103,12 @@ class AdditiveBiCapacity(Measure):
     @classmethod
     def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
         """Make g(A, B) = sum of weights in A minus sum of weights in B; its integral is the weighted mean."""
-        given = number_array(weights, "weights")
-        if given.ndim != 1 or given.size == 0:
-            raise InvalidInputError(f"weights must be 1-D, one for each source, got shape {given.shape}.")
-        table = np.diag(given)
+        table = np.diag(weight_array(weights))
         return cls.from_tables(table, -table, source_names=source_names)
 
     @classmethod
     def random(
-        cls,
-        n_sources: int,
-        random_state: int | np.random.Generator | None = None,
-        source_names: Sequence[str] | None = None,
-        order: int = 2,
+        cls, n_sources: int, random_state: Seed = None, source_names: Sequence[str] | None = None, order: int = 2
     ) -> Self:
         """Draw one at random."""
         return cls(Terms(n_sources, order == 2).sample(random_generator(random_state)), source_names, order)
@@ -153,7 +143,7 @@ class AdditiveBiCapacity(Measure):
 
     @property
     def down(self) -> Floats:
-        """Terms of sources in B, shape (m, m): of single ones on the diagonal."""
+        """Terms of sources in B, as in `up`."""
         return np.asarray(self._space.matrix(self._values)[self.n_sources :, self.n_sources :])
 
     @property
@@ -161,12 +151,10 @@ class AdditiveBiCapacity(Measure):
         """In row i and column j, the term of source i in A and source j in B, shape (m, m)."""
         return np.asarray(self._space.matrix(self._values)[: self.n_sources, self.n_sources :])
 
-    def n_instances(self, touched: NDArray[np.int64]) -> int:
-        """How many instances touched the terms so often."""
+    def n_instances(self, touched: Ints) -> int:
         return round(int(touched[: 2 * self.n_sources].sum()) / self.n_sources)
 
     def is_monotone(self, tolerance: float = 0.0) -> bool:
-        """Whether no source ever moves the measure the wrong way by more than `tolerance`; O(m^2), exact."""
         return bool((self._space.slack(self._values) >= -tolerance).all())
 
     def __getitem__(self, pair: tuple[int | str | Iterable[int | str], int | str | Iterable[int | str]]) -> float:
@@ -196,7 +184,7 @@ class AdditiveBiCapacity(Measure):
         Parameters
         ----------
         bold : ignored
-            Every term follows from the data; it takes part so that all measures can be asked alike.
+            Present because other measures take it.
         limit : int, optional
             How many; by default those that are not 0.00.
         """
@@ -208,29 +196,24 @@ class AdditiveBiCapacity(Measure):
             rows.append([Cell(", ".join(up) or "∅"), Cell(", ".join(down) or "∅"), Cell(number(self._values[term]))])
         return Table(["A", "B", "b(A, B)"], rows)
 
-    def overview(self, touched: NDArray[np.int64], limit: int) -> Table:
-        """Return the largest terms."""
+    def overview(self, touched: Ints, limit: int) -> Table:
         return self.to_table(limit=min(limit, self.n_parts))
 
     def to_markdown(self, bold: Any = None, limit: int | None = None) -> str:
-        """Write the terms as a Markdown table, to two digits; see `to_table`."""
         return self.to_table(bold, limit).to_markdown()
 
     def sets(self, k: int) -> tuple[list[str], list[str]]:
-        """Names of the sources in A and in B, of the k-th term."""
         m, (first, second) = self.n_sources, self._space.sides
         sides = [k] if k < 2 * m else [int(first[k - 2 * m]), int(second[k - 2 * m])]
         names = self._source_names
         return [names[s] for s in sides if s < m], [names[s - m] for s in sides if s >= m]
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
-        """Return header fields and arrays of a model file."""
         return {"source_names": list(self._source_names), "order": self.order}, {"terms": self._values}
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        """Make one from what a file holds; files of version 2 of the format name no order."""
-        return cls(arrays["terms"], header["source_names"], header.get("order", 2))
+        return cls(arrays["terms"], header["source_names"], header.get("order", 2))  # version 2 names no order
 
     def __repr__(self) -> str:
         large = int((np.abs(self._values) >= 0.005).sum())

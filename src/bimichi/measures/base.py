@@ -2,15 +2,16 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._checks import check_choice, is_integer
 from bimichi._tables import Cell, Table, number
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures import files
 from bimichi.measures.compact import COMPLETIONS, filled, pack_values
@@ -19,12 +20,14 @@ from bimichi.measures.lattice import Lattice, subset_lattice
 __all__ = ["COMPLETIONS", "TOLERANCE", "LatticeMeasure", "Measure", "Violation", "check_names"]
 
 TOLERANCE = 1e-9
-"""How much a value may break the order or its bounds, which is what solvers leave behind."""
+"""How much a value may break the order or its bounds: solvers leave rounding errors."""
 
 OVERVIEW_LIMIT = 3
 """Sources up to which the table of the paper, 2^m columns wide, fits a terminal."""
 
 Source = int | str
+SetOfSources = Source | Iterable[Source]
+LatticeMaker = Callable[[int], Lattice]
 
 
 class Violation(NamedTuple):
@@ -34,6 +37,12 @@ class Violation(NamedTuple):
     upper: str
     lower_value: float
     upper_value: float
+
+    @classmethod
+    def at(cls, lattice: Lattice, values: Floats, names: Sequence[str], lower: int, upper: int) -> Self:
+        """Return the violation at these codes."""
+        labels = lattice.label(lower, names), lattice.label(upper, names)
+        return cls(*labels, float(values[lower]), float(values[upper]))
 
     def __str__(self) -> str:
         digits = next((d for d in range(2, 16) if round(self.upper_value, d) < round(self.lower_value, d)), 17)
@@ -46,7 +55,7 @@ class Measure(ABC):
     Attributes
     ----------
     kind : str
-        What model files call it.
+        Its name in model files.
     low : float
         The least value that a source may take: -1, or 0 for a `Capacity`; the greatest is 1.
     parts : {"elements", "terms"}
@@ -57,10 +66,10 @@ class Measure(ABC):
     low: ClassVar[float] = -1.0
     parts: ClassVar[Literal["elements", "terms"]] = "elements"
     _space: Any
-    _values: NDArray[np.float64]
+    _values: Floats
     _source_names: tuple[str, ...]
 
-    def _build(self, space: Any, values: NDArray[np.float64], source_names: tuple[str, ...]) -> None:
+    def _build(self, space: Any, values: Floats, source_names: tuple[str, ...]) -> None:
         object.__setattr__(self, "_space", space)
         object.__setattr__(self, "_source_names", source_names)
         object.__setattr__(self, "_values", np.frombuffer(values.tobytes()))  # which nobody can make writeable
@@ -82,11 +91,8 @@ class Measure(ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Measure) or type(other) is not type(self):
             return NotImplemented
-        return (
-            self._space == other._space
-            and self._source_names == other._source_names
-            and np.array_equal(self._values, other._values)
-        )
+        alike = self._space == other._space and self._source_names == other._source_names
+        return alike and np.array_equal(self._values, other._values)
 
     def __hash__(self) -> int:
         return hash((self._space, self._source_names, self._values.tobytes()))
@@ -107,7 +113,7 @@ class Measure(ABC):
         return self._source_names
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """The numbers that the measure is made of, in the order of its space; read-only."""
         return self._values
 
@@ -129,8 +135,8 @@ class Measure(ABC):
         """Names of the sources in A and in B, of the k-th of the values."""
 
     @abstractmethod
-    def n_instances(self, touched: NDArray[np.int64]) -> int:
-        """How many instances touched the values so often: each touches one per source, ties and zeros included."""
+    def n_instances(self, touched: Ints) -> int:
+        """Return how many instances there were, given how often each value was touched: once per source of each."""
 
     @abstractmethod
     def is_monotone(self, tolerance: float = 0.0) -> bool:
@@ -145,15 +151,15 @@ class Measure(ABC):
         """Return the values as a small table, those of `bold` marked."""
 
     @abstractmethod
-    def overview(self, touched: NDArray[np.int64], limit: int) -> Table:
-        """Return a table that fits a terminal, given how often training touched each value: of `limit` rows at most."""
+    def overview(self, touched: Ints, limit: int) -> Table:
+        """Return a table for a terminal, of `limit` rows at most, given how often training touched each value."""
 
     def to_markdown(self, bold: Any = None) -> str:
         """Write the table as Markdown, to two digits; see `to_table`."""
         return self.to_table(bold).to_markdown()
 
     def to_html(self, bold: Any = None) -> str:
-        """Write the table as HTML, to two digits; names are escaped. See `to_table`."""
+        """Write the table as HTML, to two digits, names escaped; see `to_table`."""
         return self.to_table(bold).to_html()
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -164,7 +170,7 @@ class Measure(ABC):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read from a model file. The content is checked; nothing in it is executed.
+        """Read from a model file; its content is checked, and nothing in it is executed.
 
         Raises
         ------
@@ -184,7 +190,7 @@ class Measure(ABC):
     def unpack(cls, header: dict[str, Any], arrays: files.Arrays) -> Self:
         """Make one from what a file holds; the inverse of `pack`."""
 
-    def _sources(self, members: Source | Iterable[Source]) -> list[int]:
+    def _sources(self, members: SetOfSources) -> list[int]:
         """Indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
         if isinstance(members, str | int | np.integer):
             members = [members]
@@ -204,9 +210,7 @@ class Measure(ABC):
         if not is_integer(member):
             raise InvalidInputError(f"A source is given by its index or its name, got {member!r}.")
         if not 0 <= member < self.n_sources:
-            raise InvalidInputError(
-                f"Source index {member} is outside 0..{self.n_sources - 1} (indices are zero-based)."
-            )
+            raise InvalidInputError(f"Source index {member} must lie in 0..{self.n_sources - 1} (zero-based).")
         return int(member)
 
     def _pair(self, pair: Any) -> tuple[list[int], list[int]]:
@@ -225,9 +229,44 @@ class Measure(ABC):
 class LatticeMeasure(Measure):
     """A measure that is one monotone value per element of a `Lattice`."""
 
-    def _on_lattice(self, lattice: Lattice, values: ArrayLike, source_names: Sequence[str] | None) -> None:
-        names = check_names(source_names, lattice.n_sources)
-        self._build(lattice, _check_values(type(self).__name__, lattice, values, names), names)
+    table_limit: ClassVar[int]  # sources up to which there is a table, and up to which it is shown in text
+    text_limit: ClassVar[int]
+
+    def _set_values(self, lattice_of: LatticeMaker, base: int, values: ArrayLike, names: Sequence[str] | None) -> None:
+        array = number_array(values, "values")
+        if array.ndim != 1:
+            hint = "; see from_matrix" if base == 3 else ""
+            raise InvalidInputError(f"values must be 1-D of length {base}^m, got shape {array.shape}{hint}.")
+        lattice = lattice_of(sources_from_length(array.size, base))
+        checked = check_names(names, lattice.n_sources)
+        self._build(lattice, _check_values(type(self).__name__, lattice, array, checked), checked)
+
+    @classmethod
+    def _completed(
+        cls,
+        lattice_of: LatticeMaker,
+        elements: Mapping[Any, float],
+        source_names: Sequence[str] | int | None,
+        completion: str,
+        *options: Any,
+    ) -> Self:
+        """Make a measure from some of its elements, given by their sources."""
+        n_sources, names = count_and_names(source_names, elements)
+        lattice = lattice_of(n_sources)
+        frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names, *options)  # type: ignore[call-arg]
+        given = np.full(lattice.size, np.nan)
+        for element, value in elements.items():
+            code = frame.code(element)
+            label = lattice.label(code, frame.source_names)
+            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
+                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
+            fixed = lattice.fixed.get(code, value)
+            if abs(value - fixed) > TOLERANCE and (code != 0 or lattice.zero_bound):
+                raise InvalidInputError(f"{label} = {value!r}; a {cls.__name__} has {fixed:g} there.")
+            if not np.isnan(given[code]) and given[code] != value:
+                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
+            given[code] = value
+        return cls(complete(lattice, given, completion, frame.source_names), names, *options)  # type: ignore[call-arg]
 
     @property
     def lattice(self) -> Lattice:
@@ -236,28 +275,22 @@ class LatticeMeasure(Measure):
         return lattice
 
     def sets(self, k: int) -> tuple[list[str], list[str]]:
-        """Names of the sources in A and in B, of the element of code k; B is empty in a `Capacity`."""
         up, down = self.lattice.sets(k)
         return [self._source_names[i] for i in up], [self._source_names[i] for i in down]
 
-    def n_instances(self, touched: NDArray[np.int64]) -> int:
-        """How many instances touched the elements so often."""
+    def n_instances(self, touched: Ints) -> int:
         return round(int(touched.sum()) / self.n_sources)
 
     def violations(self, tolerance: float = 0.0) -> list[Violation]:
-        """Neighbours whose values break the order by more than `tolerance`.
-
-        The constructor lets `TOLERANCE` (1e-9) pass, so this can list what rounding left behind. For an array
-        that the constructor rejects, ask ``lattice.violations(values)``.
-        """
-        return _violations(self.lattice, self._values, self._source_names, tolerance)
+        """Return neighbours whose values break the order by more than `tolerance`; the constructor accepts 1e-9."""
+        lattice, values, names = self.lattice, self._values, self._source_names
+        lower, upper = (codes.tolist() for codes in lattice.violations(values, tolerance))
+        return [Violation.at(lattice, values, names, a, b) for a, b in zip(lower, upper, strict=True)]
 
     def is_monotone(self, tolerance: float = 0.0) -> bool:
-        """Whether no value breaks the order by more than `tolerance`."""
         return self.lattice.violations(self._values, tolerance)[0].size == 0
 
-    def overview(self, touched: NDArray[np.int64], limit: int) -> Table:
-        """Return the whole table of up to three sources, touched elements bold; else the elements touched most."""
+    def overview(self, touched: Ints, limit: int) -> Table:
         if self.n_sources <= OVERVIEW_LIMIT:
             return self.to_table(touched > 0)
         rows = []
@@ -268,32 +301,26 @@ class LatticeMeasure(Measure):
         return Table(["A", "B", "g(A, B)", "used by"], rows)
 
     def pack(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return header fields and arrays of a model file; see `bimichi.measures.compact.pack_values`."""
         rule, arrays = pack_values(self.lattice, self._values)
         return {"source_names": list(self._source_names)} | rule, arrays
 
     @abstractmethod
     def code(self, element: Any) -> int:
-        """Code of an element, given by its sources."""
+        """Return the code of an element given by its sources, indices (zero-based) or names."""
 
-    def _with_elements(self, elements: Mapping[Any, float], completion: str) -> NDArray[np.float64]:
-        """Values that agree with `elements`, completed; this measure only lends its names and its lattice."""
-        lattice = self.lattice
-        given = np.full(lattice.size, np.nan)
-        for element, value in elements.items():
-            code = self.code(element)
-            label = lattice.label(code, self._source_names)
-            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
-                raise InvalidInputError(f"{label} must be a number, got {value!r}.")
-            fixed = lattice.fixed.get(code, value)
-            if abs(value - fixed) > TOLERANCE and (code != 0 or lattice.zero_bound):
-                raise InvalidInputError(f"{label} = {value!r}; a {type(self).__name__} has {fixed:g} there.")
-            if not np.isnan(given[code]) and given[code] != value:
-                raise InvalidInputError(f"{label} is given twice, as {float(given[code])!r} and as {value!r}.")
-            given[code] = value
-        return complete(lattice, given, completion, self._source_names)
+    def __repr__(self) -> str:
+        bound = "" if self.lattice.zero_bound else ", zero_bound=False"
+        head = f"{type(self).__name__} of {self.n_sources} sources ({', '.join(self._source_names)}){bound}"
+        if self.n_sources > self.text_limit:
+            return f"{head}, {self.lattice.size:,} elements"
+        return f"{head}\n{self.to_table().to_text()}"
 
-    def _marked(self, bold: Iterable[Any] | NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    def _repr_html_(self) -> str:
+        if self.n_sources > self.table_limit:
+            return Table([type(self).__name__], [[Cell(repr(self))]]).to_html()
+        return self.to_html()
+
+    def _marked(self, bold: Iterable[Any] | Flags | None) -> Flags:
         """Turn a set of elements, or a boolean array, into a boolean array."""
         if isinstance(bold, np.ndarray):
             if bold.dtype != bool or bold.shape != self._values.shape:
@@ -306,22 +333,8 @@ class LatticeMeasure(Measure):
         return marked
 
 
-def complete(
-    lattice: Lattice, values: NDArray[np.float64], completion: str, names: Sequence[str]
-) -> NDArray[np.float64]:
-    """Fill the NaN of `values` between the bounds that the known values leave.
-
-    Parameters
-    ----------
-    lattice : Lattice
-        The elements and their order.
-    values : ndarray of shape (size,)
-        Known values, NaN elsewhere.
-    completion : {"middle", "lowest", "highest", "nearest-zero"}
-        Which value between its bounds an unknown element takes.
-    names : sequence of str
-        Source names, for the error when known values contradict each other.
-    """
+def complete(lattice: Lattice, values: Floats, completion: str, names: Sequence[str]) -> Floats:
+    """Fill the NaN of `values` between the bounds that the known values leave; `names` are for errors."""
     check_choice(completion, "completion", COMPLETIONS)
     known = lattice.with_boundary(values)
     lower, upper = lattice.bounds(values)
@@ -334,13 +347,13 @@ def complete(
         if worst == code:
             over = given[lattice.less_equal(code, given)]
             code = int(over[np.argmin(known[over])])
-        clash = Violation(lattice.label(worst, names), lattice.label(code, names), known[worst], known[code])
+        clash = Violation.at(lattice, known, names, worst, code)
         raise InvalidInputError(f"The given elements are not monotone: {clash}.")
     return filled(lattice, values, completion)
 
 
 def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str, ...]:
-    """Source names as a tuple, or "1", "2", ... when None."""
+    """Return source names as a tuple, "1", "2", ... when None."""
     if source_names is None:
         return tuple(str(k + 1) for k in range(n_sources))
     if isinstance(source_names, str):
@@ -363,16 +376,13 @@ def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str
 def count_and_names(
     source_names: Sequence[str] | int | None, elements: Mapping[Any, float]
 ) -> tuple[int, Sequence[str] | None]:
-    """Return the number of sources and, when they were given and not just counted, their names.
-
-    None counts them by the largest index in the elements' keys.
-    """
+    """Return the number of sources and their names, if given; with None, the largest index in `elements` counts."""
     if not isinstance(elements, Mapping):
         raise InvalidInputError(f"elements must be a mapping of element to value, got {type(elements).__name__}.")
     if source_names is None:
         members = list(_leaves(list(elements)))
         if not members or not all(isinstance(member, int | np.integer) for member in members):
-            raise InvalidInputError("source_names must be given unless elements are told by source indices.")
+            raise InvalidInputError("source_names must be given unless elements are given by source indices.")
         return int(max(members)) + 1, None
     if is_integer(source_names):
         return int(source_names), None
@@ -399,7 +409,7 @@ def sources_from_length(length: int, base: int, what: str = "values") -> int:
     return n_sources
 
 
-def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequence[str]) -> NDArray[np.float64]:
+def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequence[str]) -> Floats:
     checked = np.array(values, dtype=np.float64)
     if not lattice.zero_bound:
         checked[0] = 0.0
@@ -423,30 +433,13 @@ def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequenc
             )
     lower, upper = lattice.violations(checked, TOLERANCE)
     if lower.size:
-        worst = _violation(lattice, checked, names, int(lower[0]), int(upper[0]))
+        worst = Violation.at(lattice, checked, names, int(lower[0]), int(upper[0]))
         more = f" (and {lower.size - 1:,} more)" if lower.size > 1 else ""
         raise InvalidInputError(f"The values of a {what} must be monotone, but {worst}{more}.")
     return np.clip(lattice.with_boundary(checked), low, 1.0) + 0.0  # no negative zeros
 
 
-def _violations(
-    lattice: Lattice, values: NDArray[np.float64], names: Sequence[str], tolerance: float
-) -> list[Violation]:
-    return [
-        _violation(lattice, values, names, a, b)
-        for a, b in zip(*(codes.tolist() for codes in lattice.violations(values, tolerance)), strict=True)
-    ]
-
-
-def _violation(
-    lattice: Lattice, values: NDArray[np.float64], names: Sequence[str], lower: int, upper: int
-) -> Violation:
-    return Violation(
-        lattice.label(lower, names), lattice.label(upper, names), float(values[lower]), float(values[upper])
-    )
-
-
-def number_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def number_array(values: ArrayLike, name: str) -> Floats:
     """`values` as float64, or an error that names the argument."""
     try:
         array = np.asarray(values)
@@ -457,11 +450,17 @@ def number_array(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise InvalidInputError(f"{name} must hold real numbers: {error}.") from error
 
 
-def additive_values(weights: ArrayLike) -> NDArray[np.float64]:
-    """Sums of weights over all subsets, in bitmask order; weights are not negative and add up to 1."""
+def weight_array(weights: ArrayLike) -> Floats:
+    """Return one weight per source as float64."""
     given = number_array(weights, "weights")
     if given.ndim != 1 or given.size == 0:
         raise InvalidInputError(f"weights must be 1-D, one for each source, got shape {given.shape}.")
+    return given
+
+
+def additive_values(weights: ArrayLike) -> Floats:
+    """Sums of weights over all subsets, in bitmask order; weights are not negative and add up to 1."""
+    given = weight_array(weights)
     if not (given >= 0).all() or abs(given.sum() - 1) > TOLERANCE:
         raise InvalidInputError(
             f"weights must be non-negative and add up to 1, got {given.tolist()} with sum {given.sum():.6g}."

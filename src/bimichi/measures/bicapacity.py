@@ -5,34 +5,34 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._tables import Cell, Table, number
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import (
+    LatticeMaker,
     LatticeMeasure,
-    Source,
+    SetOfSources,
     additive_values,
-    count_and_names,
     number_array,
     sources_from_length,
 )
 from bimichi.measures.compact import unpack_values
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import pair_lattice, set_label
-from bimichi.measures.sampling import random_generator, sample
+from bimichi.measures.sampling import Seed, random_generator, sample
 
 __all__ = ["BiCapacity"]
 
-SetOfSources = Source | Iterable[Source]
 Pair = tuple[SetOfSources, SetOfSources]
 
 MATRIX_LIMIT = 12
-TABLE_LIMIT = 5
+"""Sources up to which the matrix of 4^m values is offered."""
 
 
 class BiCapacity(LatticeMeasure):
-    """A bi-capacity g: g(A, B) says what the sources in A weigh against those in B.
+    """A bi-capacity g: g(A, B) is the weight of the sources in A against those in B.
 
     It rises when a source joins A or leaves B; g(C, empty) = 1 and g(empty, C) = -1.
 
@@ -61,13 +61,11 @@ class BiCapacity(LatticeMeasure):
     """
 
     kind: ClassVar[str] = "bicapacity"
+    table_limit: ClassVar[int] = 5
+    text_limit: ClassVar[int] = 3
 
     def __init__(self, values: ArrayLike, source_names: Sequence[str] | None = None, zero_bound: bool = True) -> None:
-        array = number_array(values, "values")
-        if array.ndim != 1:
-            raise InvalidInputError(f"values must be 1-D of length 3^m, got shape {array.shape}; see from_matrix.")
-        n_sources = sources_from_length(array.size, 3)
-        self._on_lattice(pair_lattice(n_sources, _flag(zero_bound)), array, source_names)
+        self._set_values(_lattice_of(zero_bound), 3, values, source_names)
 
     @property
     def _options(self) -> tuple[Any, ...]:
@@ -82,7 +80,6 @@ class BiCapacity(LatticeMeasure):
         return float(self.values[self.code(pair)])
 
     def code(self, pair: Pair) -> int:
-        """Ternary code of a pair (A, B), each an iterable of source indices (zero-based) or names."""
         return self.lattice.code(*self._pair(pair))
 
     @classmethod
@@ -100,7 +97,7 @@ class BiCapacity(LatticeMeasure):
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
             raise InvalidInputError(f"matrix must be square, (2^m, 2^m), got shape {table.shape}.")
         n_sources = sources_from_length(table.shape[0], 2, "matrix")
-        lattice = pair_lattice(n_sources, _flag(zero_bound))
+        lattice = _lattice_of(zero_bound)(n_sources)
         up, down = lattice.masks(np.arange(lattice.size))
         blank = np.ones_like(table, dtype=bool)
         blank[up, down] = False
@@ -112,7 +109,7 @@ class BiCapacity(LatticeMeasure):
             )
         return cls(table[up, down], source_names, zero_bound)
 
-    def to_matrix(self) -> NDArray[np.float64]:
+    def to_matrix(self) -> Floats:
         """Return the paper's table form, (2^m, 2^m), NaN where A and B meet; the inverse of `from_matrix`."""
         if self.n_sources > MATRIX_LIMIT:
             raise InvalidInputError(
@@ -138,16 +135,13 @@ class BiCapacity(LatticeMeasure):
         elements : mapping of (A, B) to value
             A and B as tuples or frozensets of source indices or names, e.g. ``{((0,), (1, 2)): 0.4}``.
         source_names : sequence of str, or int, optional
-            The sources, or just their number; by default as many as the largest index tells.
+            The sources, or just their number; by default counted by the largest index.
         zero_bound : bool, default=True
             As in the constructor.
         completion : {"middle", "lowest", "highest", "nearest-zero"}
             Where between its bounds an element that is not given lies.
         """
-        n_sources, names = count_and_names(source_names, elements)
-        lattice = pair_lattice(n_sources, _flag(zero_bound))
-        frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names, zero_bound)
-        return cls(frame._with_elements(elements, completion), names, zero_bound)
+        return cls._completed(_lattice_of(zero_bound), elements, source_names, completion, zero_bound)
 
     @classmethod
     def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
@@ -166,9 +160,7 @@ class BiCapacity(LatticeMeasure):
         return cls._from_subsets(up.values, down.values, up.source_names)
 
     @classmethod
-    def _from_subsets(
-        cls, up: NDArray[np.float64], down: NDArray[np.float64], source_names: Sequence[str] | None
-    ) -> Self:
+    def _from_subsets(cls, up: Floats, down: Floats, source_names: Sequence[str] | None) -> Self:
         """Make up(A) - down(B), both given in bitmask order."""
         lattice = pair_lattice(sources_from_length(up.size, 2))
         masks = lattice.masks(np.arange(lattice.size))
@@ -179,7 +171,7 @@ class BiCapacity(LatticeMeasure):
         cls,
         n_sources: int,
         zero_bound: bool = True,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
         method: str = "ranks",
         source_names: Sequence[str] | None = None,
     ) -> Self:
@@ -189,36 +181,20 @@ class BiCapacity(LatticeMeasure):
         ----------
         n_sources : int
             Number of sources, m.
-        zero_bound : bool, default=True
+        zero_bound, source_names
             As in the constructor.
         random_state : int, numpy.random.Generator or None
             Seed or generator.
         method : {"ranks", "breadth-first"}
-            "breadth-first" is the paper's order of drawing, O(9^m); "ranks" draws elements of equal
-            |A| - |B| together, O(m^2 3^m).
-        source_names : sequence of str, optional
-            As in the constructor.
+            "breadth-first" is the paper's order, O(9^m); "ranks" draws elements of equal |A| - |B| at once, O(m^2 3^m).
         """
-        values = sample(pair_lattice(n_sources, _flag(zero_bound)), random_generator(random_state), method)
+        values = sample(_lattice_of(zero_bound)(n_sources), random_generator(random_state), method)
         return cls(values, source_names, zero_bound)
 
-    def _repr_html_(self) -> str:
-        if self.n_sources > TABLE_LIMIT:
-            return Table(["BiCapacity"], [[Cell(repr(self))]]).to_html()
-        return self.to_html()
-
-    def __repr__(self) -> str:
-        bound = "" if self.zero_bound else ", zero_bound=False"
-        head = f"BiCapacity of {self.n_sources} sources ({', '.join(self.source_names)}){bound}"
-        if self.n_sources > 3:
-            return f"{head}, {self.lattice.size:,} elements"
-        return f"{head}\n{self.to_table().to_text()}"
-
     def to_bicapacity(self) -> "BiCapacity":
-        """Return the measure itself."""
         return self
 
-    def to_table(self, bold: Iterable[Pair] | NDArray[np.bool_] | None = None) -> Table:
+    def to_table(self, bold: Iterable[Pair] | Flags | None = None) -> Table:
         """Return the paper's table: rows A, columns B.
 
         Parameters
@@ -226,10 +202,10 @@ class BiCapacity(LatticeMeasure):
         bold : iterable of (A, B), or boolean array of shape (3^m,), optional
             Elements to print bold, for example ``usage_counts(X) > 0``.
         """
-        if self.n_sources > TABLE_LIMIT:
+        if self.n_sources > self.table_limit:
             raise InvalidInputError(
                 f"The table of {self.n_sources} sources has {2**self.n_sources} rows and columns; tables are offered "
-                f"up to {TABLE_LIMIT} sources. Use to_matrix()."
+                f"up to {self.table_limit} sources. Use to_matrix()."
             )
         marked = self._marked(bold)
         subsets = [self.lattice.sets(int(code))[0] for code in self.lattice.from_masks(np.arange(1 << self.n_sources))]
@@ -249,18 +225,16 @@ class BiCapacity(LatticeMeasure):
         return Table(["A \\ B", *labels], rows)
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
-        """Return header fields and arrays of a model file."""
         header, arrays = super().pack()
         return header | {"zero_bound": self.zero_bound}, arrays
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        """Make one from what a file holds."""
-        values = unpack_values(partial(pair_lattice, zero_bound=_flag(header["zero_bound"])), header, arrays)
+        values = unpack_values(_lattice_of(header["zero_bound"]), header, arrays)
         return cls(values, header["source_names"], header["zero_bound"])
 
 
-def _flag(zero_bound: bool) -> bool:
+def _lattice_of(zero_bound: bool) -> LatticeMaker:
     if not isinstance(zero_bound, bool | np.bool_):
         raise InvalidInputError(f"zero_bound must be True or False, got {zero_bound!r}.")
-    return bool(zero_bound)
+    return partial(pair_lattice, zero_bound=bool(zero_bound))

@@ -5,30 +5,22 @@ from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._tables import Cell, Table, number
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import (
-    LatticeMeasure,
-    Source,
-    additive_values,
-    count_and_names,
-    number_array,
-    sources_from_length,
-)
+from bimichi.measures.base import LatticeMeasure, SetOfSources, additive_values
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.compact import unpack_values
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import set_label, subset_lattice
-from bimichi.measures.sampling import random_generator, sample
+from bimichi.measures.sampling import Seed, random_generator, sample
 
 __all__ = ["Capacity"]
 
-SetOfSources = Source | Iterable[Source]
-
-LISTING_LIMIT = 6
 ENUMERATION_LIMIT = 5
+"""Sources up to which binary measures are listed: 7,828,352 of six would be too many."""
 
 
 class Capacity(LatticeMeasure):
@@ -50,18 +42,16 @@ class Capacity(LatticeMeasure):
 
     kind: ClassVar[str] = "capacity"
     low: ClassVar[float] = 0.0
+    table_limit: ClassVar[int] = 6
+    text_limit: ClassVar[int] = 6
 
     def __init__(self, values: ArrayLike, source_names: Sequence[str] | None = None) -> None:
-        array = number_array(values, "values")
-        if array.ndim != 1:
-            raise InvalidInputError(f"values must be 1-D of length 2^m, got shape {array.shape}.")
-        self._on_lattice(subset_lattice(sources_from_length(array.size, 2)), array, source_names)
+        self._set_values(subset_lattice, 2, values, source_names)
 
     def __getitem__(self, subset: SetOfSources) -> float:
         return float(self.values[self.code(subset)])
 
     def code(self, subset: SetOfSources) -> int:
-        """Bitmask of a set of source indices (zero-based) or names."""
         return self.lattice.code(self._sources(subset))
 
     @classmethod
@@ -71,21 +61,11 @@ class Capacity(LatticeMeasure):
         source_names: Sequence[str] | int | None = None,
         completion: str = "middle",
     ) -> Self:
-        """Make a capacity from some of its elements; the rest follow.
+        """Make a capacity from some of its elements, e.g. ``{(0, 1): 0.4}``; the rest follow.
 
-        Parameters
-        ----------
-        elements : mapping of subset to value
-            Subsets as tuples or frozensets of source indices or names, e.g. ``{(0, 1): 0.4}``.
-        source_names : sequence of str, or int, optional
-            The sources, or just their number; by default as many as the largest index tells.
-        completion : {"middle", "lowest", "highest", "nearest-zero"}
-            Where between its bounds an element that is not given lies.
+        Parameters as in `BiCapacity.from_elements`, but a set of sources, a tuple or frozenset, names an element.
         """
-        n_sources, names = count_and_names(source_names, elements)
-        lattice = subset_lattice(n_sources)
-        frame = cls(lattice.bounds(np.full(lattice.size, np.nan))[0], names)
-        return cls(frame._with_elements(elements, completion), names)
+        return cls._completed(subset_lattice, elements, source_names, completion)
 
     @classmethod
     def additive(cls, weights: ArrayLike, source_names: Sequence[str] | None = None) -> Self:
@@ -93,12 +73,7 @@ class Capacity(LatticeMeasure):
         return cls(additive_values(weights), source_names)
 
     @classmethod
-    def random(
-        cls,
-        n_sources: int,
-        random_state: int | np.random.Generator | None = None,
-        source_names: Sequence[str] | None = None,
-    ) -> Self:
+    def random(cls, n_sources: int, random_state: Seed = None, source_names: Sequence[str] | None = None) -> Self:
         """Draw a capacity at random, subsets of middle size first, outward to the largest and smallest."""
         return cls(sample(subset_lattice(n_sources), random_generator(random_state)), source_names)
 
@@ -119,17 +94,6 @@ class Capacity(LatticeMeasure):
         for values in binary_values(n_sources):
             yield cls(values)
 
-    def _repr_html_(self) -> str:
-        if self.n_sources > LISTING_LIMIT:
-            return Table(["Capacity"], [[Cell(repr(self))]]).to_html()
-        return self.to_html()
-
-    def __repr__(self) -> str:
-        head = f"Capacity of {self.n_sources} sources ({', '.join(self.source_names)})"
-        if self.n_sources > LISTING_LIMIT:
-            return f"{head}, {self.lattice.size:,} elements"
-        return f"{head}\n{self.to_table().to_text()}"
-
     def listing(self) -> list[tuple[tuple[int, ...], float]]:
         """Pairs (subset, value) by size, then lexicographically, without the empty set: 1, 2, 3, 12, 13, 23, 123."""
         subsets = (s for size in range(1, self.n_sources + 1) for s in combinations(range(self.n_sources), size))
@@ -139,12 +103,12 @@ class Capacity(LatticeMeasure):
         """Return the bi-capacity g(A) - g(B), whose integral of non-negative sources is that of this measure."""
         return BiCapacity.from_capacities(self, self)
 
-    def to_table(self, bold: Iterable[SetOfSources] | NDArray[np.bool_] | None = None) -> Table:
+    def to_table(self, bold: Iterable[SetOfSources] | Flags | None = None) -> Table:
         """Return the elements by size, then lexicographically; `bold` as in `BiCapacity.to_table`."""
-        if self.n_sources > LISTING_LIMIT:
+        if self.n_sources > self.table_limit:
             raise InvalidInputError(
                 f"The listing of {self.n_sources} sources has {self.lattice.size:,} entries; listings are offered "
-                f"up to {LISTING_LIMIT} sources. Use listing()."
+                f"up to {self.table_limit} sources. Use listing()."
             )
         marked = self._marked(bold)
         rows = [
@@ -155,15 +119,14 @@ class Capacity(LatticeMeasure):
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        """Make one from what a file holds."""
         return cls(unpack_values(subset_lattice, header, arrays), header["source_names"])
 
 
-def binary_values(n_sources: int) -> NDArray[np.float64]:
+def binary_values(n_sources: int) -> Floats:
     """All binary measures as rows of 2^m values.
 
-    A monotone 0/1 function of m sources is two of m - 1 sources, without and with the last one, the first
-    below the second; as truth tables in bits, that is ``low & ~high == 0``.
+    A monotone 0/1 function of m sources is two of m - 1 sources, without and with the last one, the first below the
+    second; as truth tables in bits, that is ``low & ~high == 0``.
     """
     subset_lattice(n_sources)
     if n_sources > ENUMERATION_LIMIT:

@@ -1,27 +1,26 @@
-"""Large measures in few numbers: the elements that tell the others, and the rule by which they do.
+"""Large measures in few numbers: the elements from which the others follow, and the rule by which they do.
 
-What a solver leaves is the completion of the elements that its data touched. Those that the rule would give from the
-others need not be kept: with "lowest", an element whose value is the largest just below it follows from what is below,
-step by step. What is read back is the same, bit for bit.
+What a solver returns is the completion of the elements that its data touched. Elements that the rule gives from the
+others are not stored: with "lowest", an element whose value is the largest just below it follows from what is below,
+step by step. Reading restores the same values, bit for bit.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._checks import check_choice
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
+from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["COMPLETIONS", "filled", "pack_counts", "pack_values", "unpack_counts", "unpack_values"]
 
-Floats = NDArray[np.float64]
-Arrays = dict[str, Floats]
 
 COMPACT_FROM = 2**11
-"""Smaller measures are kept whole, so that people can read them."""
+"""Smaller measures are stored whole, so that people can read them."""
 
 COMPLETIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "middle": lambda lower, upper: (lower + upper) / 2,
@@ -32,7 +31,7 @@ COMPLETIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
 """Ways to choose unknown values between their bounds; each is monotone because both bounds are."""
 
 FOLLOWING = {rule: COMPLETIONS[rule] for rule in ("lowest", "highest", "nearest-zero")}
-"""Rules by which an element need not be kept: it is what they make of the values just below and just above it."""
+"""Rules by which an element need not be stored: they compute it from the values just below and just above it."""
 
 
 def filled(lattice: Lattice, values: Floats, completion: str) -> Floats:
@@ -42,10 +41,7 @@ def filled(lattice: Lattice, values: Floats, completion: str) -> Floats:
 
 
 def pack_values(lattice: Lattice, values: Floats) -> tuple[dict[str, Any], Arrays]:
-    """Return what a model file says about the values of a measure: header fields and arrays; O(m base^m).
-
-    Either the array `values`, or, if smaller, the header field `completion`, and the arrays `codes` and `known`.
-    """
+    """Return header fields and arrays: `values`, or, if smaller, `completion`, `codes` and `known`; O(m base^m)."""
     whole = {"values": values}
     if lattice.size < COMPACT_FROM:
         return {}, whole
@@ -61,13 +57,7 @@ def pack_values(lattice: Lattice, values: Floats) -> tuple[dict[str, Any], Array
 
 
 def unpack_values(lattice_of: Callable[[int], Lattice], header: dict[str, Any], arrays: Arrays) -> Floats:
-    """Return the values of the measure in a model file; `lattice_of` gives the lattice of so many sources.
-
-    Raises
-    ------
-    KeyError, InvalidInputError
-        If the file lacks what it needs, or says what cannot be.
-    """
+    """Return the values of the measure in a model file; `lattice_of` makes the lattice of that many sources."""
     if "completion" not in header:
         return arrays["values"]
     rule, known = check_choice(header["completion"], "its completion", FOLLOWING), arrays["known"]
@@ -80,16 +70,16 @@ def unpack_values(lattice_of: Callable[[int], Lattice], header: dict[str, Any], 
     return _completed(lattice, codes, known, rule)
 
 
-def pack_counts(name: str, counts: NDArray[np.int64]) -> Arrays:
-    """Return counts as arrays of a model file: whole, or, if that is smaller, those above zero and their places."""
+def pack_counts(name: str, counts: Ints) -> Arrays:
+    """Return counts as arrays of a model file: whole, or, if smaller, those above zero and their codes."""
     used = np.flatnonzero(counts)
     if len(counts) < COMPACT_FROM or 2 * len(used) >= len(counts):
         return {name: counts.astype(np.float64)}
     return {f"{name}_codes": used.astype(np.float64), name: counts[used].astype(np.float64)}
 
 
-def unpack_counts(name: str, arrays: Arrays, size: int) -> NDArray[np.int64]:
-    """Return the counts of so many elements."""
+def unpack_counts(name: str, arrays: Arrays, size: int) -> Ints:
+    """Return the counts of `size` elements; the inverse of `pack_counts`."""
     counts = arrays[name]
     if not np.isfinite(counts).all() or not (np.abs(counts) < 2**53).all():
         raise InvalidInputError(f"its array {name} must hold counts.")
@@ -102,14 +92,14 @@ def unpack_counts(name: str, arrays: Arrays, size: int) -> NDArray[np.int64]:
     return whole
 
 
-def _completed(lattice: Lattice, codes: NDArray[np.int64], known: Floats, rule: str) -> Floats:
+def _completed(lattice: Lattice, codes: Ints, known: Floats, rule: str) -> Floats:
     values = np.full(lattice.size, np.nan)
     values[codes] = known
     return filled(lattice, values, rule)
 
 
-def _checked(codes: Floats, values: Floats, size: int) -> NDArray[np.int64]:
-    """Codes as whole numbers: each once, within range, and as many as values."""
+def _checked(codes: Floats, values: Floats, size: int) -> Ints:
+    """Return codes as whole numbers: each once, within range, and as many as values."""
     if codes.shape != values.shape:
         raise InvalidInputError(f"it has {len(codes)} codes for {len(values)} values.")
     if not np.isfinite(codes).all() or not ((codes >= 0) & (codes < size) & (codes == np.floor(codes))).all():

@@ -1,7 +1,7 @@
 """Model files: one versioned format, no pickle, written atomically, checked when read.
 
-A model is a JSON header and named float64 arrays. Small arrays stand inside the JSON; larger ones make the
-file a ZIP (``.npz``) of ``header.json`` and one ``.npy`` member an array. See docs/model-format.md.
+A model is a JSON header and named float64 arrays. Small arrays stand inside the JSON; larger ones make the file a ZIP
+(``.npz``) of ``header.json`` and one ``.npy`` member per array. See docs/model-format.md.
 """
 
 import json
@@ -16,9 +16,9 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
+from bimichi._types import Floats
 from bimichi._version import __version__
 from bimichi.errors import InvalidInputError, ModelFileError
 
@@ -29,13 +29,13 @@ VERSION = 3
 INLINE_LIMIT = 3**7
 DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
-"""Bytes a model, or any member of it, may take: a bi-capacity of 14 sources takes 38 million."""
+"""Bytes that a model, or any member of it, may take: a bi-capacity of 14 sources takes 38 million."""
 
-Arrays = dict[str, NDArray[np.float64]]
+Arrays = dict[str, Floats]
 
 
 def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
-    """Write a model of this `kind`; `header` holds what JSON can, `version` is the first that can read it."""
+    """Write a model; `header` must fit JSON, `version` is that of the format which can read it."""
     document = {"format": FORMAT, "version": version, "kind": kind, "bimichi": __version__, **header}
     if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:
         document["arrays"] = {name: array.tolist() for name, array in arrays.items()}
@@ -55,13 +55,7 @@ def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], ar
 
 
 def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], Arrays]:
-    """Read a model of one of these kinds: its header and its arrays, both still to be interpreted.
-
-    Raises
-    ------
-    ModelFileError
-        If the file cannot be read, is not such a model, or is of a newer version.
-    """
+    """Read a model of one of these kinds: its header and its arrays, not yet interpreted, or a `ModelFileError`."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(SIZE_LIMIT + 1)
@@ -84,7 +78,7 @@ def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], 
 
 @contextmanager
 def reading(path: str | PathLike[str], kind: str) -> Iterator[None]:
-    """Report what is found wrong with the content of a file as an error of that file."""
+    """Report errors in the content of a file as a `ModelFileError` that names the file."""
     try:
         yield
     except KeyError as error:
@@ -124,7 +118,7 @@ def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
 
 
 def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
-    # Whatever zipfile and numpy make of damaged or hostile bytes, it is the file's fault: one error for all.
+    # Whatever zipfile and numpy raise for damaged or hostile bytes, the file is at fault: one error for all.
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             header = _parse(_unpacked(archive, archive.getinfo("header.json")))
@@ -152,7 +146,7 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _read_array(content: bytes) -> NDArray[np.float64]:
+def _read_array(content: bytes) -> Floats:
     array = npy.read_array(BytesIO(content), allow_pickle=False)
     if array.dtype != np.float64 or array.ndim != 1:
         raise ModelFileError(f"it holds an array of type {array.dtype} and shape {array.shape}.")

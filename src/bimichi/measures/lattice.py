@@ -1,13 +1,13 @@
 """Pairs of disjoint subsets, and subsets, as codes; their order, and bounds by sweeps.
 
-Both measures of this library are monotone functions on a product of m equal chains, one chain a source:
+Both measures of this library are monotone functions on a product of m equal chains, one chain per source:
 
 - a pair (A, B) gives each source one of three digits, 0 (in neither), 1 (in A), 2 (in B), ordered 2 < 0 < 1;
 - a subset A gives each source a bit, ordered 0 < 1.
 
-The code of an element is ``sum(digit[k] * base**k)``. An array of one value per code is thus an m-dimensional
-table with ``base`` entries an axis, and everything that holds "for all elements below" is m sweeps along its
-axes: O(m base^m), never the (base^m)^2 pairs.
+The code of an element is ``sum(digit[k] * base**k)``. An array of one value per code is thus an m-dimensional table
+with ``base`` entries per axis, and everything that holds "for all elements below" is m sweeps along its axes:
+O(m base^m), never the (base^m)^2 pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_integer
+from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 
 __all__ = ["MAX_ELEMENTS", "Lattice", "pair_lattice", "subset_lattice"]
 
 MAX_ELEMENTS = 3**14
-
-Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,8 @@ class Lattice:
     chain : tuple of int
         The digits of one source from lowest to highest: (2, 0, 1) for pairs, (0, 1) for subsets.
     zero_bound : bool
-        Without it, code 0 (the pair of empty sets) is taken out of the order; what held through it still
-        holds: (empty, {j}) stays below ({k}, empty) for all j and k.
+        Without it, code 0 (the pair of empty sets) is not part of the order, but what held through it still holds:
+        (empty, {j}) stays below ({k}, empty) for all j and k.
     """
 
     n_sources: int
@@ -144,7 +142,7 @@ class Lattice:
         return f"g_{{{','.join(shown[: self.base - 1])}}}"
 
     def with_signs(self, signs: ArrayLike) -> Codes:
-        """For every code, the one of the element whose sources of sign -1 are inverted: in B instead of A, or in A."""
+        """Return, for every code, that of the element whose sources of sign -1 are inverted: from A to B or back."""
         flips = np.asarray(signs) < 0
         codes = np.zeros(1, dtype=np.int32)
         for k, flip in enumerate(flips):
@@ -159,12 +157,12 @@ class Lattice:
             ranks = np.concatenate([ranks, ranks + np.int8(1), ranks - np.int8(1)][: self.base])
         return ranks
 
-    def heights(self) -> NDArray[np.int64]:
+    def heights(self) -> Ints:
         """Ranks from the middle of the lattice: as many elements at each height as at its negative."""
         ranks = self.ranks().astype(np.int64)
         return ranks if self.base == 3 else 2 * ranks - self.n_sources
 
-    def less_equal(self, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.bool_]:
+    def less_equal(self, lower: ArrayLike, upper: ArrayLike) -> Flags:
         """Whether each element of `lower` is below or equal to the matching one of `upper` (broadcast)."""
         lower, upper = np.asarray(lower), np.asarray(upper)
         (up_l, down_l), (up_u, down_u) = self.masks(lower), self.masks(upper)
@@ -194,10 +192,10 @@ class Lattice:
         return np.sort(found if self.zero_bound else found[found != 0])
 
     def covers(self) -> tuple[Codes, Codes]:
-        """Pairs (lower, upper) of neighbours in the order: one source moves one step up its chain.
+        """Return neighbours (lower, upper) in the order: one source moves one step up its chain.
 
-        There are 2 m 3^(m-1) for pairs, m 2^(m-1) for subsets. Without the zero bound, the pairs with code 0
-        make way for (empty, {k}) below ({k}, empty); the rest of what held through it follows.
+        There are 2 m 3^(m-1) for pairs, m 2^(m-1) for subsets. Without the zero bound, (empty, {k}) below ({k}, empty)
+        replaces the neighbours of code 0; the rest of what held through it follows.
         """
         lowers, uppers = [], []
         for table in self._axes(np.arange(self.size, dtype=np.int32)):
@@ -222,23 +220,11 @@ class Lattice:
             yield values.reshape(-1, self.base, self.base**k)
 
     def bounds(self, values: ArrayLike) -> tuple[Floats, Floats]:
-        """Bounds of every element by what is known of the others.
+        """Return the largest known value at or below, and the smallest at or above each element; O(m base^m).
 
-        Parameters
-        ----------
-        values : array-like of shape (size,)
-            The known values, NaN where unknown. The boundary counts as known.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (size,)
-            The largest known value at or below, and the smallest known value at or above each element.
-            ``lower > upper`` somewhere means that the known values contradict each other. Each of the two, and
-            anything monotone between them (their mean, the value nearest zero), completes `values`.
-
-        Notes
-        -----
-        O(m base^m): the order is a product, so the maximum over everything below is m one-dimensional
+        `values` are NaN where unknown; the boundary counts as known. ``lower > upper`` somewhere means that the known
+        values contradict each other. Each bound, and anything monotone between them (their mean, the value nearest
+        zero), completes `values`. The order is a product, so the maximum over everything below is m one-dimensional
         running maxima. Without the zero bound, code 0 is passed through but adds no value.
         """
         known = self.with_boundary(values)
@@ -256,7 +242,7 @@ class Lattice:
         return lower, upper
 
     def beside(self, values: ArrayLike) -> tuple[Floats, Floats]:
-        """Of every element, the largest value just below and the smallest just above; infinite where there is none.
+        """Return the largest value just below and the smallest just above each element, infinite without any.
 
         O(m base^m). Without the zero bound, what is beside code 0 is beside each other.
         """
@@ -307,9 +293,7 @@ class Lattice:
 
 def _with_zero(values: Floats, passed: float) -> Floats:
     """Return a copy with this value at code 0."""
-    made = values.copy()
-    made[0] = passed
-    return made
+    return np.concatenate([[passed], values[1:]])
 
 
 def set_label(indices: Sequence[int], names: Sequence[str]) -> str:

@@ -1,45 +1,40 @@
 """Random monotone values on a lattice."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._checks import check_choice
+from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["SAMPLERS", "codes_by_height", "random_generator", "sample", "walked_covers"]
+__all__ = ["SAMPLERS", "Seed", "codes_by_height", "random_generator", "sample", "walked_covers"]
+
+Seed = int | np.random.Generator | None
 
 
-def sample(lattice: Lattice, rng: np.random.Generator, method: str = "ranks") -> NDArray[np.float64]:
+def sample(lattice: Lattice, rng: np.random.Generator, method: str = "ranks") -> Floats:
     """Draw a measure: each element uniformly between the bounds that those already drawn leave it.
 
-    Parameters
-    ----------
-    lattice : Lattice
-        The elements and their order.
-    rng : numpy.random.Generator
-        The source of randomness.
-    method : {"ranks", "breadth-first"}
-        The order of drawing. "breadth-first" is the paper's: outward from (empty, empty), neighbours in random
-        order; O(9^m). "ranks" draws all elements of one height at once, heights outward from the middle;
-        O(m^2 3^m). Neither favours a source by its number.
+    "ranks" draws all elements of one height at once, heights outward from the middle; O(m^2 3^m). "breadth-first" is
+    the paper's order: outward from (empty, empty), neighbours in random order; O(9^m). Neither favours a source by its
+    position.
     """
     return SAMPLERS[check_choice(method, "method", SAMPLERS)](lattice, rng)
 
 
-def codes_by_height(lattice: Lattice) -> dict[int, NDArray[np.int64]]:
-    """The codes, maybe none, at each height from the middle; heights go outward from it: 0, 1, -1, 2, ..."""
+def codes_by_height(lattice: Lattice) -> dict[int, Ints]:
+    """Return the codes at each height, heights outward from the middle: 0, 1, -1, 2, ...; some are empty."""
     heights = lattice.heights()
     outward = sorted(range(-lattice.n_sources, lattice.n_sources + 1), key=lambda height: (abs(height), height < 0))
     return {height: np.flatnonzero(heights == height) for height in outward}
 
 
-def walked_covers(lattice: Lattice) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The neighbours along which a breadth-first walk goes: from code 0, be it part of the order or not."""
+def walked_covers(lattice: Lattice) -> tuple[Codes, Codes]:
+    """Return the neighbours along which a breadth-first walk goes: from code 0, part of the order or not."""
     return Lattice(lattice.n_sources, lattice.chain).covers()
 
 
-def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]:
+def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> Floats:
     values = lattice.with_boundary(np.full(lattice.size, np.nan))
     codes = codes_by_height(lattice)
     for radius in (height for height in codes if height >= 0 and len(codes[height])):
@@ -50,7 +45,7 @@ def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]
     return values
 
 
-def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.float64]:
+def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> Floats:
     values = lattice.with_boundary(np.full(lattice.size, np.nan))
     neighbours: list[list[int]] = [[] for _ in range(lattice.size)]
     for a, b in zip(*walked_covers(lattice), strict=True):
@@ -76,7 +71,7 @@ def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> NDArray[np.flo
 SAMPLERS = {"ranks": _by_ranks, "breadth-first": _breadth_first}
 
 
-def random_generator(random_state: int | np.random.Generator | np.random.RandomState | None) -> np.random.Generator:
+def random_generator(random_state: Seed | np.random.RandomState) -> np.random.Generator:
     """Return a generator from a seed, a generator (also of the legacy kind), or None (fresh entropy)."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))

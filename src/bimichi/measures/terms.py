@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._checks import check_integer
+from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 
 __all__ = ["MAX_SOURCES", "Terms"]
@@ -24,10 +25,7 @@ MAX_SOURCES = 64
 """More would make the quadratic forms of learning larger than half a gigabyte."""
 
 MARGIN = 1e-14
-"""What rounding may take from a sum of terms."""
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+"""The rounding error of a sum of terms."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Terms:
         return np.concatenate([own, first]), np.concatenate([own, second])
 
     @cached_property
-    def index(self) -> NDArray[np.int32]:
+    def index(self) -> Codes:
         """The number of the term of two sides; of one side on the diagonal; -1 where there is none."""
         first, second = self.sides
         table = np.full((2 * self.n_sources, 2 * self.n_sources), -1, np.int32)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bimichi._tables import number
-from bimichi.measures.capacity import LISTING_LIMIT, Capacity
+from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
 from bimichi.plotting._checks import check_measure
 from bimichi.plotting._elements import Elements, element_marks, short_names
@@ -35,7 +35,7 @@ def plot_capacity(
     -------
     ax : matplotlib Axes
     """
-    g = check_measure(capacity, Capacity, LISTING_LIMIT, "Read capacity.listing() instead.")
+    g = check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
     bold, known, notes = element_marks(g, used, identified)
     names, key = short_names(g.source_names, LABEL_LIMIT)
     subsets, values = zip(*g.listing(), strict=True)

@@ -21,6 +21,8 @@ __all__ = ["MATRIX_LIMIT", "contents", "panel", "title"]
 MATRIX_LIMIT = 4
 MOST_USED = 16
 
+VALUE = "g(A, B) is the integral C where the sources in A are +1, those in B −1, and the others 0."
+
 Floats = NDArray[np.float64]
 
 
@@ -90,17 +92,15 @@ def panel(material: Material) -> Markup:
     if found.one_sided:
         sets = sorted(range(1, 1 << m), key=int.bit_count)
         codes: NDArray[Any] = found.measure.lattice.from_masks(sets)
-        lead = f"g(A): what the sources in A are worth together. No source is below 0, so none counts against. {state}"
+        lead = f"g(A) is the integral C where the sources in A are 1 and the others 0. {state}"
         if m > MATRIX_LIMIT:
             codes, lead = _most_used(found), f"{lead} These are the {MOST_USED} sets that most {found.users} use."
         return section("measure", heading, _list(found, codes), lead=lead, class_="wide" if m > MATRIX_LIMIT else None)
     if m > MATRIX_LIMIT:
-        lead = (
-            f"{found.measure.lattice.size:,} elements (A, B): what the sources in A, for, are worth against those in "
-            f"B. These are the {MOST_USED} that most {found.users} use. {state}"
-        )
+        count = f"{found.measure.lattice.size:,}"
+        lead = f"{VALUE} Of its {count} elements, these are the {MOST_USED} that most {found.users} use. {state}"
         return section("measure", heading, _list(found, _most_used(found)), lead=lead, class_="wide")
-    lead = f"g(A, B): what the sources in A, for, are worth against those in B. {state}"
+    lead = f"{VALUE} {state}"
     size = "wide" if m == MATRIX_LIMIT else None
     return section("measure", heading, *_matrix(found), lead=lead, class_=size)
 

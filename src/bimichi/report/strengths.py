@@ -114,6 +114,8 @@ def _interaction(found: DataIndices, one_sided: bool) -> list[Markup]:
     pairs = [(i, j) for i in range(m) for j in range(i + 1, m)]
     strength = {pair: max(abs(float(values[pair])) for values in columns.values()) for pair in pairs}
     pairs.sort(key=lambda pair: -strength[pair])
+    if max(strength.values()) < NOTHING:
+        return [element("p", "No two sources interact: each adds its own part.")]
     most = max(FAINT, *strength.values())
     rows = [_pair_row(found, pair, columns, most) for pair in pairs[:LAST]]
     head = element("thead", element("tr", *(element("th", title, scope="col") for title in ("Pair", *columns))))
@@ -121,12 +123,11 @@ def _interaction(found: DataIndices, one_sided: bool) -> list[Markup]:
     def table(part: list[Markup]) -> Markup:
         return element("div", element("table", head, element("tbody", *part), class_="bars"), class_="scroll")
 
-    above = "above 0: together they count more for a target than one by one; below 0: one replaces the other."
-    words = (
-        f"Both high, {above} Both low: the other way round. High beside low, above 0: the low one dampens the high one."
-    )
+    above = "above 0: together they count more for a target than separately; below 0: one replaces the other."
+    mixed = "One high and one low, above 0: the low one dampens the high one."
+    words = f"Both high, {above} Both low: the other way round. {mixed}"
     note = element("p", above[0].upper() + above[1:] if one_sided else words, class_="note")
-    first = min(FIRST, max(1, sum(strength[pair] >= NOTHING for pair in pairs)))
+    first = min(FIRST, sum(strength[pair] >= NOTHING for pair in pairs))
     count = f"{len(rows) - first:,} weaker pairs" + (f" of {len(pairs) - first:,}" if len(pairs) > LAST else "")
     rest = element("details", element("summary", count), table(rows[first:]))
     return [table(rows[:first]), rest if len(rows) > first else Markup(""), note]

@@ -40,9 +40,9 @@ def panel(material: Material) -> Markup:
     measure = material.rule.measure
     assert isinstance(measure, AdditiveBiCapacity)  # the only measure of terms
     use = material.training_use
-    lead = "Each source adds its weight times its value"
-    lead += "" if material.rule.low == 0 else ", with one weight above zero and one below"
-    lead += "." if measure.order == 1 else "; each pair adds its term times the smaller of its two values."
+    lead = "Each source adds its weight times the size of its value"
+    lead += "" if material.rule.low == 0 else "; it has one weight above zero and one below"
+    lead += "." if measure.order == 1 else ". Each pair of sources adds its term times the smaller of the two sizes."
     if use is not None:
         used = "all" if use.n_used == use.n_free else f"{use.n_used:,} of"
         lead += f" Training used {used} {use.n_free:,} terms. Intervals of open elements are not applicable."
@@ -76,7 +76,7 @@ def _weights(material: Material, measure: AdditiveBiCapacity) -> Markup:
 
 def _pairs(material: Material, measure: AdditiveBiCapacity) -> list[Markup]:
     m = measure.n_sources
-    numbers = np.arange(2 * m, measure.n_terms)
+    numbers = np.arange(2 * m, measure.n_parts)
     if material.rule.low == 0:  # no source is below zero
         numbers = numbers[[not measure.sets(int(k))[1] for k in numbers]]
     strength = np.abs(measure.values[numbers])
@@ -103,7 +103,7 @@ def _pairs(material: Material, measure: AdditiveBiCapacity) -> list[Markup]:
     note = element(
         "p",
         element("i", class_="key ring"),
-        "used by the chosen pixel. Both for, above 0: together they count more for a target than one by one; below 0: "
+        "used by the chosen pixel. Both for, above 0: together they count more for a target than separately; below 0: "
         "one replaces the other. Both against: the other way round. With a term of 0 the two only add up.",
         class_="note legend",
     )

@@ -21,46 +21,20 @@ RISE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a start has come to.
-
-    Attributes
-    ----------
-    values : ndarray
-        Where it is.
-    best, best_value
-        The values with the least J so far, and that J.
-    witnesses : Witnesses
-        For which the next QP is solved.
-    kept : ndarray of int
-        Places of cuts that the next QP has in any case.
-    missing : Cuts
-        What the last step found to be missing from its QP.
-    order : Order
-        That of the last QP, with what its solution violated.
-    complete : bool
-        Whether the last step found nothing missing, neither cuts nor order.
-    bound : float
-        No measure has a smaller J with the witnesses of the last complete step.
-    reached : float
-        The highest minimum of a QP with the present witnesses.
-    history : tuple of float
-        J whenever it fell.
-    status : str
-        Why it ended; empty while it goes on.
-    """
+    """Where a start has come to."""
 
     values: Floats
-    best: Floats
+    best: Floats  # the values with the least J so far
     best_value: float
-    witnesses: Witnesses
-    kept: Ints
-    missing: Cuts
-    order: Order
-    complete: bool = False
-    bound: float = -np.inf
-    reached: float = -np.inf
-    history: tuple[float, ...] = ()
-    status: str = ""
+    witnesses: Witnesses  # for which the next QP is solved
+    kept: Ints  # places of cuts that the next QP has in any case
+    missing: Cuts  # what the last step found to be missing from its QP
+    order: Order  # that of the last QP, with what its solution violated
+    complete: bool = False  # whether the last step found nothing missing, neither cuts nor order
+    bound: float = -np.inf  # no measure has a smaller J with the witnesses of the last complete step
+    reached: float = -np.inf  # the highest minimum of a QP with the present witnesses
+    history: tuple[float, ...] = ()  # J whenever it fell
+    status: str = ""  # why it ended; empty while it goes on
 
 
 def begin(working: WorkingSet, values: Floats) -> Descent:

@@ -13,9 +13,8 @@ from bimichi.integral.linear import Usage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Fit, Minimum, QuadraticRows, Sums
-from bimichi.learning.spaces.completion import completion_of
 from bimichi.learning.spaces.gram import Gram, RowsOfSquares, check_used, gram
-from bimichi.learning.spaces.order import OrderedPairs
+from bimichi.learning.spaces.order import OrderedPairs, completion_of
 from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.base import TOLERANCE
 from bimichi.measures.bicapacity import BiCapacity
