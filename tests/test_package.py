@@ -102,6 +102,7 @@ def test_bare_install_says_what_the_example_needs(tmp_path):
     assert "pip install 'bimichi[plot]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_demo_writes_a_picture(tmp_path):
     done = run("examples/three_sensors.py", str(tmp_path), MPLBACKEND="agg")
     assert done.returncode == 0, done.stderr
@@ -110,6 +111,7 @@ def test_demo_writes_a_picture(tmp_path):
     assert "three_sensors.png" in done.stdout
 
 
+@pytest.mark.slow
 def test_learning_example():
     done = run("examples/learn_from_bags.py")
     assert done.returncode == 0, done.stderr
@@ -122,6 +124,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_the_docs_runs(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)

@@ -489,6 +489,7 @@ def test_fusing_tiffs_starts_quickly(trained):
     assert done.stdout.strip() == "False", done.stderr
 
 
+@pytest.mark.slow
 def test_the_path_of_a_user(here):
     train = ("train", "thermal.png", "grey.png", "--superpixels", 40, "-o", "model.json", "--boxes")
     done = program(*train, "boxes.csv")

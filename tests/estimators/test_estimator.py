@@ -33,6 +33,7 @@ TOO_MANY_SOURCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_scikit_learns_own_checks(objective):
     results = check_estimator(

@@ -559,6 +559,7 @@ def test_study_command(road_scenes, tmp_path):
     assert "--street" in run("study", "-o", tmp_path / "other", code=2).stderr
 
 
+@pytest.mark.slow
 def test_demo_ends_with_table_pictures_and_what_to_try(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_command, "SIZE", (96, 128))
     printed = run("demo", "-o", tmp_path).stdout

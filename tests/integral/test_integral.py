@@ -35,7 +35,7 @@ def as_dict_capacity(g):
 
 
 @pytest.mark.parametrize("zero_bound", [True, False])
-@pytest.mark.parametrize("m", SIZES)
+@pytest.mark.parametrize("m", [m if m < 5 else pytest.param(m, marks=pytest.mark.slow) for m in SIZES])
 def test_bicapacity_integral_is_the_oracles(m, zero_bound, rng):
     g = BiCapacity.random(m, zero_bound, rng)
     X = instances(rng, m)

@@ -48,6 +48,7 @@ def assert_same(one, two):
         np.testing.assert_array_equal(one.solution_.witnesses, two.solution_.witnesses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "chunk"), [("bipolar", 1000), ("bipolar", 170), ("magnitude", 333), ("mean", 70)]
 )
@@ -91,6 +92,7 @@ def test_scenes_in_every_form(place, tmp_path):
     assert_same(BiMIChI(solver=QUICK, random_state=0).fit(lazy), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -146,6 +148,7 @@ def test_the_first_bad_scene_ends_the_reading():
     assert len(read) < 8
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(cluster):
     X, y, ids = rows(3, n_bags=60)
     expected = BiMIChI(random_state=0).fit(X, y, ids)

@@ -164,6 +164,7 @@ def test_the_fit_is_that_of_all_elements_all_rows_and_the_whole_order(objective,
     assert solution.lower_bound == pytest.approx(solution.objective_value, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bipolar", "magnitude"])
 def test_twelve_sources(name):
     problem = InMemory(Bags.from_instances(*correlated(12, 12, 4)), OBJECTIVES[name])
@@ -178,6 +179,7 @@ def test_twelve_sources(name):
     assert one.objective_value < 0.9 * problem.value((lower + upper) / 2)
 
 
+@pytest.mark.slow
 def test_fourteen_sources_from_fit_to_file(tmp_path):
     X, y, ids = correlated(14, 20, 10)
     model = BiMIChI(solver=ConvexSolver(n_starts=1)).fit(X, y, ids)

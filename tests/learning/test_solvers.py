@@ -103,6 +103,7 @@ def test_convex_equals_brute_force(name, m, seed):
     check_solution(problem, solution)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["bipolar", "magnitude"]), st.integers(1, 4))
 def test_J_never_rises_and_meets_its_bound(seed, name, m):
@@ -136,6 +137,7 @@ def random_bags(seed, weight=1.0):
     return Bags.from_instances(rng.uniform(-1, 1, (72, 3)), ids % 3 == 0, ids, np.full(72, weight))
 
 
+@pytest.mark.slow
 def test_starts_do_not_stand_in_each_others_way():
     """Where about a third of the starts reach the best J alone, many together must."""
     problem = InMemory(random_bags(2), OBJECTIVES["bipolar"])
@@ -289,6 +291,7 @@ class TestEvolutionary:
         assert np.array_equal(resumed.values, whole.values)
         assert np.array_equal(resumed.history, whole.history)
 
+    @pytest.mark.slow
     def test_killed_and_resumed_equals_uninterrupted(self, tmp_path):
         script = f"""
 import os, signal, numpy as np, test_solvers as t

@@ -212,6 +212,7 @@ def test_paths_that_are_none(path):
         BiCapacity.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [SMALL, LARGE], ids=["json", "archive"])
 def test_no_mutated_file_gives_anything_but_a_measure_or_our_error(measure, tmp_path):
     path = tmp_path / "fuzzed"

@@ -396,6 +396,7 @@ fuse_raster(Stuck(bipolar_input=True).fit(np.zeros((1, 3))), *sys.argv[1:], bloc
 
 
 class TestFaults:
+    @pytest.mark.slow
     def test_a_killed_run_leaves_nothing_that_looks_finished(self, scene, tmp_path, monkeypatch):
         folder = tmp_path / "out"
         folder.mkdir()
