@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import bimichi
-from bimichi._files import atomic_write
-from bimichi.cli.console import Output, plain, rich_table
+from bimichi._files import atomic_write, plain
+from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, listed, output_option
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path

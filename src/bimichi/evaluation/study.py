@@ -1,4 +1,4 @@
-"""A study over many scenes: methods learn from some, and are scored on others. The paper shows one scene."""
+"""A study over many scenes: methods learn from some, and are scored on others."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +10,7 @@ import numpy as np
 
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.bimichi import BiMIChI
-from bimichi.evaluation.engine import Result, Scored, TrainingData, evaluate, score_cells
+from bimichi.evaluation.engine import Result, Scored, TrainingData, evaluate, named_row, score_cells, time_cells
 from bimichi.evaluation.files import file_name, write_json, write_text
 from bimichi.evaluation.methods import Candidate, candidates
 from bimichi.evaluation.metrics import Scores
@@ -26,7 +25,7 @@ TITLES = ("AUC", "worst AUC", "AP", "RMSE")
 
 @dataclass
 class StudyRow(Scored):
-    """What one method reached.
+    """The result of one method.
 
     Attributes
     ----------
@@ -34,12 +33,10 @@ class StudyRow(Scored):
         As in `bimichi.evaluation.methods.Candidate`.
     scores : dict of str to Scores
         By name of the test scene.
-    fit_seconds, fuse_seconds : float
-        For learning, and for all test scenes.
+    fit_seconds, fuse_seconds, problem
+        As in `Result`.
     inverted : list of str
         Sources that were inverted, where that is learned.
-    problem : str
-        Why there are no scores; empty if all is well.
     """
 
     name: str
@@ -51,15 +48,12 @@ class StudyRow(Scored):
     inverted: list[str] = field(default_factory=list)
     problem: str = ""
 
-    def _reached(self) -> list[Scores]:
-        return list(self.scores.values())
-
     @classmethod
     def of(cls, candidate: Candidate, result: Result, scenes: Sequence[str], sources: Sequence[str]) -> "StudyRow":
         """Make a row of a result on scenes of these names, made of sources of these names."""
         name, kind, labels, _ = candidate
         reached = dict(zip(scenes, result.scores, strict=True)) if result.scores else {}
-        signs = getattr(result.model, "polarity_", ())
+        signs = () if result.rule is None else result.rule.polarity
         inverted = [source for source, sign in zip(sources, signs, strict=False) if sign < 0]
         return cls(name, kind, labels, reached, result.fit_seconds, result.fuse_seconds, inverted, result.problem)
 
@@ -89,10 +83,7 @@ class StudyResult:
     rows: list[StudyRow] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> StudyRow:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(f"no row {name!r}; there are {', '.join(row.name for row in self.rows)}")
+        return named_row(self.rows, name, "row")
 
     def best(self, kind: str, labels: str | None = None) -> StudyRow | None:
         """Return the row of largest mean AUC among those of a kind (and of these labels), if there is any."""
@@ -104,9 +95,8 @@ class StudyResult:
         fair = [row.labels == "bags" and bool(row.scores) for row in self.rows]
         lines = []
         for row, cells in zip(self.rows, score_cells(self.rows, TITLES, fair), strict=True):
-            times = ["" if np.isnan(t) else f"{t:.1f}" for t in (row.fit_seconds, row.fuse_seconds)]
             note = row.problem or (f"inverted: {', '.join(row.inverted)}" if row.inverted else "")
-            lines.append([Cell(row.name), Cell(row.labels), *cells, *map(Cell, times), Cell(note)])
+            lines.append([Cell(row.name), Cell(row.labels), *cells, *time_cells(row, 1), Cell(note)])
         return Table(["method", "labels", *TITLES, "fit s", "fuse s", ""], lines)
 
     def verdict(self) -> str:
@@ -114,25 +104,25 @@ class StudyResult:
         own = self.best("bi-michi")
         if own is None:
             return ""
-        parts = [f"The best row of Bi-MIChI by mean AUC is {_summarised(own)}"]
-        for who, row in (("the best single source", self.best("source")), ("", self.best("boosting", "bags"))):
-            if row is not None:
-                parts.append(f"{who} is {_summarised(row)}" if who else _summarised(row))
-        return f"{'; '.join(parts)}."
+        parts = [("The best row of Bi-MIChI by mean AUC is ", own), ("the best single source is ", self.best("source"))]
+        parts.append(("", self.best("boosting", "bags")))
+        return (
+            "; ".join(
+                f"{start}{row.name}: AUC {row.mean('auc'):.3f}, AP {row.mean('average_precision'):.3f}"
+                for start, row in parts
+                if row is not None
+            )
+            + "."
+        )
 
     def to_markdown(self) -> str:
         """Write the table as Markdown, with notes on how to read it."""
-        setting = self.setting
-        return "\n\n".join(
-            [
-                "# Study",
-                self.table().to_markdown(),
-                self.verdict(),
-                NOTES,
-                f"Learned from {len(setting['train'])} scenes: {', '.join(setting['train'])}.",
-                f"Scored on {len(setting['test'])} others: {', '.join(setting['test'])}. Seed {setting['seed']}.",
-            ]
-        )
+        train, test = self.setting["train"], self.setting["test"]
+        scenes = [
+            f"Learned from {len(train)} scenes: {', '.join(train)}.",
+            f"Scored on {len(test)} others: {', '.join(test)}. Seed {self.setting['seed']}.",
+        ]
+        return "\n\n".join(["# Study", self.table().to_markdown(), self.verdict(), NOTES, *scenes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data; `from_dict` takes them back."""
@@ -150,10 +140,10 @@ class StudyResult:
 
 
 NOTES = (
-    "AUC, average precision (AP) and RMSE are means over the test scenes, and the worst AUC is that of one of them. "
-    "Rows with labels of bags never see a pixel's truth. Targets cover few pixels, so that the empty map has a small "
-    "RMSE already. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag "
-    "labels, the best of each column is bold."
+    "AUC, average precision (AP) and RMSE are means over the test scenes; the worst AUC is the smallest of them. Rows "
+    "with labels of bags never see the truth of a pixel. Targets cover few pixels, so the empty map already has a small "
+    "RMSE. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag labels, the "
+    "best of each column is bold."
 )
 
 
@@ -174,19 +164,19 @@ def run_study(
     Parameters
     ----------
     train : sequence of Scene
-        With labelled bags and truth. Some may show no targets.
+        With labelled bags and truth; some may show no targets.
     test : sequence of Scene
-        With truth, which shows targets and others, so that AUC is defined; see `split_scenes`.
+        With truth that shows targets and others, so that AUC is defined; see `split_scenes`.
     seed : int, default=0
         Seed of all methods.
     rows : {"all", "bi-michi"}
         All rows, or those of Bi-MIChI alone.
     folder : Path, optional
-        An existing folder. Results are written there after each row, and so are the models of Bi-MIChI.
+        An existing folder. Results are written there after each row, and so is the model if it learned a measure.
     resume : bool, default=False
         Whether to resume the study in `folder`: its finished rows are not run again.
     made_by : mapping of str to what JSON can hold, optional
-        How the scenes were made: a study is resumed only with scenes that were made in the same way.
+        How the scenes were made; a study is resumed only with scenes made in the same way.
     n_jobs : int, optional
         Number of threads; all cores by default.
     progress : callable, optional
@@ -214,8 +204,8 @@ def run_study(
     for found in evaluate(list(left.values()), data, test, progress=progress):
         result.rows.append(StudyRow.of(left[found.name], found, setting["test"], names))
         if folder is not None:
-            if isinstance(found.model, BiMIChI) and not found.problem:
-                found.model.save(folder / f"{file_name(found.name)}.json")
+            if found.rule is not None:
+                found.rule.save(folder / f"{file_name(found.name)}.json")
             result.write(folder)
     return result
 
@@ -246,7 +236,3 @@ def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
                 "Resume it with the options that it was begun with, or choose another folder."
             )
     return [row for row in earlier.rows if not row.problem]
-
-
-def _summarised(row: StudyRow) -> str:
-    return f"{row.name}: AUC {row.mean('auc'):.3f}, AP {row.mean('average_precision'):.3f}"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_binary
 from bimichi.errors import InvalidInputError
-from bimichi.plotting._checks import check_labels
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size_in_points
 from bimichi.plotting.outlines import outlines
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["plot_bags"]
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "positive": {"color": POSITIVE, "tint": 0.35, "linewidth": 1.4, "hatch": "///", "zorder": 3},
-    "negative": {"color": NEGATIVE, "tint": 0.30, "linewidth": 1.0, "hatch": None, "zorder": 2},
-    "left out": {"color": LEFT_OUT, "tint": 0.50, "linewidth": 0.6, "hatch": None, "zorder": 1.5},
+    "positive": {"edgecolor": POSITIVE, "tint": 0.35, "linewidth": 1.4, "hatch": "///", "zorder": 3},
+    "negative": {"edgecolor": NEGATIVE, "tint": 0.30, "linewidth": 1.0, "hatch": None, "zorder": 2},
+    "left out": {"edgecolor": LEFT_OUT, "tint": 0.50, "linewidth": 0.6, "hatch": None, "zorder": 1.5},
 }
 
-KEY_WIDTH = 80.0
-"""Points that an entry of the legend takes."""
+KEY_WIDTH = 80.0  # points that an entry of the legend takes
 
 
 def plot_bags(
@@ -41,14 +40,14 @@ def plot_bags(
     labels : mapping of segment to label, or array-like indexed by segment
         0/1, -1/+1 or bool, as in `Bags.from_image`. Segments that a mapping does not name are left out.
     image : array-like of shape (height, width), (height, width, 3) or (height, width, 4), optional
-        What lies below: grey values from the smallest, black, to the largest, white; or colours.
+        The background: grey values, the smallest black and the largest white, or colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     ax : matplotlib Axes
-        With one collection of polygons for each kind of bag, one path a bag.
+        With one collection of polygons for each kind of bag, and one path per bag.
     """
     numbers = np.asarray(segments)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
@@ -82,24 +81,13 @@ def _draw(ax: "Axes", numbers: NDArray[np.integer], kinds: dict[int, str]) -> No
         ]
         if not paths:
             continue
-        style = {
-            "facecolor": to_rgba(look["color"], look["tint"]),
-            "edgecolor": look["color"],
-            "linewidth": look["linewidth"],
-            "hatch": look["hatch"],
-        }
+        style = {name: look[name] for name in ("edgecolor", "linewidth", "hatch")}
+        style["facecolor"] = to_rgba(look["edgecolor"], look["tint"])
         ax.add_collection(PathCollection(paths, **style, zorder=look["zorder"], label=kind), autolim=False)
         keys.append(Patch(**style, label=f"{kind} ({len(paths)})"))
-    ax.legend(
-        handles=keys,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=min(len(keys), max(1, int(size_in_points(ax)[0] / KEY_WIDTH))),
-        frameon=False,
-        fontsize="small",
-        columnspacing=1.2,
-        handlelength=1.5,
-    )
+    columns = min(len(keys), max(1, int(size_in_points(ax)[0] / KEY_WIDTH)))
+    below: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False, "fontsize": "small"}
+    ax.legend(handles=keys, ncols=columns, columnspacing=1.2, handlelength=1.5, **below)
 
 
 def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) -> dict[int, str]:
@@ -107,13 +95,11 @@ def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) 
     from bimichi.learning.bags import check_segment_labels  # here, because numba takes long to import
 
     found = np.unique(numbers)
-    named = dict(zip(found.tolist(), check_segment_labels(found, labels), strict=True))
-    labelled = {segment: label for segment, label in named.items() if label is not None}
-    positive = check_labels(np.array(list(labelled.values())), "labels")
-    signs = dict(zip(labelled, positive, strict=True))
-    return {
-        segment: ("positive" if signs[segment] else "negative") if segment in signs else "left out" for segment in named
-    }
+    given = check_segment_labels(found, labels)
+    kinds = dict.fromkeys(found.tolist(), "left out")
+    labelled = [segment for segment, label in zip(kinds, given, strict=True) if label is not None]
+    positive = check_binary(np.array([label for label in given if label is not None]), "labels")
+    return kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}
 
 
 def _check_image(image: ArrayLike, shape: tuple[int, int]) -> NDArray[Any]:

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["outlines"]
+from bimichi._types import Ints
 
-Ints = NDArray[np.int64]
+__all__ = ["outlines"]
 
 # Sides of a pixel, clockwise on the screen: top, right, bottom, left. For each, the step (row, column) along it, the
 # step out of the pixel over it, and the corner (row, column) where it starts.
@@ -15,24 +15,13 @@ START = np.array([(0, 0), (0, 1), (1, 1), (1, 0)])
 
 
 def outlines(segments: NDArray[np.integer]) -> dict[int, list[Ints]]:
-    """Trace every segment, without steps along straight lines.
+    """Trace every segment: closed polygons as corners (column, row), without steps along straight lines.
 
-    Parameters
-    ----------
-    segments : ndarray of int, shape (height, width)
-        To which segment each pixel belongs.
-
-    Returns
-    -------
-    loops : dict of segment to list of ndarray of shape (n_corners, 2)
-        Closed polygons as corners (column, row), a pixel reaching from its own number to the next; clockwise on the
-        screen around parts (neighbours by a side), counter-clockwise around holes.
-
-    Notes
-    -----
-    O(height * width) for finding the sides that separate segments, then O(their number).
+    A pixel reaches from its own number to the next. Parts of a segment (neighbours by a side) are traced clockwise on
+    the screen, holes counter-clockwise. O(height * width), then O(number of sides that separate segments).
     """
-    padded = np.pad(_ranked(segments), 1, constant_values=-1)
+    ranks = np.unique(segments, return_inverse=True)[1].reshape(segments.shape)  # from 0, so that -1 means outside
+    padded = np.pad(ranks, 1, constant_values=-1)
     side, row, column = _border(padded)
     following = _following(padded, side, row, column)
     corner = np.stack([column + START[side, 1], row + START[side, 0]], axis=1) - 1
@@ -52,12 +41,6 @@ def outlines(segments: NDArray[np.integer]) -> dict[int, list[Ints]]:
         owner = int(segments[row[first] - 1, column[first] - 1])
         loops.setdefault(owner, []).append(corner[loop])
     return loops
-
-
-def _ranked(segments: NDArray[np.integer]) -> Ints:
-    """Number the segments from 0, so that -1 is free to mean outside."""
-    ranks: Ints = np.unique(segments, return_inverse=True)[1]
-    return ranks.reshape(segments.shape)
 
 
 def _border(padded: Ints) -> tuple[Ints, Ints, Ints]:
