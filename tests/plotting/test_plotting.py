@@ -25,7 +25,7 @@ from bimichi.plotting import (
     plot_roc,
 )
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, literal
-from bimichi.plotting.outlines import outlines
+from bimichi.plotting.bags import outlines
 
 __all__ = ["indices", "no_traces"]  # fixtures
 

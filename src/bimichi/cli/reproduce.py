@@ -1,6 +1,6 @@
 """`bimichi reproduce`: the experiments of the paper."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,12 +30,7 @@ def about() -> None:
 @reproduce.command()
 @expand_groups
 def um(
-    ctx: typer.Context,
-    *,
-    output: Folder = Path("output/um"),
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    say: Output,
+    ctx: typer.Context, *, output: Folder = Path("output/um"), seed: Seed = 0, jobs: Jobs = None, say: Output
 ) -> None:
     """Run the experiment on the letters U and M: both objectives, both solvers, beside the optimum.
 
@@ -101,7 +96,7 @@ def pedestrian(
     drawn = where.street and where.root is None
     scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene)
     folder = output_folder(output)
-    chosen = list(scenes) if scene or drawn else list(islice(_with_people(scenes), limit))
+    chosen = list(scenes) if scene or drawn else _with_people(scenes, limit)
     inputs = input_files(where.root, (one.name for one in chosen))
     network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
@@ -121,17 +116,14 @@ def pedestrian(
     say.result(data | {"files": written}, rich_table(table), *map(_shown, written))
 
 
-def _with_people(scenes: "Sequence[Scene]") -> "Iterator[Scene]":
+def _with_people(scenes: "Sequence[Scene]", limit: int) -> "list[Scene]":
     from bimichi.errors import InvalidInputError
     from bimichi.experiments import shows_both
 
-    found = False
-    for scene in scenes:
-        if shows_both(scene):
-            found = True
-            yield scene
-    if not found:
+    chosen = list(islice(filter(shows_both, scenes), limit))
+    if not chosen:
         raise InvalidInputError("No night scene shows people; name scenes with --scene.")
+    return chosen
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:

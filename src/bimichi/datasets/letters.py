@@ -4,9 +4,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, label_bags, superpixels
 from bimichi.learning.scene import Scene
@@ -14,11 +14,8 @@ from bimichi.measures.sampling import random_generator
 
 __all__ = ["UMOptimum", "um", "um_optimum"]
 
-U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)
-"""The three patterns of sources."""
-
-STROKE, HALF = 0.03, 0.14
-"""Half the width of a stroke and of a letter, in parts of the image's height."""
+U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)  # the three patterns of sources
+STROKE, HALF = 0.03, 0.14  # half the width of a stroke and of a letter, as parts of the image's height
 
 
 def um(
@@ -80,7 +77,7 @@ def um(
     )
 
 
-def _letters(height: int, width: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _letters(height: int, width: int) -> tuple[Flags, Flags]:
     y = (np.arange(height)[:, None] + 0.5) / height
     x = ((np.arange(width)[None, :] + 0.5) / width - 0.5) * 0.8
     angles = np.linspace(0, np.pi, 17)
@@ -90,7 +87,7 @@ def _letters(height: int, width: int) -> tuple[NDArray[np.bool_], NDArray[np.boo
     return u, m
 
 
-def _stroke(x: NDArray[np.float64], y: NDArray[np.float64], corners: list[tuple[float, float]]) -> NDArray[np.bool_]:
+def _stroke(x: Floats, y: Floats, corners: list[tuple[float, float]]) -> Flags:
     inside = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=bool)
     for (x0, y0), (x1, y1) in pairwise(corners):
         dx, dy = x1 - x0, y1 - y0
@@ -104,16 +101,11 @@ class UMOptimum(NamedTuple):
 
     Attributes
     ----------
-    negative : int
-        Negative bags (n); they hold background alone.
-    mixed : int
-        Positive bags with background and no U (k).
-    missed : int
-        Positive bags of M alone (f).
-    background : float
-        g(23, 1), the integral of the background.
-    letter : float
-        g(12, 3), the integral of the U.
+    negative, mixed, missed : int
+        Numbers of negative bags (n), which hold background alone; of positive bags with background and no U (k); and of
+        positive bags of M alone (f).
+    background, letter : float
+        g(23, 1), the integral of the background, and g(12, 3), that of the U.
     objective_value : float
         J.
     """

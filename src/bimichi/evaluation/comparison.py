@@ -8,15 +8,7 @@ from bimichi._progress import progress_bar
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
-from bimichi.evaluation.engine import (
-    COLUMNS,
-    Result,
-    TrainingData,
-    evaluate,
-    named_row,
-    score_cells,
-    time_cells,
-)
+from bimichi.evaluation.engine import COLUMNS, Result, TrainingData, evaluate, named_row, score_cells
 from bimichi.evaluation.methods import Candidate, labels_needed
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.scene import Scene, Scenes
@@ -84,11 +76,9 @@ class Comparison:
     def table(self) -> Table:
         """Return the scores and times of all methods."""
         built_on_measures = [result.fuzzy and bool(result.scores) for result in self.results]
-        cells = score_cells(self.results, TITLES, built_on_measures, second=True)
-        rows = [
-            [Cell(result.name), *reached, *time_cells(result, 2), Cell(result.problem)]
-            for result, reached in zip(self.results, cells, strict=True)
-        ]
+        cells = score_cells(self.results, TITLES, built_on_measures, digits=2, second=True)
+        pairs = zip(self.results, cells, strict=True)
+        rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)
 
     def measures(self) -> dict[str, Measure]:

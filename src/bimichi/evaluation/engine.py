@@ -25,7 +25,7 @@ from bimichi.learning.scene import Scene, join_bags
 from bimichi.measures.base import Measure
 from bimichi.rule import FusionRule
 
-__all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "named_row", "score_cells", "time_cells"]
+__all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "named_row", "score_cells"]
 
 log = logging.getLogger(__name__)
 
@@ -120,15 +120,13 @@ def named_row(rows: Sequence[Row], name: str, what: str) -> Row:
     raise KeyError(f"no {what} {name!r}; there are {', '.join(row.name for row in rows)}")
 
 
-def time_cells(row: Scored, digits: int) -> list[Cell]:
-    """Return the cells of both times, empty where a method did not run."""
-    return [Cell("" if np.isnan(t) else f"{t:.{digits}f}") for t in (row.fit_seconds, row.fuse_seconds)]
-
-
 def score_cells(
-    rows: Sequence[Scored], titles: Sequence[str], ranked: Sequence[bool], second: bool = False
+    rows: Sequence[Scored], titles: Sequence[str], ranked: Sequence[bool], digits: int, second: bool = False
 ) -> list[list[Cell]]:
-    """Return the cells of these columns, row by row: of the `ranked` rows, the best is bold, the second underlined."""
+    """Return the cells of these columns and of both times, row by row; empty where a method did not run.
+
+    Of the `ranked` rows, the best is bold, the second best underlined if `second`.
+    """
     lines: list[list[Cell]] = [[] for _ in rows]
     for title in titles:
         of, sign = COLUMNS[title]
@@ -137,6 +135,8 @@ def score_cells(
             value = of(row)
             place = ranking.index(sign * value) if competes else -1
             line.append(Cell("" if np.isnan(value) else f"{value:.3f}", place == 0, second and place == 1))
+    for row, line in zip(rows, lines, strict=True):
+        line += [Cell("" if np.isnan(t) else f"{t:.{digits}f}") for t in (row.fit_seconds, row.fuse_seconds)]
     return lines
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.evaluation.engine import Result, Scored, TrainingData, evaluate, named_row, score_cells, time_cells
+from bimichi.evaluation.engine import Result, Scored, TrainingData, evaluate, named_row, score_cells
 from bimichi.evaluation.files import file_name, write_json, write_text
 from bimichi.evaluation.methods import Candidate, candidates
 from bimichi.evaluation.metrics import Scores
@@ -94,9 +94,9 @@ class StudyResult:
         """Return all rows; of those that learn from bag labels, the best of each column is bold."""
         fair = [row.labels == "bags" and bool(row.scores) for row in self.rows]
         lines = []
-        for row, cells in zip(self.rows, score_cells(self.rows, TITLES, fair), strict=True):
+        for row, cells in zip(self.rows, score_cells(self.rows, TITLES, fair, digits=1), strict=True):
             note = row.problem or (f"inverted: {', '.join(row.inverted)}" if row.inverted else "")
-            lines.append([Cell(row.name), Cell(row.labels), *cells, *time_cells(row, 1), Cell(note)])
+            lines.append([Cell(row.name), Cell(row.labels), *cells, Cell(note)])
         return Table(["method", "labels", *TITLES, "fit s", "fuse s", ""], lines)
 
     def verdict(self) -> str:
@@ -140,8 +140,8 @@ class StudyResult:
 
 
 NOTES = (
-    "AUC, average precision (AP) and RMSE are means over the test scenes; the worst AUC is the smallest of them. Rows "
-    "with labels of bags never see the truth of a pixel. Targets cover few pixels, so the empty map already has a small "
+    "AUC, average precision (AP) and RMSE are means over the test scenes; the worst AUC is the smallest. Rows with "
+    "labels of bags never see the truth of a pixel. Targets cover few pixels, so the empty map already has a small "
     "RMSE. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag labels, the "
     "best of each column is bold."
 )

@@ -13,20 +13,8 @@ from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.base import check_names, number_array
 from bimichi.measures.capacity import LISTING_LIMIT, Capacity
 from bimichi.measures.lattice import set_label
+from bimichi.plotting import _style as style
 from bimichi.plotting._elements import Elements, check_measure, element_marks, measure_of, short_names
-from bimichi.plotting._style import (
-    DOWN,
-    HATCH,
-    INK,
-    UP,
-    axes_for,
-    footnote,
-    ink_on,
-    literal,
-    sides_of_zero,
-    signed_bars,
-    value_colors,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,21 +50,25 @@ def plot_capacity(
     subsets, values = zip(*g.listing(), strict=True)
     codes = [g.code(subset) for subset in subsets]
     places = np.arange(len(codes))
-    ax = axes_for(ax, (4.8, 1.0 + 0.2 * len(codes)))
-    bars = ax.barh(places, values, height=0.8, color=value_colors(values), edgecolor="#999999", linewidth=0.6)
+    ax = style.axes_for(ax, (4.8, 1.0 + 0.2 * len(codes)))
+    bars = ax.barh(places, values, height=0.8, color=style.value_colors(values), edgecolor="#999999", linewidth=0.6)
     for place, (code, bar) in enumerate(zip(codes, bars, strict=True)):
         if not known[code]:
-            ink = ink_on(bar.get_facecolor())
-            ax.barh(place, values[place], height=0.8, fill=False, hatch=HATCH, edgecolor=ink, alpha=0.5, linewidth=0)
-        text = ax.text(values[place] + 0.01, place, number(values[place]), va="center", fontsize="small", color=INK)
+            ink = style.ink_on(bar.get_facecolor())
+            ax.barh(
+                place, values[place], height=0.8, fill=False, hatch=style.HATCH, edgecolor=ink, alpha=0.5, linewidth=0
+            )
+        text = ax.text(
+            values[place] + 0.01, place, number(values[place]), va="center", fontsize="small", color=style.INK
+        )
         if bold[code]:
-            bar.set(edgecolor=INK, linewidth=2)
-            text.set_weight("bold")
-    ax.set_yticks(places, [literal(set_label(subset, names)) for subset in subsets], fontsize="small")
+            bar.set(edgecolor=style.INK, linewidth=2)
+            text.set_fontweight("bold")
+    ax.set_yticks(places, [style.literal(set_label(subset, names)) for subset in subsets], fontsize="small")
     ax.set(xlim=(0, 1.12), ylim=(len(codes) - 0.4, -0.6), xticks=[0, 0.5, 1], xlabel="g(A)", ylabel="A")
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right"]].set_visible(False)
-    footnote(ax, key + notes, below=34)
+    style.footnote(ax, key + notes, below=34)
     return ax
 
 
@@ -109,13 +101,13 @@ def plot_importance(
     if hasattr(up, "up"):
         up, down, names = up.up, up.down, up.source_names if names is None else names
     right, left = _one_per_source(up, down)
-    shown = [literal(name, NAME_WIDTH) for name in check_names(names, len(right))]
+    shown = [style.literal(name, NAME_WIDTH) for name in check_names(names, len(right))]
     ends = None if intervals is None else _check_intervals(intervals, len(right))
-    ax = axes_for(ax, (5.6, 1.3 + 0.4 * len(right)))
+    ax = style.axes_for(ax, (5.6, 1.3 + 0.4 * len(right)))
     reach = max(float(np.abs(drawn).max()) for drawn in (right, left, ends) if drawn is not None)
-    for k, (side, values, color) in enumerate(((1, right, UP), (-1, left, DOWN))):
+    for k, (side, values, color) in enumerate(((1, right, style.UP), (-1, left, style.DOWN))):
         _draw_side(ax, side, values, color, None if ends is None else ends[k])
-    sides_of_zero(ax, np.arange(len(right)), shown, reach, ("down (below 0)", "up (above 0)"))
+    style.sides_of_zero(ax, np.arange(len(right)), shown, reach, ("down (below 0)", "up (above 0)"))
     ax.set_xlabel("importance")
     ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     return ax
@@ -126,9 +118,9 @@ def _draw_side(ax: "Axes", side: int, values: Floats, color: str, ends: Floats |
     places, tips = np.arange(len(values)), np.maximum(values, 0.0)
     if ends is not None:
         tips = np.maximum(tips, ends[:, 1])
-        ax.hlines(places, *(side * ends.T), color=INK, linewidth=1.4, zorder=3)
-        ax.plot(side * ends, places[:, None].repeat(2, axis=1), "|", color=INK, markersize=6, zorder=3)
-    signed_bars(ax, places, side * values, [number(value) for value in values.tolist()], color, side * tips)
+        ax.hlines(places, *(side * ends.T), color=style.INK, linewidth=1.4, zorder=3)
+        ax.plot(side * ends, places[:, None].repeat(2, axis=1), "|", color=style.INK, markersize=6, zorder=3)
+    style.signed_bars(ax, places, side * values, [number(value) for value in values.tolist()], color, side * tips)
 
 
 def _one_per_source(up: Any, down: ArrayLike | None) -> tuple[Floats, Floats]:
@@ -173,21 +165,21 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
             f"This picture shows the terms of an additive bi-capacity, got {type(g).__name__}; "
             "use plot_matrix or plot_lattice for one with a value for each element."
         )
-    names = [literal(name, NAME_WIDTH) for name in g.source_names]
+    names = [style.literal(name, NAME_WIDTH) for name in g.source_names]
     above, below = np.diagonal(g.up), np.diagonal(g.down)
     pairs, values = _pairs(g, names)
     drawn = values[:PAIRS]
     places = np.concatenate([np.arange(len(names)), len(names) + 0.5 + np.arange(len(drawn))])
-    ax = axes_for(ax, (5.6, 1.4 + 0.34 * len(places)))
-    for terms, color in ((above, UP), (-np.abs(below), DOWN)):
-        signed_bars(ax, places[: len(names)], terms, list(map(number, terms)), color)
-    colors = [UP if value > 0 else DOWN for value in drawn]
-    signed_bars(ax, places[len(names) :], drawn, list(map(number, drawn)), colors)
+    ax = style.axes_for(ax, (5.6, 1.4 + 0.34 * len(places)))
+    for terms, color in ((above, style.UP), (-np.abs(below), style.DOWN)):
+        style.signed_bars(ax, places[: len(names)], terms, list(map(number, terms)), color)
+    colors = [style.UP if value > 0 else style.DOWN for value in drawn]
+    style.signed_bars(ax, places[len(names) :], drawn, list(map(number, drawn)), colors)
     reach = 1.15 * float(np.abs(np.concatenate([above, below, drawn])).max())
-    sides_of_zero(ax, places, [*names, *pairs[:PAIRS]], reach, (f"{BELOW} below 0", f"{ABOVE} above 0"))
+    style.sides_of_zero(ax, places, [*names, *pairs[:PAIRS]], reach, (f"{BELOW} below 0", f"{ABOVE} above 0"))
     ax.set_xlabel("term b(A, B)")
     if len(pairs) > PAIRS:
-        footnote(ax, [f"and {len(pairs) - PAIRS} weaker pairs, up to {abs(values[PAIRS]):.2f}"], below=34)
+        style.footnote(ax, [f"and {len(pairs) - PAIRS} weaker pairs, up to {abs(values[PAIRS]):.2f}"], below=34)
     return ax
 
 

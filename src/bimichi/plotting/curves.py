@@ -138,7 +138,7 @@ def plot_history(history: Any, convex_value: Any = None, ax: "Axes | None" = Non
     level = None if convex_value is None else _final_value(convex_value)
     ax = axes_for(ax, (5.6, 3.8))
     for k, (name, track) in enumerate(tracks.items()):
-        style = {"drawstyle": "steps-post", "linewidth": 1.6, "marker": "o" if len(track) == 1 else None}
+        style: Any = {"drawstyle": "steps-post", "linewidth": 1.6, "marker": "o" if len(track) == 1 else None}
         label = f"J = {track[-1]:.5g}  {literal(name, NAME_WIDTH)}"
         ax.plot(np.arange(1, len(track) + 1), track, **line_style(k), **style, label=label)
     if level is not None:

@@ -12,20 +12,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names, number_array
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
+from bimichi.plotting import _style as style
 from bimichi.plotting._elements import Elements, check_measure, element_marks, short_names
-from bimichi.plotting._style import (
-    HATCH,
-    INK,
-    axes_for,
-    color_bar,
-    color_scale,
-    font_size,
-    footnote,
-    ink_on,
-    literal,
-    panels,
-    value_colors,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,10 +54,10 @@ def plot_matrix(
     g = check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
     bold, known, notes = element_marks(g, used, identified)
     n = 1 << g.n_sources
-    ax = axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
+    ax = style.axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
     _draw_cells(ax, g, bold, known)
-    footnote(ax, _label(ax, g) + notes)
+    style.footnote(ax, _label(ax, g) + notes)
     return ax
 
 
@@ -77,30 +65,32 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
     from matplotlib.patches import Rectangle
 
     codes = np.arange(g.lattice.size)
-    size = font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for the five signs of a value
-    for code, row, column, color in zip(codes.tolist(), *g.lattice.masks(codes), value_colors(g.values), strict=True):
+    size = style.font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for the five signs of a value
+    for code, row, column, color in zip(
+        codes.tolist(), *g.lattice.masks(codes), style.value_colors(g.values), strict=True
+    ):
         corner, undefined = (column - 0.5, row - 0.5), code == 0 and not g.zero_bound
         face = "white" if undefined else color
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", linewidth=0.8, zorder=1))
-        ink = INK if undefined else ink_on(color)
+        ink = style.INK if undefined else style.ink_on(color)
         hatched = not known[code] and not undefined
         value = "–" if undefined else number(float(g.values[code]))
         text = ax.text(column, row, value, ha="center", va="center", fontsize=size, color=ink, zorder=4)
         if hatched:
-            hatch: Any = {"hatch": HATCH, "edgecolor": ink, "alpha": 0.35, "linewidth": 0}
+            hatch: Any = {"hatch": style.HATCH, "edgecolor": ink, "alpha": 0.35, "linewidth": 0}
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, **hatch, zorder=2))
             text.set_bbox({"facecolor": face, "edgecolor": "none", "pad": 0.8})
         if bold[code]:
             inner = (corner[0] + 0.09, corner[1] + 0.09)
             ax.add_patch(Rectangle(inner, 0.82, 0.82, fill=False, edgecolor=ink, linewidth=1.8, zorder=3))
-            text.set_weight("bold")
+            text.set_fontweight("bold")
 
 
 def _label(ax: "Axes", g: BiCapacity) -> list[str]:
     """Label rows and columns; returns the key to short names."""
     names, key = short_names(g.source_names, LABEL_LIMIT)
     subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(1 << g.n_sources))]
-    labels = [literal(set_label(subset, names)) for subset in subsets]
+    labels = [style.literal(set_label(subset, names)) for subset in subsets]
     places = range(len(labels))
     rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
     ax.set_xticks(places, labels, rotation=rotation, ha=align)
@@ -145,11 +135,11 @@ def plot_interaction(
         names = matrix.source_names if names is None else names
         matrix, title = getattr(matrix, f"interaction_{side}"), f"{side}\n{SIDES[side]}"
     values = _check_square(matrix)
-    shown = [literal(name, NAME_WIDTH) for name in check_names(names, len(values))]
+    shown = [style.literal(name, NAME_WIDTH) for name in check_names(names, len(values))]
     n = len(values)
     longest = max(map(len, shown))
-    ax = axes_for(ax, (1.4 + 0.6 * n + 0.08 * longest, 0.7 + 0.6 * n + 0.06 * longest))
-    colors, norm = color_scale()
+    ax = style.axes_for(ax, (1.4 + 0.6 * n + 0.08 * longest, 0.7 + 0.6 * n + 0.06 * longest))
+    colors, norm = style.color_scale()
     ax.imshow(np.ma.masked_invalid(values), cmap=colors.with_extremes(bad=BLANK), norm=norm)
     _write(ax, values)
     rotation, align = (45, "right") if longest > 4 else (0, "center")
@@ -160,7 +150,7 @@ def plot_interaction(
     if title is not None:
         ax.set_title(title, fontsize="small")
     if colorbar:
-        color_bar(ax, label="interaction", extend=_extend(values))
+        style.color_bar(ax, label="interaction", extend=_extend(values))
     return ax
 
 
@@ -185,12 +175,12 @@ def plot_interactions(indices: Any) -> "Figure":
     n, longest = len(indices.source_names), min(NAME_WIDTH, max(map(len, indices.source_names)))
     panel = max(0.6 * n, 1.8) + 0.2
     size = (3 * panel + 1.2 + 0.08 * longest, panel + 0.6 + 0.06 * longest)
-    figure, axes = panels(3, 3, size)
+    figure, axes = style.panels(3, 3, size)
     for ax, side in zip(axes, SIDES, strict=True):
         plot_interaction(indices, side=side, ax=ax, colorbar=False)  # type: ignore[arg-type]  # a key of SIDES
         if ax is not axes[0]:
             ax.set_yticklabels([])
-    color_bar(axes, label="interaction", extend=_extend(values))
+    style.color_bar(axes, label="interaction", extend=_extend(values))
     return figure
 
 
@@ -207,8 +197,8 @@ def _extend(values: Floats) -> Literal["neither", "both"]:
 
 
 def _write(ax: "Axes", values: Floats) -> None:
-    size = font_size(ax, 0.24 / len(values), 0.24 / len(values))
+    size = style.font_size(ax, 0.24 / len(values), 0.24 / len(values))
     for row, column in np.argwhere(np.isfinite(values)):
         value = float(values[row, column])
-        ink = ink_on(value_colors(value)[0])
+        ink = style.ink_on(style.value_colors(value)[0])
         ax.text(column, row, number(value), ha="center", va="center", fontsize=size, color=ink)
