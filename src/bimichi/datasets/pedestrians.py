@@ -40,9 +40,8 @@ def subfolder(folder: Path, *names: str, source: str) -> Path:
     for name in names:
         if (folder / name).is_dir():
             return folder / name
-    raise InvalidInputError(
-        f"{folder} has no folder {' or '.join(map(repr, names))}; as root, pass the folder of {source}."
-    )
+    missing = " or ".join(map(repr, names))
+    raise InvalidInputError(f"{folder} has no folder {missing}; as root, pass the folder of {source}.")
 
 
 def list_frames(
@@ -67,10 +66,8 @@ def list_frames(
         group, stem = found[name]
         for folder in group:
             if stem not in files(folder):
-                raise InvalidInputError(
-                    f"{folder / stem} (with an ending such as .png or .txt) is missing, but there is "
-                    f"{files(group.visible)[stem]}. Get it from {source}."
-                )
+                missing = f"{folder / stem} (with an ending such as .png or .txt) is missing"
+                raise InvalidInputError(f"{missing}, but there is {files(group.visible)[stem]}. Get it from {source}.")
         frames[name] = Frame(*(files(folder)[stem] for folder in group))
     return frames
 
@@ -86,10 +83,8 @@ def _choose(found: list[str], names: str | Iterable[str] | None, root: str | Pat
     wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if not any(f"{one}/".startswith(f"{name}/") for one in found):
-            raise InvalidInputError(
-                f"names has {name!r}, which is neither a frame nor a folder of frames in "
-                f"{Path(root)}; the first of {len(found)} there is {found[0]!r}."
-            )
+            rule = f"names has {name!r}, which is neither a frame nor a folder of frames in {Path(root)}"
+            raise InvalidInputError(f"{rule}; the first of {len(found)} there is {found[0]!r}.")
     return [one for one in found if f"{one}/".startswith(tuple(f"{name}/" for name in wanted))]
 
 
@@ -155,7 +150,6 @@ def _read_pair(frame: Frame) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
         raise InvalidInputError(f"{frame.visible} must be an RGB image of 8 bits, got {rgb.dtype} {rgb.shape}.")
     if rgb.shape[:2] != thermal.shape:
-        raise InvalidInputError(
-            f"{frame.visible} and {frame.thermal} must be of one size, got {rgb.shape[:2]} and {thermal.shape}."
-        )
+        both = f"{frame.visible} and {frame.thermal}"
+        raise InvalidInputError(f"{both} must be of one size, got {rgb.shape[:2]} and {thermal.shape}.")
     return rgb, thermal

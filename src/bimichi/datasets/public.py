@@ -15,8 +15,7 @@ from bimichi.learning.scene import Scenes
 
 __all__ = ["NIGHT_SETS", "kaist", "msrs"]
 
-NIGHT_SETS = frozenset({"set03", "set04", "set05", "set09", "set10", "set11"})
-"""The sets that its authors list as night; the others, 00 to 02 and 06 to 08, are day."""
+NIGHT_SETS = frozenset({"set03", "set04", "set05", "set09", "set10", "set11"})  # of KAIST; the others are day
 
 KAIST = DataSet(
     SOURCE,
@@ -63,8 +62,7 @@ def kaist(
 
     References
     ----------
-    .. [1] S. Hwang et al., "Multispectral Pedestrian Detection: Benchmark Dataset and Baseline", CVPR 2015. The data
-       are licensed CC BY-NC-SA 4.0.
+    .. [1] S. Hwang et al., "Multispectral Pedestrian Detection", CVPR 2015. The licence of the data is CC BY-NC-SA 4.0.
     """
     images, annotations = (subfolder(Path(root), name, source=SOURCE) for name in ("images", "annotations"))
     groups = {}
@@ -128,8 +126,7 @@ def msrs(
 
     References
     ----------
-    .. [1] L. Tang et al., "PIAFusion: A progressive infrared and visible image fusion network based on illumination
-       aware", Information Fusion, 2022. No licence is stated for the data.
+    .. [1] L. Tang et al., "PIAFusion", Information Fusion, 2022. No licence is stated for the data.
     """
     top = Path(root)
     parts = [part for part in ("train/", "test/") if (top / part / "vi").is_dir()]
@@ -146,9 +143,7 @@ def _labels(path: Path, shape: tuple[int, int]) -> dict[str, Any]:
     """Read the truth of an image of labels, and boxes around it."""
     classes = read_image(path)
     if classes.shape != shape or classes.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"{path} must hold one class (a whole number) per pixel, {shape}, got {classes.dtype} {classes.shape}. "
-            f"Get it from {MSRS.source}."
-        )
+        rule = f"{path} must hold one class (a whole number) per pixel, {shape}"
+        raise InvalidInputError(f"{rule}, got {classes.dtype} {classes.shape}. Get it from {MSRS.source}.")
     truth = classes == PERSON
     return {"boxes": boxes_of(truth), "truth": truth}

@@ -23,20 +23,14 @@ class Scores(NamedTuple):
 
     Attributes
     ----------
-    auc : float
-        Area under the ROC curve.
-    average_precision : float
-        Precision averaged over recall.
-    best_f1 : float
-        The largest F1 that a threshold reaches.
-    threshold : float
-        That threshold, on the raw output: a pixel at or above it counts as found.
+    auc, average_precision : float
+        Area under the ROC curve, and precision averaged over recall.
+    best_f1, threshold : float
+        The largest F1, and the threshold on the raw output that reaches it: a pixel at or above it counts as found.
     rmse : float
         Root mean square error on [-1, 1].
-    n : int
-        Number of pixels that were scored.
-    share : float
-        Share of targets among them; also the average precision of a constant map.
+    n, share : int, float
+        Number of pixels, and the share of targets among them, which is the average precision of a constant map.
     """
 
     auc: float
@@ -101,8 +95,8 @@ def rmse(
 ) -> float:
     """Return the root mean square error against a truth of -1 and +1.
 
-    An output f on [0, 1] is first mapped to [-1, 1] by 2f - 1. Where targets are few, a map of -1 everywhere has a
-    small error, too; look at `average_precision` beside it. Costs one pass and a copy in float64.
+    An output f on [0, 1] is first mapped to [-1, 1] by 2f - 1. Where targets are few, a map of -1 has a small error,
+    too: look at `average_precision` as well. Costs one pass and a copy in float64.
 
     Parameters
     ----------
@@ -150,10 +144,8 @@ def scores(
 def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float, float, float, float]:
     """Return AUC, average precision, best F1 and its threshold; sorts `others` in place."""
     if not targets.size or not others.size:
-        raise InvalidInputError(
-            f"truth has one class only: {targets.size:,} targets and {others.size:,} other pixels count. "
-            "AUC, average precision and F1 need both; rmse does not."
-        )
+        found = f"{targets.size:,} targets and {others.size:,} other pixels count"
+        raise InvalidInputError(f"truth has one class only: {found}. Only rmse is defined for one.")
     others.sort()
     values, counts = (found[::-1] for found in np.unique(targets, return_counts=True))  # highest first
     hits = np.cumsum(counts)  # targets at or above each value
@@ -178,11 +170,10 @@ def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float
         if not part.size:
             continue
         least, most = float(part.min()), float(part.max())
-        if least < low - RANGE_TOLERANCE or most > high + RANGE_TOLERANCE:
-            raise InvalidInputError(
-                f"fused reaches {least if least < low - RANGE_TOLERANCE else most!r}, beyond output_range "
-                f"({low:g}, {high:g}). Rescale it, or name the range that it has."
-            )
+        for value in (least, most):
+            if not low - RANGE_TOLERANCE <= value <= high + RANGE_TOLERANCE:
+                where = f"beyond output_range ({low:g}, {high:g})"
+                raise InvalidInputError(f"fused reaches {value!r}, {where}. Rescale it, or pass its own range.")
         error = np.subtract(part, wanted, dtype=np.float64)
         total += float(np.square(error, out=error).sum())
     return float(2 / (high - low) * np.sqrt(total / (targets.size + others.size)))
@@ -196,19 +187,16 @@ def _split(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None) -> tupl
     if ignore is not None:
         mask = np.asarray(ignore)
         if mask.dtype != np.bool_ or mask.shape != output.shape:
-            raise InvalidInputError(
-                f"ignore must be bool, of the shape of fused, {output.shape}, got {mask.dtype} of shape {mask.shape}."
-            )
+            got = f"{mask.dtype} of shape {mask.shape}"
+            raise InvalidInputError(f"ignore must be bool, of the shape of fused, {output.shape}, got {got}.")
         output, given = output[~mask], given[~mask]
     if not output.size:
         why = "fused is empty" if ignore is None or not mask.size else f"ignore leaves out all {mask.size:,} pixels"
         raise InvalidInputError(f"There is nothing to score: {why}.")
     holes = int(np.isnan(output).sum())
     if holes:
-        raise InvalidInputError(
-            f"fused has NaN in {holes:,} of {output.size:,} pixels that count. "
-            "Fill them, or leave them out with ignore=np.isnan(fused)."
-        )
+        where = f"{holes:,} of {output.size:,} pixels that count"
+        raise InvalidInputError(f"fused has NaN in {where}. Fill them, or pass ignore=np.isnan(fused).")
     positive = check_binary(given, "truth")
     return output[positive], output[~positive]
 

@@ -63,29 +63,23 @@ def split_scenes(
     ----------
     scenes : sequence of Scene
         The scenes to draw from; each is read once, and no more of them than needed.
-    n_train, n_test : int
-        How many.
-    seed : int, default=0
-        Seed of the draw.
+    n_train, n_test, seed : int
+        How many, and the seed of the draw.
     progress : callable, optional
         Receives one line for each scene that is read.
 
     Returns
     -------
     train, test : sequences of Scene
-        Lists, or `Scenes` if `scenes` are: up to 1 GiB of them stays in memory, without the images for display; the
-        others are read again when needed.
+        Lists; of `Scenes`, `Scenes` again, of which up to 1 GiB stays in memory, without the images for display.
     """
     for what, number in (("n_train", n_train), ("n_test", n_test)):
         check_integer(number, what)
     if n_train + n_test > len(scenes):
-        raise InvalidInputError(
-            f"n_train = {n_train} and n_test = {n_test} ask for {n_train + n_test} scenes, but there are {len(scenes)}."
-        )
+        wanted = f"n_train + n_test = {n_train + n_test} scenes"
+        raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.")
     read = _reader(scenes, KEPT)
-    train: list[int] = []
-    test: list[int] = []
-    passed: list[int] = []
+    train, test, passed = list[int](), list[int](), list[int]()
     for count, which in enumerate(np.random.default_rng(seed).permutation(len(scenes)).tolist(), 1):
         scene = read(which)
         shown = shows_both(scene)
@@ -95,9 +89,8 @@ def split_scenes(
         if len(test) == n_test and len(train) == n_train:
             break
     if len(test) < n_test:
-        raise InvalidInputError(
-            f"n_test is {n_test}, but only {len(test)} of {len(scenes)} scenes show targets (and not them alone)."
-        )
+        found = f"only {len(test)} of {len(scenes)} scenes show targets and others"
+        raise InvalidInputError(f"n_test is {n_test}, but {found}; choose a smaller one.")
     train += passed[: n_train - len(train)]
     return _chosen(scenes, train, read), _chosen(scenes, test, read)
 

@@ -69,15 +69,7 @@ class StudyRow(Scored):
 
 @dataclass
 class StudyResult:
-    """The result of a study; see `run_study`.
-
-    Attributes
-    ----------
-    setting : dict
-        Names of the training and the test scenes, of the sources, and the seed.
-    rows : list of StudyRow
-        The finished rows.
-    """
+    """The finished rows of a study, and its setting: names of scenes and sources, and the seed; see `run_study`."""
 
     setting: dict[str, Any]
     rows: list[StudyRow] = field(default_factory=list)
@@ -163,14 +155,13 @@ def run_study(
 
     Parameters
     ----------
-    train : sequence of Scene
-        With labelled bags and truth; some may show no targets.
-    test : sequence of Scene
-        With truth that shows targets and others, so that AUC is defined; see `split_scenes`.
+    train, test : sequence of Scene
+        With labelled bags and truth. Each test scene must show targets and others, so that AUC is defined; see
+        `split_scenes`.
     seed : int, default=0
         Seed of all methods.
     rows : {"all", "bi-michi"}
-        All rows, or those of Bi-MIChI alone.
+        Whether to run all methods, or Bi-MIChI alone.
     folder : Path, optional
         An existing folder. Results are written there after each row, and so is the model if it learned a measure.
     resume : bool, default=False
@@ -184,8 +175,8 @@ def run_study(
 
     Notes
     -----
-    Bi-MIChI learns from one scene after another, and test scenes are taken one at a time, so that `Scenes` need not fit
-    in memory. Methods that learn from instances hold all of them: 640 x 480 pixels of six sources take 7 MB per scene.
+    Bi-MIChI reads training scenes one at a time, and so does scoring, so that `Scenes` need not fit in memory. Methods
+    that learn from instances hold them all: 640 x 480 pixels of six sources take 7 MB per scene.
     """
     check_folder(folder, resume)
     for scene in test:
@@ -226,13 +217,10 @@ def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
     try:
         earlier = StudyResult.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInputError(
-            f"{path} does not hold the results of a study: {error!r}. Choose another folder."
-        ) from error
+        said = f"{path} does not hold the results of a study: {error!r}. Choose another folder."
+        raise InvalidInputError(said) from error
     for what, value in setting.items():
         if earlier.setting.get(what) != value:
-            raise InvalidInputError(
-                f"{folder} holds a study with another {what}: {earlier.setting.get(what)}, not {value}. "
-                "Resume it with the options that it was begun with, or choose another folder."
-            )
+            found = f"{folder} holds a study with another {what}: {earlier.setting.get(what)}, not {value}"
+            raise InvalidInputError(f"{found}. Resume it with its own options, or choose another folder.")
     return [row for row in earlier.rows if not row.problem]

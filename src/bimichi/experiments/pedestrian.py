@@ -29,12 +29,11 @@ __all__ = ["SLOW", "PedestrianResult", "mean_table", "run_pedestrian", "scene_fo
 
 @dataclass(frozen=True)
 class PedestrianResult:
-    """The result on one scene; see `run_pedestrian`.
+    """The result on one scene, which methods learned from and were scored on; see `run_pedestrian`.
 
     Attributes
     ----------
     scene : Scene
-        The scene that methods learned from and were scored on.
     comparison : Comparison
         All methods, with their maps.
     seconds : float
@@ -189,15 +188,10 @@ def run_pedestrian(
         Names of methods that are not run; see `SLOW`.
     """
     if scene.n_sources > MOST_SOURCES:
-        raise InvalidInputError(
-            f"Scene {scene.name!r} has {scene.n_sources} sources; measures are shown for up to {MOST_SOURCES} here. "
-            "Make scenes with n_sources=3, or use run_study."
-        )
+        has = f"Scene {scene.name!r} has {scene.n_sources} sources, of at most {MOST_SOURCES}"
+        raise InvalidInputError(f"{has}. Make scenes with n_sources=3, or use run_study.")
     if not shows_both(scene):
-        raise InvalidInputError(
-            f"Scene {scene.name!r} shows no people (or nothing else), so that there is nothing to learn or to score. "
-            "Choose another scene."
-        )
+        raise InvalidInputError(f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.")
     start = time.perf_counter()
     methods = paper_methods(scene.source_names, detector, random_state)
     kept = {name: method for name, method in methods.items() if name not in leave_out}

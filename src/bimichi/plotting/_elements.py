@@ -35,14 +35,11 @@ def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> K
     if not isinstance(measure, kind):
         others = {"Capacity": "plot_capacity", "AdditiveBiCapacity": "plot_terms"}
         other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
-        raise InvalidInputError(
-            f"This picture shows a {kind.__name__}, got {type(measure).__name__}; use {other} for it."
-        )
+        got = f"got {type(measure).__name__}; use {other} for it"
+        raise InvalidInputError(f"This picture shows a {kind.__name__}, {got}.")
     if measure.n_sources > limit:
-        raise InvalidInputError(
-            f"The {measure.lattice.size:,} elements of {measure.n_sources} sources do not fit this picture, "
-            f"which is drawn up to {limit} sources. {remedy}"
-        )
+        given = f"The {measure.lattice.size:,} elements of {measure.n_sources} sources"
+        raise InvalidInputError(f"{given} do not fit this picture, which is drawn up to {limit} sources. {remedy}")
     return measure
 
 
@@ -59,10 +56,8 @@ def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) ->
         return np.full(measure.lattice.size, default)
     if isinstance(given, np.ndarray):
         if given.dtype != bool or given.shape != measure.values.shape:
-            raise InvalidInputError(
-                f"{what} must be elements, or a boolean array of shape {measure.values.shape} "
-                f"such as usage_counts(X) > 0; got {given.dtype} of shape {given.shape}."
-            )
+            rule = f"elements, or bool of shape {measure.values.shape} such as usage_counts(X) > 0"
+            raise InvalidInputError(f"{what} must be {rule}; got {given.dtype} of shape {given.shape}.")
         return given
     mask = np.zeros(measure.lattice.size, dtype=bool)
     mask[[measure.code(element) for element in given]] = True

@@ -76,9 +76,7 @@ def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise InvalidInputError(
-            f"ax must be one matplotlib Axes, got {type(ax).__name__}; of several, pass one, as in axes[0]."
-        )
+        raise InvalidInputError(f"ax must be one matplotlib Axes, got {type(ax).__name__}; pass one, as in axes[0].")
     return ax
 
 

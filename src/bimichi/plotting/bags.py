@@ -57,9 +57,8 @@ def plot_bags(
     """
     numbers = np.asarray(segments)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
-        raise InvalidInputError(
-            f"segments must be whole numbers of shape (height, width), got {numbers.dtype} of shape {numbers.shape}."
-        )
+        got = f"{numbers.dtype} of shape {numbers.shape}"
+        raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
     kinds = _kinds(numbers, labels)
     height, width = numbers.shape
     picture = None if image is None else _check_image(image, (height, width))
@@ -111,9 +110,7 @@ def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) 
 def _check_image(image: ArrayLike, shape: tuple[int, int]) -> NDArray[Any]:
     picture = np.asarray(image)
     if picture.shape[:2] != shape or picture.shape[2:] not in ((), (3,), (4,)):
-        raise InvalidInputError(
-            f"image must be grey or coloured and of the segments' shape {shape}, got shape {picture.shape}."
-        )
+        raise InvalidInputError(f"image must be grey or coloured, of the segments' shape {shape}, got {picture.shape}.")
     return picture
 
 

@@ -137,10 +137,8 @@ def _one_per_source(up: Any, down: ArrayLike | None) -> tuple[Floats, Floats]:
 def _check_intervals(intervals: ArrayLike, n_sources: int) -> Floats:
     ends = number_array(intervals, "intervals")
     if ends.shape != (2, n_sources, 2) or not (ends[..., 0] <= ends[..., 1]).all():
-        raise InvalidInputError(
-            f"intervals must have shape (2, {n_sources}, 2): for up and for down, for each source, a lower and "
-            f"an upper end; got shape {ends.shape}{'' if ends.shape != (2, n_sources, 2) else ', ends the wrong way'}."
-        )
+        got = f"got shape {ends.shape}{'' if ends.shape != (2, n_sources, 2) else ', ends the wrong way'}"
+        raise InvalidInputError(f"intervals must be lower and upper ends of shape (2, {n_sources}, 2), {got}.")
     return ends
 
 
@@ -161,10 +159,8 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
     """
     g = measure_of(measure)
     if not isinstance(g, AdditiveBiCapacity):
-        raise InvalidInputError(
-            f"This picture shows the terms of an additive bi-capacity, got {type(g).__name__}; "
-            "use plot_matrix or plot_lattice for one with a value for each element."
-        )
+        got = f"got {type(g).__name__}; use plot_matrix or plot_lattice for it"
+        raise InvalidInputError(f"This picture shows the terms of an additive bi-capacity, {got}.")
     names = [style.literal(name, NAME_WIDTH) for name in g.source_names]
     above, below = np.diagonal(g.up), np.diagonal(g.down)
     pairs, values = _pairs(g, names)

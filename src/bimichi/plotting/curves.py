@@ -89,10 +89,8 @@ def _check_truth(truth: ArrayLike, ignore: ArrayLike | None) -> tuple[Flags, Fla
         raise InvalidInputError(f"ignore has shape {keep.shape}; it must be that of truth, {given.shape}.")
     targets = check_binary(given[keep], "truth")
     if targets.all() or not targets.any():
-        raise InvalidInputError(
-            f"truth must show targets and others, but {int(targets.sum()):,} of the {targets.size:,} "
-            "instances that count are targets; a ROC needs both."
-        )
+        found = f"{int(targets.sum()):,} of the {targets.size:,} instances that count are targets"
+        raise InvalidInputError(f"truth must show targets and others, but {found}; a ROC needs both.")
     return targets, keep
 
 
@@ -103,10 +101,8 @@ def _check_scores(fused: ArrayLike, keep: Flags, name: str) -> Floats:
     score = given[keep]
     missing = int((~np.isfinite(score)).sum())
     if missing:
-        raise InvalidInputError(
-            f"The map {name!r} has {missing:,} values that are NaN or infinite; leave those instances out of all "
-            "maps alike, with ignore=~np.isfinite(...)."
-        )
+        found = f"The map {name!r} has {missing:,} values that are NaN or infinite"
+        raise InvalidInputError(f"{found}; leave them out of all maps alike, with ignore=~np.isfinite(...).")
     return score
 
 
@@ -171,10 +167,8 @@ def _scale_axes(ax: "Axes", tracks: list[Floats]) -> None:
 def _check_history(given: Any, name: str) -> Floats:
     track = number_array(_recorded(given, "history"), f"history of {name!r}")
     if track.ndim != 1 or track.size == 0 or not np.isfinite(track).all():
-        raise InvalidInputError(
-            f"history of {name!r} must be 1-D, finite and not empty, got shape {track.shape}; "
-            "pass an array, a Solution or a fitted model."
-        )
+        rule = f"history of {name!r} must be 1-D, finite and not empty, got shape {track.shape}"
+        raise InvalidInputError(f"{rule}; pass an array, a Solution or a fitted model.")
     return track
 
 

@@ -86,9 +86,7 @@ def _check_path(g: BiCapacity, path: Iterable[Any]) -> list[int]:
     steps = set(zip(*(ends.tolist() for ends in g.lattice.covers()), strict=True))
     if not all(step in steps for step in pairwise(codes)) and not all(step in steps for step in pairwise(codes[::-1])):
         labels = ", ".join(g.lattice.label(code, g.source_names) for code in codes)
-        raise InvalidInputError(
-            f"path must rise (or fall) from element to neighbour, moving one source one step, but it is {labels}."
-        )
+        raise InvalidInputError(f"path must rise (or fall) from each element to a neighbour, but it is {labels}.")
     return codes
 
 

@@ -134,19 +134,15 @@ def _check_range(output_range: tuple[float, float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         low = high = np.nan
     if not -1 <= low < high <= 1:
-        raise InvalidInputError(
-            f"output_range must be two numbers in [-1, 1], the lower first, such as (-1, 1) or (0, 1); "
-            f"got {output_range!r}."
-        )
+        raise InvalidInputError(f"output_range must be two numbers in [-1, 1], such as (0, 1), got {output_range!r}.")
     return low, high
 
 
 def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> Floats:
     given = np.asarray(plane)
     if given.ndim != 2 or given.size == 0:
-        raise InvalidInputError(
-            f"{what} must have shape (height, width), got {given.shape}; of an image of sources, pass image[..., k]."
-        )
+        rule = f"{what} must have shape (height, width), got {given.shape}"
+        raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].")
     if given.dtype.kind not in "biuf":
         raise InvalidInputError(f"{what} has type {given.dtype}; a map holds real numbers.")
     if given.dtype == bool:
@@ -154,8 +150,6 @@ def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> Floats
     values = given.astype(np.float64)
     outside = ~np.isnan(values) & ((values < low - ROUNDING) | (values > high + ROUNDING))
     if outside.any():
-        raise InvalidInputError(
-            f"{what} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g}). Rescale the map, "
-            "or pass the range of its values."
-        )
+        found = f"{what} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
+        raise InvalidInputError(f"{found}. Rescale the map, or pass the range of its values.")
     return values

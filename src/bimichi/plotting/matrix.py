@@ -167,10 +167,8 @@ def plot_interactions(indices: Any) -> "Figure":
     figure : matplotlib Figure
     """
     if not hasattr(indices, "interaction_up"):
-        raise InvalidInputError(
-            f"indices must have interaction_up, interaction_down and interaction_mixed, got {type(indices).__name__}; "
-            "for a single matrix, use plot_interaction."
-        )
+        got = f"got {type(indices).__name__}; for a single matrix, use plot_interaction"
+        raise InvalidInputError(f"indices must have interaction_up, interaction_down and interaction_mixed, {got}.")
     values = np.array([_check_square(getattr(indices, f"interaction_{side}")) for side in SIDES])
     n, longest = len(indices.source_names), min(NAME_WIDTH, max(map(len, indices.source_names)))
     panel = max(0.6 * n, 1.8) + 0.2
