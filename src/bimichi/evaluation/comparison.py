@@ -24,13 +24,7 @@ LISTED_SOURCES = 3
 
 
 class Comparison:
-    """The results of `compare`, as a table.
-
-    Attributes
-    ----------
-    results : list of Result
-        One for each method, in the order given.
-    """
+    """The `results` of `compare`, one `Result` for each method in the order given, as a table."""
 
     def __init__(self, results: Sequence[Result]) -> None:
         self.results = list(results)

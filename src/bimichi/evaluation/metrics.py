@@ -120,10 +120,7 @@ def rmse(
 
 
 def scores(
-    truth: ArrayLike,
-    fused: ArrayLike,
-    output_range: tuple[float, float] = (-1.0, 1.0),
-    ignore: ArrayLike | None = None,
+    truth: ArrayLike, fused: ArrayLike, output_range: tuple[float, float] = (-1.0, 1.0), ignore: ArrayLike | None = None
 ) -> Scores:
     """Return all scores of a map, at the cost of one.
 

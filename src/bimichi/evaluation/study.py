@@ -25,18 +25,9 @@ TITLES = ("AUC", "worst AUC", "AP", "RMSE")
 
 @dataclass
 class StudyRow(Scored):
-    """The result of one method.
+    """The result of one method: as `Result`, with scores by name of the test scene, and names of inverted sources.
 
-    Attributes
-    ----------
-    name, kind, labels : str
-        As in `bimichi.evaluation.methods.Candidate`.
-    scores : dict of str to Scores
-        By name of the test scene.
-    fit_seconds, fuse_seconds, problem
-        As in `Result`.
-    inverted : list of str
-        Sources that were inverted, where that is learned.
+    `kind` and `labels` are those of `bimichi.evaluation.methods.Candidate`.
     """
 
     name: str

@@ -29,16 +29,7 @@ __all__ = ["SLOW", "PedestrianResult", "mean_table", "run_pedestrian", "scene_fo
 
 @dataclass(frozen=True)
 class PedestrianResult:
-    """The result on one scene, which methods learned from and were scored on; see `run_pedestrian`.
-
-    Attributes
-    ----------
-    scene : Scene
-    comparison : Comparison
-        All methods, with their maps.
-    seconds : float
-        For all methods together.
-    """
+    """The result of `run_pedestrian`: the scene, all methods with their maps, and the seconds they took together."""
 
     scene: Scene
     comparison: Comparison
@@ -119,9 +110,7 @@ class PedestrianResult:
             methods[result.name] = {
                 "scores": result.scores[0]._asdict() if result.scores else None,
                 "paper": None if paper is None else {"auc": paper[0], "rmse": paper[1]},
-                "fit_seconds": result.fit_seconds,
-                "fuse_seconds": result.fuse_seconds,
-                "problem": result.problem,
+                **{name: getattr(result, name) for name in ("fit_seconds", "fuse_seconds", "problem")},
                 "measure": None if result.measure is None else result.measure.values.tolist(),
             }
         known = {"scene": self.scene.name, "truth_from": self.scene.truth_from, "sources": self.scene.source_names}

@@ -30,20 +30,9 @@ U, BACKGROUND = ((0, 1), (2,)), ((1, 2), (0,))
 
 @dataclass(frozen=True)
 class UMRun:
-    """One objective, minimised by one solver.
+    """One objective, minimised by one solver: the fitted model, and what it makes of the picture.
 
-    Attributes
-    ----------
-    objective, solver : str
-        Their names.
-    model : BiMIChI
-        The fitted model.
-    integral, fused : ndarray of shape (height, width)
-        The integral C; and the output, which is C or its magnitude.
-    scores : Scores
-        Against the truth of every pixel.
-    seconds : float
-        For learning.
+    `integral` is C, and `fused` the output, which is C or its magnitude; `seconds` is the time for learning.
     """
 
     objective: str
@@ -57,17 +46,7 @@ class UMRun:
 
 @dataclass(frozen=True)
 class UMResult:
-    """The result of the experiment; see `run_um`.
-
-    Attributes
-    ----------
-    scene : Scene
-        The picture.
-    optimum : UMOptimum
-        The best measure of the bipolar objective, in closed form.
-    runs : list of UMRun
-        One for each objective and solver.
-    """
+    """The result of `run_um`: the picture, the optimum of the bipolar objective, and a run per objective and solver."""
 
     scene: Scene
     optimum: UMOptimum

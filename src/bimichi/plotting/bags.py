@@ -32,10 +32,7 @@ START = np.array([(0, 0), (0, 1), (1, 1), (1, 0)])
 
 
 def plot_bags(
-    segments: ArrayLike,
-    labels: Mapping[int, Any] | ArrayLike,
-    image: ArrayLike | None = None,
-    ax: "Axes | None" = None,
+    segments: ArrayLike, labels: Mapping[int, Any] | ArrayLike, image: ArrayLike | None = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw bags over an image: positive ones green and hatched, negative ones red, left-out ones grey.
 

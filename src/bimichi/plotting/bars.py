@@ -55,12 +55,10 @@ def plot_capacity(
     for place, (code, bar) in enumerate(zip(codes, bars, strict=True)):
         if not known[code]:
             ink = style.ink_on(bar.get_facecolor())
-            ax.barh(
-                place, values[place], height=0.8, fill=False, hatch=style.HATCH, edgecolor=ink, alpha=0.5, linewidth=0
-            )
-        text = ax.text(
-            values[place] + 0.01, place, number(values[place]), va="center", fontsize="small", color=style.INK
-        )
+            hatch: Any = {"hatch": style.HATCH, "edgecolor": ink, "alpha": 0.5, "linewidth": 0}
+            ax.barh(place, values[place], height=0.8, fill=False, **hatch)
+        value = values[place]
+        text = ax.text(value + 0.01, place, number(value), va="center", fontsize="small", color=style.INK)
         if bold[code]:
             bar.set(edgecolor=style.INK, linewidth=2)
             text.set_fontweight("bold")

@@ -25,10 +25,7 @@ NEGLIGIBLE = 1e-9
 
 
 def plot_roc(
-    truth: ArrayLike,
-    fused_by_name: Mapping[str, ArrayLike],
-    ignore: ArrayLike | None = None,
-    ax: "Axes | None" = None,
+    truth: ArrayLike, fused_by_name: Mapping[str, ArrayLike], ignore: ArrayLike | None = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw the ROC of each map, with its exact area (AUC) in the legend.
 

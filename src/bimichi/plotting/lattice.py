@@ -37,10 +37,7 @@ NODE = {1: (0.56, 0.5), 2: (0.62, 0.5), 3: (0.76, 0.5), 4: (0.86, 0.46)}
 
 
 def plot_lattice(
-    bicapacity: Any,
-    path: Iterable[Any] | None = None,
-    x: ArrayLike | None = None,
-    ax: "Axes | None" = None,
+    bicapacity: Any, path: Iterable[Any] | None = None, x: ArrayLike | None = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw the elements of a bi-capacity by level, |A| - |B|, with a line to each neighbour in the order.
 

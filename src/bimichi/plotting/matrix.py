@@ -64,11 +64,9 @@ def plot_matrix(
 def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
     from matplotlib.patches import Rectangle
 
-    codes = np.arange(g.lattice.size)
+    rows, columns = g.lattice.masks(np.arange(g.lattice.size))
     size = style.font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for the five signs of a value
-    for code, row, column, color in zip(
-        codes.tolist(), *g.lattice.masks(codes), style.value_colors(g.values), strict=True
-    ):
+    for code, (row, column, color) in enumerate(zip(rows, columns, style.value_colors(g.values), strict=True)):
         corner, undefined = (column - 0.5, row - 0.5), code == 0 and not g.zero_bound
         face = "white" if undefined else color
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", linewidth=0.8, zorder=1))
@@ -103,11 +101,7 @@ def _label(ax: "Axes", g: BiCapacity) -> list[str]:
 
 
 def plot_interaction(
-    matrix: Any,
-    names: Sequence[str] | None = None,
-    side: Side = "up",
-    ax: "Axes | None" = None,
-    colorbar: bool = True,
+    matrix: Any, names: Sequence[str] | None = None, side: Side = "up", ax: "Axes | None" = None, colorbar: bool = True
 ) -> "Axes":
     """Draw the interaction of each two sources: red where they add to each other, blue where one replaces the other.
 
