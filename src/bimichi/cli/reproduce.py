@@ -48,7 +48,7 @@ def um(
         with run.timed("write"):
             written = result.write(folder)
         run.write(folder / "run.json", written)
-    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(_shown, written))
+    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *(escape(str(p)) for p in written))
 
 
 @reproduce.command()
@@ -69,9 +69,7 @@ def pedestrian(
     limit: Annotated[int, typer.Option(min=1, help="How many scenes to take if none is named.", metavar="N")] = 3,
     detector: Annotated[
         Path | None,
-        typer.Option(
-            help="Mask R-CNN of the ONNX model zoo, an ONNX file; without it, its row stays empty.", metavar="ONNX"
-        ),
+        typer.Option(help="Mask R-CNN of the ONNX model zoo; without it, its row stays empty.", metavar="ONNX"),
     ] = None,
     output: Folder = Path("output/pedestrian"),
     seed: Seed = 0,
@@ -113,7 +111,7 @@ def pedestrian(
             write_json(folder / "results.json", data),
         ]
         run.write(folder / "run.json", written)
-    say.result(data | {"files": written}, rich_table(table), *map(_shown, written))
+    say.result(data | {"files": written}, rich_table(table), *(escape(str(p)) for p in written))
 
 
 def _with_people(scenes: "Sequence[Scene]", limit: int) -> "list[Scene]":
@@ -132,7 +130,3 @@ def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:
         raise typer.BadParameter("streets are named street-0, street-1, ...", param_hint="'--scene'") from None
-
-
-def _shown(path: Path) -> str:
-    return escape(str(path))

@@ -12,18 +12,8 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import Lattice, set_label
+from bimichi.plotting import _style as style
 from bimichi.plotting._elements import check_measure, short_names
-from bimichi.plotting._style import (
-    INK,
-    POSITIVE,
-    axes_for,
-    color_bar,
-    font_size,
-    footnote,
-    ink_on,
-    literal,
-    value_colors,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,18 +53,20 @@ def plot_lattice(
     codes = [] if path is None else _check_path(g, path)
     used, weights = _chain(g, x)
     names, key = short_names(g.source_names, g.n_sources)
-    ax = axes_for(ax, SIZES[g.n_sources])
+    ax = style.axes_for(ax, SIZES[g.n_sources])
     place = _places(g.lattice)
     half = NODE[g.n_sources][1] / 2
     lower, upper = g.lattice.covers()
     _draw_edges(ax, place, half, lower, upper, color="#b5b5b5", linewidth=0.6, zorder=1)
-    for walk, color in ((codes, POSITIVE), (used, INK)):
+    for walk, color in ((codes, style.POSITIVE), (used, style.INK)):
         _draw_edges(ax, place, half, walk[:-1], walk[1:], color=color, linewidth=2.6, zorder=2)
-    frames = dict.fromkeys(codes, POSITIVE) | {code: INK for code, w in zip(used, weights, strict=True) if w > 0}
+    frames = dict.fromkeys(codes, style.POSITIVE) | {
+        code: style.INK for code, w in zip(used, weights, strict=True) if w > 0
+    }
     _draw_nodes(ax, g, place, names, frames)
     _draw_weights(ax, g, place, used, weights)
     _finish(ax, g.n_sources, place)
-    footnote(ax, key + ([] if x is None else [_sum_note(g, used, weights)]))
+    style.footnote(ax, key + ([] if x is None else [_sum_note(g, used, weights)]))
     return ax
 
 
@@ -115,13 +107,13 @@ def _places(lattice: Lattice) -> Floats:
     return place
 
 
-def _draw_edges(ax: "Axes", place: Floats, half: float, start: Any, end: Any, **style: Any) -> None:
+def _draw_edges(ax: "Axes", place: Floats, half: float, start: Any, end: Any, **look: Any) -> None:
     """Connect elements, from the upper side of the lower node to the lower side of the upper one."""
     from matplotlib.collections import LineCollection
 
     lines = np.stack([place[start], place[end]], axis=1)
     lines[..., 1] += half * np.sign(lines[:, ::-1, 1] - lines[..., 1])
-    ax.add_collection(LineCollection(list(lines), **style))
+    ax.add_collection(LineCollection(list(lines), **look))
 
 
 def _draw_nodes(ax: "Axes", g: BiCapacity, place: Floats, names: list[str], frames: dict[int, str]) -> None:
@@ -129,26 +121,26 @@ def _draw_nodes(ax: "Axes", g: BiCapacity, place: Floats, names: list[str], fram
 
     width, height = NODE[g.n_sources]
     size = _font_size(ax, g.n_sources)
-    for code, color in enumerate(value_colors(g.values)):
+    for code, color in enumerate(style.value_colors(g.values)):
         undefined = code == 0 and not g.zero_bound
         edge, line = (frames[code], 2.6) if code in frames else ("#888888", 0.7)
         face: Any = {"facecolor": "white", "linestyle": ":"} if undefined else {"facecolor": color}
         x, y = place[code]
         corner = (x - width / 2, y - height / 2)
         ax.add_patch(Rectangle(corner, width, height, edgecolor=edge, linewidth=line, **face, zorder=3))
-        label = literal(",".join(set_label(part, names) for part in g.lattice.sets(code)))
+        label = style.literal(",".join(set_label(part, names) for part in g.lattice.sets(code)))
         value = "–" if undefined else number(float(g.values[code]))
-        ink = INK if undefined else ink_on(color)
+        ink = style.INK if undefined else style.ink_on(color)
         ax.text(x, y, f"{label}\n{value}", ha="center", va="center", fontsize=size, color=ink, zorder=4)
 
 
 def _draw_weights(ax: "Axes", g: BiCapacity, place: Floats, codes: list[int], weights: list[float]) -> None:
-    style: Any = {"fontsize": _font_size(ax, g.n_sources), "fontweight": "bold", "color": "white", "zorder": 5}
-    style["bbox"] = {"boxstyle": "round,pad=0.15", "facecolor": INK, "edgecolor": "none"}
+    look: Any = {"fontsize": _font_size(ax, g.n_sources), "fontweight": "bold", "color": "white", "zorder": 5}
+    look["bbox"] = {"boxstyle": "round,pad=0.15", "facecolor": style.INK, "edgecolor": "none"}
     for code, weight in zip(codes, weights, strict=True):
         if weight > 0:
             x, y = place[code] + (0, NODE[g.n_sources][1] / 2 + 0.04)
-            ax.text(x, y, f"× {number(weight)}", ha="center", va="bottom", **style)
+            ax.text(x, y, f"× {number(weight)}", ha="center", va="bottom", **look)
 
 
 def _sum_note(g: BiCapacity, codes: list[int], weights: list[float]) -> str:
@@ -163,12 +155,12 @@ def _finish(ax: "Axes", n_sources: int, place: Floats) -> None:
     ax.set_yticks(range(-n_sources, n_sources + 1))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    color_bar(ax, label="g(A, B)", shrink=0.6)
+    style.color_bar(ax, label="g(A, B)", shrink=0.6)
 
 
 def _font_size(ax: "Axes", n_sources: int) -> float:
     """Points at which the five signs of a value fit a node."""
     width, height = NODE[n_sources]
-    return font_size(
+    return style.font_size(
         ax, 0.31 * width / {1: 2.2, 2: 4.2, 3: 8.2, 4: 20.2}[n_sources], 0.36 * height / (2 * n_sources + 0.9)
     )
