@@ -87,16 +87,13 @@ class StudyResult:
         own = self.best("bi-michi")
         if own is None:
             return ""
-        parts = [("The best row of Bi-MIChI by mean AUC is ", own), ("the best single source is ", self.best("source"))]
-        parts.append(("", self.best("boosting", "bags")))
-        return (
-            "; ".join(
-                f"{start}{row.name}: AUC {row.mean('auc'):.3f}, AP {row.mean('average_precision'):.3f}"
-                for start, row in parts
-                if row is not None
-            )
-            + "."
-        )
+        rows = {"The best row of Bi-MIChI by mean AUC is ": own, "the best single source is ": self.best("source")}
+        parts = [
+            f"{start}{row.name}: AUC {row.mean('auc'):.3f}, AP {row.mean('average_precision'):.3f}"
+            for start, row in (rows | {"": self.best("boosting", "bags")}).items()
+            if row is not None
+        ]
+        return f"{'; '.join(parts)}."
 
     def to_markdown(self) -> str:
         """Write the table as Markdown, with notes on how to read it."""
