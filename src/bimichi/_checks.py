@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 
-__all__ = ["check_choice", "check_integer", "check_number", "is_integer", "is_number"]
+__all__ = ["check_binary", "check_choice", "check_integer", "check_number", "is_integer", "is_number"]
 
 Choice = TypeVar("Choice")
 
@@ -45,6 +47,18 @@ def check_number(
     elif maximum is not None:
         rule += f" below {maximum:g}" if exclusive else f" of at most {maximum:g}"
     raise InvalidInputError(f"{name} must be {rule}, got {value!r}.")
+
+
+def check_binary(labels: NDArray[Any], name: str) -> Flags:
+    """Return which labels are those of targets, or raise if they are not 0 and 1, -1 and +1, or bool."""
+    numeric = labels.dtype.kind in "biuf"
+    positive = np.asarray(labels == 1)
+    others = labels[~positive]
+    if not numeric or not ((others == 0).all() or (others == -1).all()):
+        found = np.unique(labels if numeric else labels.astype(str))[:5]
+        shown = ", ".join(f"{value:g}" if numeric else value for value in found)
+        raise InvalidInputError(f"{name} must be 0 and 1, -1 and +1, or bool; found {shown}.")
+    return positive
 
 
 def check_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:

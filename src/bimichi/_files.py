@@ -1,15 +1,19 @@
-"""Files that appear under their name only when they are whole."""
+"""Files that appear under their name only when they are whole, and values as JSON can hold them."""
 
+import math
 import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from enum import Enum
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import ModuleType
-from typing import IO
+from typing import IO, Any
+
+import numpy as np
 
 from bimichi.errors import BimichiError
 
@@ -19,7 +23,7 @@ try:
 except ImportError:  # on Windows, where files cannot be locked this way
     fcntl = None
 
-__all__ = ["atomic_write", "replacing"]
+__all__ = ["atomic_write", "plain", "replacing"]
 
 
 def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
@@ -63,6 +67,21 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Pat
             temporary.replace(target)
     except OSError as error:
         raise BimichiError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: NaN and infinity become null, paths and all other objects text."""
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | PurePath):
+        return [plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def _beside(target: Path, suffix: str) -> Path:

@@ -145,7 +145,7 @@ T, F = [0, 1, 1], [0.1, 0.2, 0.3]
     ("call", "message"),
     [
         (lambda: auc([0, 1], F), r"truth has shape \(2,\) and fused \(3,\)"),
-        (lambda: auc([0, 1, 2], F), r"truth must be bool, 0 and 1, or -1 and \+1; found 0, 1, 2"),
+        (lambda: auc([0, 1, 2], F), r"truth must be 0 and 1, -1 and \+1, or bool; found 0, 1, 2"),
         (lambda: auc([-1, 0, 1], F), "found -1, 0, 1"),
         (lambda: auc([0.0, np.nan, 1.0], F), "found 0, 1, nan"),
         (lambda: auc(["a", "b", "b"], F), "truth has type <U1"),
@@ -154,7 +154,7 @@ T, F = [0, 1, 1], [0.1, 0.2, 0.3]
         (lambda: auc(T, np.ma.masked_array(F, [0, 0, 1])), "fused is a masked array"),
         (lambda: auc([], []), "nothing to score: fused is empty"),
         (lambda: rmse(T, F, (0, 1), [True] * 3), "ignore leaves out all 3 pixels"),
-        (lambda: auc(T, F, [0, 0, 1]), r"ignore must be a bool mask of the shape of fused, \(3,\), got int64"),
+        (lambda: auc(T, F, [0, 0, 1]), r"ignore must be bool, of the shape of fused, \(3,\), got int64"),
         (lambda: auc(T, F, [True]), r"bool of shape \(1,\)"),
         (lambda: scores(T, [np.nan, np.nan, 0.0]), r"NaN in 2 of 3 pixels that count.*ignore=np.isnan\(fused\)"),
         (lambda: best_f1(T, [0.0, np.nan, 0.0], [True, False, False]), "NaN in 1 of 2 pixels"),

@@ -9,7 +9,7 @@ from bimichi import InvalidInputError, KNNFusion, paper_methods
 from bimichi.estimators.base import Fusion
 from bimichi.evaluation import register_method, registered_methods
 from bimichi.evaluation.methods import _REGISTRY, candidates
-from bimichi.experiments.published import PEDESTRIAN
+from bimichi.experiments.paper import PEDESTRIAN
 
 
 def test_rows_of_the_paper_are_marked():

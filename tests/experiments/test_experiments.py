@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from program import run
 from threadpoolctl import threadpool_limits
-from typer.testing import CliRunner
 
 from bimichi import BiMIChI, ChoquetQP, Comparison, InvalidInputError, experiments
 from bimichi.cli import demo as demo_command
-from bimichi.cli.app import app
 from bimichi.cli.scenes import input_files
 from bimichi.datasets import street, um
 from bimichi.estimators import GradientBoosting, SignedSource
@@ -30,10 +29,10 @@ from bimichi.experiments import (
     split_scenes,
     street_scenes,
 )
-from bimichi.experiments.measures import bicapacity_markdown
-from bimichi.experiments.published import PEDESTRIAN
+from bimichi.experiments.paper import PEDESTRIAN, bicapacity_markdown
 from bimichi.imaging import write_image
 from bimichi.learning.scene import Scenes
+from bimichi.rule import FusionRule
 
 SMALL = {"height": 96, "width": 128, "n_segments": 60}
 QUICK = {*SLOW, "KNN", "SVM", "MICI min-max"}
@@ -57,14 +56,6 @@ def streets():
 @pytest.fixture(scope="module")
 def people(streets):
     return run_pedestrian(streets[0], leave_out=SLOW)
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.stderr
-    return result
 
 
 # --- UM
@@ -166,7 +157,8 @@ def test_pedestrian_writes_all_of_it(people, tmp_path):
     assert data["methods"]["Mask R-CNN"]["fit_seconds"] is None  # never NaN, which is not JSON
     assert data["methods"]["mean"]["paper"] == {"auc": 0.621, "rmse": 1.279}
     text = (tmp_path / "results.md").read_text()
-    assert text.count("A \\\\ B") == 3  # both objectives of the paper, and ours
+    assert text.count("A \\\\ B") == 4  # the QP, both objectives of the paper, and ours
+    assert {"CI-QP", "MICI-BFM", "bi-capacity QP", "Bi-MIChI (mean)"} < people.models().keys()
     assert "MICI-BFM" in text.split("## Measures of the other methods")[1]
     assert "truth of every pixel" in text
     assert "Sources: 1 adaptive threshold; 2 equalised grey; 3 gamma thermal." in text
@@ -281,7 +273,8 @@ def test_study_has_every_row(studied, streets):
     for scene in streets[2:]:
         assert sum(scene.name in line for line in lines) == len(names)  # a line for each method and scene
     models = {path.stem for path in folder.iterdir()} - {"results"}
-    assert models == {file_name(name) for name in names if name.startswith("Bi-MIChI")}
+    assert models == {file_name(name) for name in names if name.startswith(("Bi-MIChI", "CI-QP", "bi-capacity QP"))}
+    assert FusionRule.load(folder / "CI-QP-pixel-labels.json").training.method == "ChoquetQP"
     assert BiMIChI.load(folder / "Bi-MIChI-mean-polarity-learned.json").objective == "mean"
 
 

@@ -53,7 +53,7 @@ def test_table_is_that_of_the_paper():
     assert [t.get_text() for t in ax.get_xticklabels()] == [t.get_text() for t in ax.get_yticklabels()] == order
 
 
-def test_table_marks_elements_told_by_their_sources():
+def test_table_marks_elements_given_by_their_sources():
     g = BiCapacity.random(2, random_state=0, source_names=["thermal", "rgb"])
     ax = plot_matrix(g, used=[(["thermal"], ["rgb"])], identified=[({0}, {1}), ((), (0, 1))])
     bold = [place for place, text in texts_at(ax).items() if text.get_fontweight() == "bold"]

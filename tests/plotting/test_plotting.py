@@ -25,7 +25,7 @@ from bimichi.plotting import (
     plot_roc,
 )
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, literal
-from bimichi.plotting.outlines import outlines
+from bimichi.plotting.bags import outlines
 
 __all__ = ["indices", "no_traces"]  # fixtures
 
@@ -271,7 +271,7 @@ def test_bags_without_an_image_and_with_labels_by_number():
         ([[0, 1]], {0: 2}, None, "labels must be 0 and 1, .* found 2"),
         ([[0, 1, 2]], [-1, 0, 1], None, "labels must be 0 and 1, -1 and .1, or bool"),
         ([[0, 1]], {0: "yes"}, None, "found yes"),
-        ([[0, 1]], {0: 1}, np.zeros((2, 2)), r"image must be .* shape \(1, 2\), got shape \(2, 2\)"),
+        ([[0, 1]], {0: 1}, np.zeros((2, 2)), r"image must be .* shape \(1, 2\), got \(2, 2\)"),
         ([[0, 1]], {0: 1}, np.zeros((1, 2, 5)), "image must be grey or coloured"),
     ],
 )

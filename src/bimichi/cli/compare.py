@@ -2,15 +2,15 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import bimichi
-from bimichi._files import atomic_write
-from bimichi.cli.console import Output, plain, rich_table
+from bimichi._files import atomic_write, plain
+from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, listed, output_option
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
@@ -26,14 +26,10 @@ def compare(
     ctx: typer.Context,
     *,
     sources: Sources,
-    truth: Annotated[
-        str,
-        typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK"),
-    ],
+    truth: Annotated[str, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")],
     output: Annotated[Path | None, output_option("The table: .md, .csv or .tex.")] = None,
     methods: Annotated[
-        str | None,
-        typer.Option(help="Only these, by their names in the table, separated by commas.", metavar="A,B,C"),
+        str | None, typer.Option(help="Only these, by their names in the table, separated by commas.", metavar="A,B,C")
     ] = None,
     labelled: LabelOptions,
     made: SourceOptions,
@@ -84,25 +80,14 @@ def _chosen(methods: dict[str, Any], names: Sequence[str] | None) -> dict[str, A
 
 
 def _row(result: Any) -> dict[str, Any]:
-    scores = ("auc", "average_precision", "best_f1", "rmse")
-    return {
-        "method": result.name,
-        **{score: result.mean(score) for score in scores},
-        "fit_seconds": result.fit_seconds,
-        "fuse_seconds": result.fuse_seconds,
-        "problem": result.problem,
-    }
+    reached = {score: result.mean(score) for score in ("auc", "average_precision", "best_f1", "rmse")}
+    times = {"fit_seconds": result.fit_seconds, "fuse_seconds": result.fuse_seconds}
+    return {"method": result.name} | reached | times | {"problem": result.problem}
 
 
 def _written(comparison: "bimichi.Comparison", rows: list[dict[str, Any]], suffix: str) -> str:
-    if suffix == ".md":
-        return comparison.to_markdown() + "\n"
-    if suffix == ".tex":
-        return comparison.to_latex() + "\n"
-    return _csv(rows)
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    if suffix != ".csv":
+        return (comparison.to_markdown() if suffix == ".md" else comparison.to_latex()) + "\n"
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -1,27 +1,24 @@
 """What commands print and how they fail: results go to standard output, everything else to standard error."""
 
 import json
-import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
-from pathlib import PurePath
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from bimichi._files import plain
 from bimichi._tables import Table
 from bimichi.errors import BimichiError
 
-__all__ = ["Json", "Output", "Quiet", "plain", "rich_table", "say", "user_errors"]
+__all__ = ["Json", "Output", "Quiet", "rich_table", "say", "user_errors"]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
@@ -70,21 +67,6 @@ def rich_table(table: Table) -> RichTable:
 def say(text: str, heading: str = "") -> None:
     """Print a message on standard error, not wrapped, and with nothing in it taken as markup."""
     _console(stderr=True).print(f"{heading}{escape(text)}", soft_wrap=True, highlight=False)
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: NaN and infinity become null, paths and all other objects text."""
-    if isinstance(value, Enum):
-        return plain(value.value)
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | PurePath):
-        return [plain(part) for part in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 @contextmanager

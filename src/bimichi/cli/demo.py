@@ -12,8 +12,7 @@ from bimichi.cli.runs import Run
 
 __all__ = ["demo"]
 
-SIZE = (240, 320)
-"""A quarter of the pixels of a camera, so that methods take seconds."""
+SIZE = (240, 320)  # a quarter of the pixels of a camera, so that methods take seconds
 
 NEXT = """What to try next:
   bimichi reproduce pedestrian --street      such a street at full size, with all methods
@@ -23,12 +22,7 @@ NEXT = """What to try next:
 
 
 def demo(
-    ctx: typer.Context,
-    *,
-    output: Folder = Path("output/demo"),
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    say: Output,
+    ctx: typer.Context, *, output: Folder = Path("output/demo"), seed: Seed = 0, jobs: Jobs = None, say: Output
 ) -> None:
     """Show what bimichi does: the letters of the paper, and people on a drawn street at night.
 

@@ -1,6 +1,6 @@
 """`bimichi reproduce`: the experiments of the paper."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,12 +30,7 @@ def about() -> None:
 @reproduce.command()
 @expand_groups
 def um(
-    ctx: typer.Context,
-    *,
-    output: Folder = Path("output/um"),
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    say: Output,
+    ctx: typer.Context, *, output: Folder = Path("output/um"), seed: Seed = 0, jobs: Jobs = None, say: Output
 ) -> None:
     """Run the experiment on the letters U and M: both objectives, both solvers, beside the optimum.
 
@@ -53,7 +48,7 @@ def um(
         with run.timed("write"):
             written = result.write(folder)
         run.write(folder / "run.json", written)
-    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(_shown, written))
+    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *(escape(str(p)) for p in written))
 
 
 @reproduce.command()
@@ -74,9 +69,7 @@ def pedestrian(
     limit: Annotated[int, typer.Option(min=1, help="How many scenes to take if none is named.", metavar="N")] = 3,
     detector: Annotated[
         Path | None,
-        typer.Option(
-            help="Mask R-CNN of the ONNX model zoo, an ONNX file; without it, its row stays empty.", metavar="ONNX"
-        ),
+        typer.Option(help="Mask R-CNN of the ONNX model zoo; without it, its row stays empty.", metavar="ONNX"),
     ] = None,
     output: Folder = Path("output/pedestrian"),
     seed: Seed = 0,
@@ -101,7 +94,7 @@ def pedestrian(
     drawn = where.street and where.root is None
     scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene)
     folder = output_folder(output)
-    chosen = list(scenes) if scene or drawn else list(islice(_with_people(scenes), limit))
+    chosen = list(scenes) if scene or drawn else _with_people(scenes, limit)
     inputs = input_files(where.root, (one.name for one in chosen))
     network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
@@ -118,20 +111,17 @@ def pedestrian(
             write_json(folder / "results.json", data),
         ]
         run.write(folder / "run.json", written)
-    say.result(data | {"files": written}, rich_table(table), *map(_shown, written))
+    say.result(data | {"files": written}, rich_table(table), *(escape(str(p)) for p in written))
 
 
-def _with_people(scenes: "Sequence[Scene]") -> "Iterator[Scene]":
+def _with_people(scenes: "Sequence[Scene]", limit: int) -> "list[Scene]":
     from bimichi.errors import InvalidInputError
     from bimichi.experiments import shows_both
 
-    found = False
-    for scene in scenes:
-        if shows_both(scene):
-            found = True
-            yield scene
-    if not found:
+    chosen = list(islice(filter(shows_both, scenes), limit))
+    if not chosen:
         raise InvalidInputError("No night scene shows people; name scenes with --scene.")
+    return chosen
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
@@ -140,7 +130,3 @@ def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:
         raise typer.BadParameter("streets are named street-0, street-1, ...", param_hint="'--scene'") from None
-
-
-def _shown(path: Path) -> str:
-    return escape(str(path))

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import bimichi
-from bimichi._files import atomic_write
-from bimichi.cli.console import plain
+from bimichi._files import atomic_write, plain
 
 __all__ = ["Run", "run_path"]
 

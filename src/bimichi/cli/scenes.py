@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["DataOptions", "input_files"]
 
 
-def _data(*names: str, text: str, **options: Any) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Where scenes come from", **options)
+PANEL = "Where scenes come from"
+
+
+def _folder(what: str) -> Any:
+    return typer.Option(help=f"Folder of a data set: {what}", metavar="DIR", rich_help_panel=PANEL)
 
 
 @dataclass(frozen=True)
@@ -22,17 +25,10 @@ class DataOptions:
     """Where scenes come from."""
 
     kaist: Annotated[
-        Path | None,
-        _data(
-            text="Folder of the KAIST Multispectral Pedestrian Benchmark, which holds `images` and `annotations`.",
-            metavar="DIR",
-        ),
+        Path | None, _folder("The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.")
     ] = None
-    msrs: Annotated[
-        Path | None,
-        _data(text="Folder of MSRS, which holds `vi`, `ir` and `label`, or `train` and `test`.", metavar="DIR"),
-    ] = None
-    street: Annotated[bool, _data("--street", text="Streets drawn by bimichi.")] = False
+    msrs: Annotated[Path | None, _folder("MSRS, with `vi`, `ir` and `label`, or `train` and `test`.")] = None
+    street: Annotated[bool, typer.Option("--street", help="Streets drawn by bimichi.", rich_help_panel=PANEL)] = False
 
     @property
     def root(self) -> Path | None:

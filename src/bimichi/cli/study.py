@@ -1,13 +1,13 @@
 """`bimichi study`: learn from some scenes, score on others."""
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
 
+from bimichi._files import plain
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions, output_option
 from bimichi.cli.outputs import output_folder
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["study"]
 
-
 FilesOf = Callable[[Sequence[str]], list[Path]]
 
 OWN = ("truth", "boxes", "labels", "bags", "ignore", "target", "names", "recipe")
@@ -28,20 +27,6 @@ OWN = ("truth", "boxes", "labels", "bags", "ignore", "target", "names", "recipe"
 
 MAKING = ("images", "kaist", "msrs", "street", "sources", "superpixels", "min_overlap", *OWN)
 """Options that determine how scenes are made."""
-
-
-class Sources(StrEnum):
-    """How many sources a scene has."""
-
-    three = "3"
-    six = "6"
-
-
-class Rows(StrEnum):
-    """Which methods to run."""
-
-    all = "all"
-    bi_michi = "bi-michi"
 
 
 def study(
@@ -52,7 +37,7 @@ def study(
         typer.Argument(
             metavar="SOURCES",
             show_default=False,
-            help="Your own scenes: a folder or a quoted pattern per source, as in train; --truth to score against.",
+            help="Your own scenes: one folder or quoted pattern per source, as in train; --truth to score against.",
         ),
     ] = None,
     output: Annotated[Path, output_option("Folder for all results.")],
@@ -60,9 +45,9 @@ def study(
     train: Annotated[int, typer.Option(min=1, help="How many scenes to learn from.", metavar="N")] = 16,
     test: Annotated[int, typer.Option(min=1, help="How many scenes to score on.", metavar="M")] = 8,
     sources: Annotated[
-        Sources, typer.Option(help="The paper's three sources, or six; not for your own scenes.")
-    ] = Sources.six,
-    rows: Annotated[Rows, typer.Option(help="All methods, or Bi-MIChI alone.")] = Rows.all,
+        Literal["3", "6"], typer.Option(help="The paper's three sources, or six; not for your own scenes.")
+    ] = "6",
+    rows: Annotated[Literal["all", "bi-michi"], typer.Option(help="All methods, or Bi-MIChI alone.")] = "all",
     truth: Annotated[
         str | None,
         typer.Option(help="Masks of targets, above 0, to score against.", metavar="MASK", rich_help_panel=LABELS),
@@ -102,10 +87,10 @@ def study(
             learned,
             scored,
             seed=seed,
-            rows=rows.value,
+            rows=rows,
             folder=folder,
             resume=resume,
-            made_by={name: _plain(ctx.params[name]) for name in MAKING if ctx.params[name]},
+            made_by=plain({name: ctx.params[name] for name in MAKING if ctx.params[name]}),
             n_jobs=jobs,
             progress=say.note,
         )
@@ -115,11 +100,6 @@ def study(
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as it would be read from a JSON file."""
-    return list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path | StrEnum) else value
-
-
 def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
     """Return scenes of a data set, or drawn ones, and a function that returns the files of some of them."""
     only_own = [f"--{name.replace('_', '-')}" for name in OWN if given[name] is not None]
@@ -127,7 +107,7 @@ def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]"
         raise typer.BadParameter("only for your own scenes; give them as SOURCES", param_hint=f"'{only_own[0]}'")
     n = given["train"] + given["test"]
     streets = range(given["seed"] * n, (given["seed"] + 1) * n)
-    scenes = data.scenes(streets, cast(Literal[3, 6], int(given["sources"].value)))
+    scenes = data.scenes(streets, 3 if given["sources"] == "3" else 6)
     return scenes, lambda names: input_files(data.root, names)
 
 

@@ -1,8 +1,7 @@
 """Scenes to learn from and to compare on: drawn ones, and readers of public ones, which are not included."""
 
-from bimichi.datasets.kaist_frames import kaist
 from bimichi.datasets.letters import UMOptimum, um, um_optimum
-from bimichi.datasets.msrs_scenes import msrs
+from bimichi.datasets.public import kaist, msrs
 from bimichi.datasets.streets import street
 from bimichi.learning.scene import Scenes
 

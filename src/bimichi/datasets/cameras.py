@@ -12,8 +12,7 @@ from bimichi.datasets.figures import AIR
 
 __all__ = ["Lamp", "Shadow", "photograph", "thermograph"]
 
-WELL, READ_NOISE = 2500, 4.0
-"""Electrons of a white pixel, and the standard deviation of reading them."""
+WELL, READ_NOISE = 2500, 4.0  # electrons of a white pixel, and the standard deviation of reading them
 
 
 class Lamp(NamedTuple):

@@ -1,11 +1,13 @@
 """A canvas that holds what surfaces are (colour, heat, place) for cameras to look at, and flat figures to put on it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bimichi._types import Ints
 
 __all__ = ["Canvas", "Part", "View", "box", "capsule", "ellipse", "planes", "polygon", "ragged"]
 
@@ -53,42 +55,24 @@ class Part(NamedTuple):
     light: Colour = (0.0, 0.0, 0.0)
 
 
-@dataclass
 class Canvas:
-    """What the surface that each pixel sees is like.
+    """The surface that each pixel sees."""
 
-    Attributes
-    ----------
-    colour, light : ndarray of shape (3, height, width)
-        Albedo, and light that the surface gives off.
-    heat : ndarray of shape (height, width)
-        Temperature in degrees Celsius.
-    place : ndarray of shape (3, height, width)
-        x, y and z of the surface.
-    owner : ndarray of int, shape (height, width)
-        0, or the number of the person that is seen.
-    """
-
-    view: View
-    colour: Array = field(init=False)
-    light: Array = field(init=False)
-    heat: Array = field(init=False)
-    place: Array = field(init=False)
-    owner: NDArray[np.int64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        size = (self.view.height, self.view.width)
+    def __init__(self, view: View) -> None:
+        self.view = view
+        size = (view.height, view.width)
+        self.colour: Array  # albedo in red, green and blue
+        self.light: Array  # that the surface gives off
+        self.place: Array  # x, y and z
         self.colour, self.light, self.place = np.zeros((3, 3, *size), dtype=np.float32)
-        self.heat = np.zeros(size, dtype=np.float32)
-        self.owner = np.zeros(size, dtype=np.int64)
+        self.heat: Array = np.zeros(size, dtype=np.float32)  # in degrees Celsius
+        self.owner: Ints = np.zeros(size, dtype=np.int64)  # 0, or the number of the person that is seen
 
     def put(self, where: Any, place: Sequence[Any], colour: Any, heat: Any, light: Any = 0.0) -> None:
         """Give the pixels `where` a surface; values broadcast to (3, height, width), and to (height, width)."""
-        np.copyto(self.colour, colour, where=where, casting="same_kind")
-        np.copyto(self.light, light, where=where, casting="same_kind")
-        np.copyto(self.heat, heat, where=where, casting="same_kind")
-        for axis, value in zip(self.place, place, strict=True):
-            np.copyto(axis, value, where=where, casting="same_kind")
+        layers = ((self.colour, colour), (self.light, light), (self.heat, heat), *zip(self.place, place, strict=True))
+        for layer, value in layers:
+            np.copyto(layer, value, where=where, casting="same_kind")
 
     def stand(self, parts: Sequence[Part], x: float, z: float, reach: tuple[float, float], owner: int = 0) -> None:
         """Stand a flat figure on the ground at (x, z), facing the camera; later parts cover earlier ones.

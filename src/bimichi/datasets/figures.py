@@ -6,9 +6,7 @@ from bimichi.datasets.drawing import Colour, Part, box, capsule, ellipse, polygo
 
 __all__ = ["AIR", "car", "cone", "lamp", "person", "tree"]
 
-AIR = 10.0
-"""Temperature of the night, in degrees Celsius."""
-
+AIR = 10.0  # temperature of the night, in degrees Celsius
 BLACK: Colour = (0.02, 0.02, 0.02)
 SKIN: Colour = (0.35, 0.22, 0.16)
 CLOTHES: list[Colour] = [

@@ -1,12 +1,14 @@
 """`um`: the paper's synthetic experiment, a "U" above an "M" in three sources, and its best measure in closed form."""
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
+from bimichi._types import Flags
+from bimichi.datasets.drawing import capsule
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, label_bags, superpixels
 from bimichi.learning.scene import Scene
@@ -14,11 +16,8 @@ from bimichi.measures.sampling import random_generator
 
 __all__ = ["UMOptimum", "um", "um_optimum"]
 
-U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)
-"""The three patterns of sources."""
-
-STROKE, HALF = 0.03, 0.14
-"""Half the width of a stroke and of a letter, in parts of the image's height."""
+U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)  # the three patterns of sources
+STROKE, HALF = 0.03, 0.14  # half the width of a stroke and of a letter, as parts of the image's height
 
 
 def um(
@@ -80,7 +79,7 @@ def um(
     )
 
 
-def _letters(height: int, width: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _letters(height: int, width: int) -> tuple[Flags, Flags]:
     y = (np.arange(height)[:, None] + 0.5) / height
     x = ((np.arange(width)[None, :] + 0.5) / width - 0.5) * 0.8
     angles = np.linspace(0, np.pi, 17)
@@ -90,39 +89,19 @@ def _letters(height: int, width: int) -> tuple[NDArray[np.bool_], NDArray[np.boo
     return u, m
 
 
-def _stroke(x: NDArray[np.float64], y: NDArray[np.float64], corners: list[tuple[float, float]]) -> NDArray[np.bool_]:
-    inside = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=bool)
-    for (x0, y0), (x1, y1) in pairwise(corners):
-        dx, dy = x1 - x0, y1 - y0
-        t = np.clip(((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy), 0, 1)
-        inside |= np.hypot(x - x0 - t * dx, y - y0 - t * dy) < STROKE
-    return inside
+def _stroke(x: NDArray[Any], y: NDArray[Any], corners: list[tuple[float, float]]) -> Flags:
+    strokes = [capsule(start, end, STROKE, STROKE)(x, y) < 0 for start, end in pairwise(corners)]
+    return np.asarray(np.any(strokes, axis=0))
 
 
 class UMOptimum(NamedTuple):
-    """The optimum of the bipolar objective, and the kinds of bags that decide it.
+    """The optimum of the bipolar objective, and the numbers of bags that decide it; see `um_optimum`."""
 
-    Attributes
-    ----------
-    negative : int
-        Negative bags (n); they hold background alone.
-    mixed : int
-        Positive bags with background and no U (k).
-    missed : int
-        Positive bags of M alone (f).
-    background : float
-        g(23, 1), the integral of the background.
-    letter : float
-        g(12, 3), the integral of the U.
-    objective_value : float
-        J.
-    """
-
-    negative: int
-    mixed: int
-    missed: int
-    background: float
-    letter: float
+    negative: int  # n, bags of background alone
+    mixed: int  # k, positive bags with background and no U
+    missed: int  # f, positive bags of M alone
+    background: float  # g(23, 1)
+    letter: float  # g(12, 3)
     objective_value: float
 
 

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
-from bimichi.evaluation.engine import COLUMNS, Result, TrainingData, evaluate, score_cells
+from bimichi.evaluation.engine import COLUMNS, Result, TrainingData, evaluate, named_row, score_cells
 from bimichi.evaluation.methods import Candidate, labels_needed
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.scene import Scene, Scenes
@@ -26,36 +24,22 @@ LISTED_SOURCES = 3
 
 
 class Comparison:
-    """The results of `compare`, as a table.
-
-    Attributes
-    ----------
-    results : list of Result
-        One for each method, in the order given.
-    """
+    """The `results` of `compare`, one `Result` for each method in the order given, as a table."""
 
     def __init__(self, results: Sequence[Result]) -> None:
         self.results = list(results)
 
     def __getitem__(self, name: str) -> Result:
-        for result in self.results:
-            if result.name == name:
-                return result
-        raise KeyError(f"no method {name!r}; there are {', '.join(result.name for result in self.results)}")
+        return named_row(self.results, name, "method")
 
     def to_frame(self) -> Any:
         """Return a pandas data frame, one row for each method."""
         pd = import_optional("pandas")
-        rows = [
-            {title: COLUMNS[title][0](result) for title in (*TITLES, "worst AUC")}
-            | {
-                "fit seconds": result.fit_seconds,
-                "fuse seconds": result.fuse_seconds,
-                "learned": _learned(result),
-                "problem": result.problem,
-            }
-            for result in self.results
-        ]
+        rows = []
+        for result in self.results:
+            reached = {title: COLUMNS[title][0](result) for title in (*TITLES, "worst AUC")}
+            times = {"fit seconds": result.fit_seconds, "fuse seconds": result.fuse_seconds}
+            rows.append(reached | times | {"learned": _learned(result), "problem": result.problem})
         return pd.DataFrame(rows, index=pd.Index([result.name for result in self.results], name="method"))
 
     def to_markdown(self) -> str:
@@ -86,12 +70,9 @@ class Comparison:
     def table(self) -> Table:
         """Return the scores and times of all methods."""
         built_on_measures = [result.fuzzy and bool(result.scores) for result in self.results]
-        rows = []
-        for result, cells in zip(
-            self.results, score_cells(self.results, TITLES, built_on_measures, second=True), strict=True
-        ):
-            times = [Cell("" if np.isnan(t) else f"{t:.2f}") for t in (result.fit_seconds, result.fuse_seconds)]
-            rows.append([Cell(result.name), *cells, *times, Cell(result.problem)])
+        cells = score_cells(self.results, TITLES, built_on_measures, digits=2, second=True)
+        pairs = zip(self.results, cells, strict=True)
+        rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)
 
     def measures(self) -> dict[str, Measure]:
@@ -141,8 +122,8 @@ def compare(
     methods : mapping of name to method, or sequence of methods
         The methods, which are cloned. See `paper_methods` for those of the paper.
     train : Scene or sequence of Scene
-        Methods that need bags learn from the labels of their bags, methods that need instances from their truth. From
-        `Scenes`, which are read when needed, Bi-MIChI learns one scene at a time.
+        Methods that need bags learn from labels of bags, methods that need instances from the truth. From `Scenes`,
+        which are read when needed, Bi-MIChI learns one scene at a time.
     test : Scene or sequence of Scene, optional
         Scenes to score on, one at a time; by default the training scenes.
     n_jobs : int, optional

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ from bimichi.evaluation.methods import Candidate
 from bimichi.evaluation.metrics import Scores, scores
 from bimichi.learning.scene import Scene, join_bags
 from bimichi.measures.base import Measure
+from bimichi.rule import FusionRule
 
-__all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "score_cells"]
+__all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "named_row", "score_cells"]
 
 log = logging.getLogger(__name__)
 
@@ -31,27 +33,30 @@ NO_TRUTH = "no instance labels given"
 
 
 class Scored:
-    """A row with the scores of some scenes."""
+    """A row of a table: a method with its scores on some scenes and its times in seconds."""
 
+    name: str
     scores: Any
+    fit_seconds: float
+    fuse_seconds: float
 
-    def _reached(self) -> Sequence[Scores]:
-        return list(self.scores)
+    def _all(self, score: str) -> list[float]:
+        scenes = self.scores.values() if isinstance(self.scores, dict) else self.scores
+        return [getattr(one, score) for one in scenes]
 
     def mean(self, score: str) -> float:
         """Mean of a score over the test scenes; NaN without any."""
-        reached = self._reached()
-        return float(np.mean([getattr(one, score) for one in reached])) if reached else float("nan")
+        return float(np.mean(self._all(score))) if self.scores else float("nan")
 
     @property
     def worst_auc(self) -> float:
         """The smallest AUC among the test scenes; NaN without any."""
-        return min((one.auc for one in self._reached()), default=float("nan"))
+        return min(self._all("auc"), default=float("nan"))
 
 
 @dataclass
 class Result(Scored):
-    """What one method reached.
+    """The result of one method.
 
     Attributes
     ----------
@@ -64,9 +69,9 @@ class Result(Scored):
     fit_seconds, fuse_seconds : float
         For learning, and for all test scenes; methods that run at the same time share the cores.
     problem : str
-        Why there are no scores: "not run: ..." or "failed: ..."; empty if all is well.
+        Why there are no scores: "not run: ..." or "failed: ..."; empty if there are.
     maps : list of ndarray
-        The fused test scenes, if they were asked for.
+        The fused test scenes, if they are kept.
     """
 
     name: str
@@ -83,9 +88,15 @@ class Result(Scored):
         return bool(getattr(self.model, "fuzzy", True))
 
     @property
+    def rule(self) -> FusionRule | None:
+        """The learned rule, if the method learns one and ran."""
+        found = getattr(self.model, "rule_", self.model)
+        return found if isinstance(found, FusionRule) and not self.problem else None
+
+    @property
     def measure(self) -> Measure | None:
         """The learned measure, if the method is built on one and ran."""
-        return getattr(getattr(self.model, "rule_", self.model), "measure", None) if self.fuzzy else None
+        return self.rule.measure if self.fuzzy and self.rule is not None else None
 
 
 COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
@@ -98,10 +109,24 @@ COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
 """Scores of tables, and whether larger (1) or smaller (-1) values are better."""
 
 
+Row = TypeVar("Row", bound=Scored)
+
+
+def named_row(rows: Sequence[Row], name: str, what: str) -> Row:
+    """Return the row of this name."""
+    for row in rows:
+        if row.name == name:
+            return row
+    raise KeyError(f"no {what} {name!r}; there are {', '.join(row.name for row in rows)}")
+
+
 def score_cells(
-    rows: Sequence[Scored], titles: Sequence[str], ranked: Sequence[bool], second: bool = False
+    rows: Sequence[Scored], titles: Sequence[str], ranked: Sequence[bool], digits: int, second: bool = False
 ) -> list[list[Cell]]:
-    """Return the cells of these columns, row by row: of the `ranked` rows, the best is bold, the second underlined."""
+    """Return the cells of these columns and of both times, row by row; empty where a method did not run.
+
+    Of the `ranked` rows, the best is bold, the second best underlined if `second`.
+    """
     lines: list[list[Cell]] = [[] for _ in rows]
     for title in titles:
         of, sign = COLUMNS[title]
@@ -110,22 +135,17 @@ def score_cells(
             value = of(row)
             place = ranking.index(sign * value) if competes else -1
             line.append(Cell("" if np.isnan(value) else f"{value:.3f}", place == 0, second and place == 1))
+    for row, line in zip(rows, lines, strict=True):
+        line += [Cell("" if np.isnan(t) else f"{t:.{digits}f}") for t in (row.fit_seconds, row.fuse_seconds)]
     return lines
 
 
 class TrainingData:
     """Training scenes as arguments of `fit`, gathered when first needed and discarded after their last use.
 
-    Parameters
-    ----------
-    scenes : sequence of Scene
-        The training scenes; `Scenes` are read one at a time.
-    users : sequence of Candidate
-        The methods that will be fitted, each once.
-    pixels : {"all", "bags"}
-        Methods that need the label of every pixel learn from all pixels that count, or from those in labelled bags.
-    in_parts : bool
-        Whether Bi-MIChI reads one scene after another, so that they need not fit in memory together.
+    `users` are the methods that will be fitted, each once. Methods that need the label of every pixel learn from "all"
+    `pixels` that count, or from those in labelled "bags". With `in_parts`, Bi-MIChI reads one scene after another, so
+    that they need not fit in memory together.
     """
 
     def __init__(
@@ -156,14 +176,14 @@ class TrainingData:
         if candidate.labels == "none":
             return self._first_scene
         if self._in_parts and isinstance(candidate.method, BiMIChI):
-            return self._parts
+            return self._unread
         return self._all_pixels if (candidate.labels, self._pixels) == ("pixels", "all") else self._pixels_of_bags
 
     def _first_scene(self) -> tuple[Any, ...]:
         first = self._scenes[0]
         return (first.sources.reshape(-1, first.n_sources),)
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _unread(self) -> tuple[Any, ...]:
         return (self._scenes,)
 
     def _all_pixels(self) -> tuple[Any, ...]:
@@ -177,7 +197,7 @@ class TrainingData:
         return np.concatenate(X), np.concatenate(y).astype(int)
 
     def _pixels_of_bags(self) -> tuple[Any, ...]:
-        """Pixels in labelled bags, the label and the number of the bag of each, and the truth if it is known."""
+        """Pixels in labelled bags; for each, the label and number of its bag, and its truth where that is known."""
         truths: list[NDArray[np.bool_] | None] = []
 
         def read() -> Iterator[Scene]:  # reads each scene once, for its bags and for its truth
@@ -211,15 +231,12 @@ def evaluate(
     keep_maps: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Result]:
-    """Fit, fuse and score methods, so many at a time, and yield the result of each when it is done.
+    """Fit, fuse and score methods, `jobs` at a time, and yield the result of each when it is done.
 
     Each method fuses and scores the test scenes one at a time; `progress` receives one line after learning and one for
     each scene. A failure is noted in the result of its method, and does not stop the others.
     """
-
-    def run(candidate: Candidate) -> Result:
-        return _run(candidate, data, test, keep_maps, progress)
-
+    run = partial(_run, data=data, test=test, keep_maps=keep_maps, progress=progress)
     if jobs == 1:  # in this thread, so that an interruption stops at once
         yield from map(run, candidates)
         return
@@ -232,11 +249,7 @@ def evaluate(
 
 
 def _run(
-    candidate: Candidate,
-    data: TrainingData,
-    test: Sequence[Scene],
-    keep_maps: bool,
-    progress: Callable[[str], None],
+    candidate: Candidate, data: TrainingData, test: Sequence[Scene], keep_maps: bool, progress: Callable[[str], None]
 ) -> Result:
     name = candidate.name
     result = Result(name, clone(candidate.method))
@@ -258,17 +271,13 @@ def _run(
             reached = f"AUC {found.auc:.3f}, AP {found.average_precision:.3f}, RMSE {found.rmse:.3f}"
             progress(f"{name}: {count}/{len(test)} {scene.name}: {reached}")
     except Exception as error:  # a method of any origin may raise anything; the others go on
+        problem = f"{'not run' if isinstance(error, NotRunError) else 'failed'}: {error}"
         if not isinstance(error, BimichiError):
             log.exception("%s failed", name)
-        result.scores, result.maps, result.problem = [], [], _problem(error)
-        progress(f"{name}: {result.problem}")
+            problem = f"failed: {type(error).__name__}: {error}"
+        result.scores, result.maps, result.problem = [], [], problem
+        progress(f"{name}: {problem}")
     return result
-
-
-def _problem(error: Exception) -> str:
-    if isinstance(error, NotRunError):
-        return f"not run: {error}"
-    return f"failed: {error}" if isinstance(error, BimichiError) else f"failed: {type(error).__name__}: {error}"
 
 
 def _fuse(model: Fusion, scene: Scene) -> NDArray[Any]:

@@ -1,13 +1,12 @@
 """Write results to files, each completely or not at all."""
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bimichi._files import atomic_write
+from bimichi._files import atomic_write, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,8 +23,8 @@ def write_text(path: Path, text: str) -> Path:
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> Path:
-    """Write what JSON can hold, with null for NaN; returns the path."""
-    return write_text(path, json.dumps(_finite(data), indent=1, allow_nan=False, ensure_ascii=False))
+    """Write data as JSON, with null for NaN; returns the path."""
+    return write_text(path, json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False))
 
 
 def write_figure(path: Path, figure: "Figure") -> Path:
@@ -49,11 +48,3 @@ def file_name(title: str) -> str:
     """
     kept = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "._-") else " " for sign in title)
     return "-".join(kept.split()).lstrip(".-") or "unnamed"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -126,7 +126,7 @@ def registered_methods(table: Table | None = None) -> list[Method]:
 def paper_methods(
     source_names: Sequence[str], detector: estimators.DetectorMask | None = None, random_state: Any = 0
 ) -> dict[str, Fusion]:
-    """Return the methods of the paper's table, for sources in [-1, 1], and those registered to stand beside them.
+    """Return the methods of the paper's table, for sources in [-1, 1], and those registered besides.
 
     Beyond the paper: the empty map, MICI's other objectives, the `mean` objective, and a bi-capacity fitted to the
     label of every instance, which shows what labels of bags cost.
@@ -150,17 +150,7 @@ def candidates(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> list[Candidate]:
-    """Return the rows of the study, for sources of these names in [-1, 1].
-
-    Parameters
-    ----------
-    source_names : sequence of str
-        Names of the sources.
-    which : {"all", "bi-michi"}
-        All rows, or those of Bi-MIChI alone.
-    random_state, n_jobs
-        As in `BiMIChI`.
-    """
+    """Return the rows of the study, all or those of Bi-MIChI alone, for sources of these names in [-1, 1]."""
     check_choice(which, "which", ("all", "bi-michi"))
     rows = _rows("study", source_names, random_state, n_jobs)
     return [row for row in rows if which in ("all", row.kind)]
@@ -181,8 +171,7 @@ def _rows(table: Table, source_names: Sequence[str], random_state: Any, n_jobs: 
 BOTH: tuple[Table, ...] = ("comparison", "study")
 STUDY: tuple[Table, ...] = ("study",)
 DETECTOR = "Mask R-CNN"
-TITLES = {"bipolar": "objective 1", "magnitude": "objective 2"}
-"""What the paper calls its objectives."""
+TITLES = {"bipolar": "objective 1", "magnitude": "objective 2"}  # in the paper
 
 BI_MICHI = "Vakharia and Du, FUZZ-IEEE 2024"
 QP = "Grabisch and Nicolas, Fuzzy Sets and Systems 65, 1994"

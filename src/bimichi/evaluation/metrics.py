@@ -1,8 +1,8 @@
 """How well a fused map finds the targets: AUC, average precision, best F1 and RMSE against the truth of each pixel.
 
-Targets are few on real scenes, and only the values that the map takes on them matter: between two of these, a lower
-threshold only adds false alarms. So the other pixels are sorted once, as plain values, and the number of false alarms
-at each of these values is looked up in them. Counts are whole numbers, so that ties are exact.
+Only the values that the map takes on targets matter as thresholds: between two of these, a lower threshold only adds
+false alarms. So the other pixels are sorted once, and the number of false alarms at each threshold is looked up in
+them. Counts are whole numbers, so that ties are exact.
 """
 
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_binary
 from bimichi.errors import InvalidInputError
 
 __all__ = ["Scores", "auc", "average_precision", "best_f1", "rmse", "scores"]
@@ -22,20 +23,14 @@ class Scores(NamedTuple):
 
     Attributes
     ----------
-    auc : float
-        Area under the ROC curve.
-    average_precision : float
-        Precision averaged over recall.
-    best_f1 : float
-        The largest F1 that a threshold reaches.
-    threshold : float
-        That threshold, on the raw output: a pixel at or above it counts as found.
+    auc, average_precision : float
+        Area under the ROC curve, and precision averaged over recall.
+    best_f1, threshold : float
+        The largest F1, and the threshold on the raw output that reaches it: a pixel at or above it counts as found.
     rmse : float
         Root mean square error on [-1, 1].
-    n : int
-        Number of pixels that were scored.
-    share : float
-        Share of targets among them; also the average precision of a constant map.
+    n, share : int, float
+        Number of pixels, and the share of targets among them, which is the average precision of a constant map.
     """
 
     auc: float
@@ -66,7 +61,7 @@ def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> 
     >>> auc([0, 0, 1, 1], [-0.9, 0.2, 0.2, 0.8])
     0.875
     """
-    return _auc(_ranked(*_split(truth, fused, ignore)))
+    return _ranking_scores(*_split(truth, fused, ignore))[0]
 
 
 def average_precision(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
@@ -79,7 +74,7 @@ def average_precision(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | No
     >>> average_precision([0, 1, 0, 1], [-0.9, 0.2, 0.5, 0.8])
     0.8333333333333333
     """
-    return _average_precision(_ranked(*_split(truth, fused, ignore)))
+    return _ranking_scores(*_split(truth, fused, ignore))[1]
 
 
 def best_f1(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> tuple[float, float]:
@@ -92,7 +87,7 @@ def best_f1(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None)
     >>> best_f1([0, 1, 0, 1], [-0.9, 0.2, 0.5, 0.8])
     (0.8, 0.2)
     """
-    return _best_f1(_ranked(*_split(truth, fused, ignore)))
+    return _ranking_scores(*_split(truth, fused, ignore))[2:]
 
 
 def rmse(
@@ -100,8 +95,8 @@ def rmse(
 ) -> float:
     """Return the root mean square error against a truth of -1 and +1.
 
-    An output f on [0, 1] is first mapped to [-1, 1] by 2f - 1. Where targets are few, a map of -1 everywhere has a
-    small error, too; look at `average_precision` beside it. Costs one pass and a copy in float64.
+    An output f on [0, 1] is first mapped to [-1, 1] by 2f - 1. Where targets are few, a map of -1 has a small error,
+    too: look at `average_precision` as well. Costs one pass and a copy in float64.
 
     Parameters
     ----------
@@ -125,10 +120,7 @@ def rmse(
 
 
 def scores(
-    truth: ArrayLike,
-    fused: ArrayLike,
-    output_range: tuple[float, float] = (-1.0, 1.0),
-    ignore: ArrayLike | None = None,
+    truth: ArrayLike, fused: ArrayLike, output_range: tuple[float, float] = (-1.0, 1.0), ignore: ArrayLike | None = None
 ) -> Scores:
     """Return all scores of a map, at the cost of one.
 
@@ -142,57 +134,25 @@ def scores(
     """
     targets, others = _split(truth, fused, ignore)
     error = _rmse(targets, others, output_range)  # before the other pixels are sorted, so that sums round as in rmse
-    ranked = _ranked(targets, others)
     n = targets.size + others.size
-    return Scores(_auc(ranked), _average_precision(ranked), *_best_f1(ranked), error, n, targets.size / n)
+    return Scores(*_ranking_scores(targets, others), error, n, targets.size / n)
 
 
-class _Ranked(NamedTuple):
-    """Per distinct value that the map takes on targets, highest first: pixels that have it, or reach it."""
-
-    values: NDArray[Any]
-    counts: NDArray[np.int64]
-    """Targets of this value."""
-    hits: NDArray[np.int64]
-    """Targets of at least this value."""
-    alarms: NDArray[np.int64]
-    """Other pixels of at least this value."""
-    above: NDArray[np.int64]
-    """Other pixels above this value."""
-    n_targets: int
-    n_others: int
-
-
-def _ranked(targets: NDArray[Any], others: NDArray[Any]) -> _Ranked:
-    """Rank the map; sorts `others` in place."""
+def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float, float, float, float]:
+    """Return AUC, average precision, best F1 and its threshold; sorts `others` in place."""
     if not targets.size or not others.size:
-        raise InvalidInputError(
-            f"truth has one class only: {targets.size:,} targets and {others.size:,} other pixels count. "
-            "AUC, average precision and F1 need both; rmse does not."
-        )
+        found = f"{targets.size:,} targets and {others.size:,} other pixels count"
+        raise InvalidInputError(f"truth has one class only: {found}. Only rmse is defined for one.")
     others.sort()
-    values, counts = np.unique(targets, return_counts=True)
-    values, counts = values[::-1], counts[::-1]
-    n_others = others.size
-    alarms = n_others - np.searchsorted(others, values, side="left")
-    above = n_others - np.searchsorted(others, values, side="right")
-    return _Ranked(values, counts, np.cumsum(counts), alarms, above, targets.size, n_others)
-
-
-def _auc(ranked: _Ranked) -> float:
-    below_twice = 2 * ranked.n_others - ranked.alarms - ranked.above
-    return int((ranked.counts * below_twice).sum()) / (2 * ranked.n_targets * ranked.n_others)
-
-
-def _average_precision(ranked: _Ranked) -> float:
-    precision = ranked.hits / (ranked.hits + ranked.alarms)
-    return float((ranked.counts * precision).sum() / ranked.n_targets)
-
-
-def _best_f1(ranked: _Ranked) -> tuple[float, float]:
-    f1 = 2 * ranked.hits / (ranked.hits + ranked.alarms + ranked.n_targets)
+    values, counts = (found[::-1] for found in np.unique(targets, return_counts=True))  # highest first
+    hits = np.cumsum(counts)  # targets at or above each value
+    alarms = others.size - np.searchsorted(others, values, side="left")  # others at or above it
+    above = others.size - np.searchsorted(others, values, side="right")
+    pairs_twice = int((counts * (2 * others.size - alarms - above)).sum())
+    precision = float((counts * (hits / (hits + alarms))).sum() / targets.size)
+    f1 = 2 * hits / (hits + alarms + targets.size)
     best = np.argmax(f1)
-    return float(f1[best]), float(ranked.values[best])
+    return pairs_twice / (2 * targets.size * others.size), precision, float(f1[best]), float(values[best])
 
 
 def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> float:
@@ -207,11 +167,10 @@ def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float
         if not part.size:
             continue
         least, most = float(part.min()), float(part.max())
-        if least < low - RANGE_TOLERANCE or most > high + RANGE_TOLERANCE:
-            raise InvalidInputError(
-                f"fused reaches {least if least < low - RANGE_TOLERANCE else most!r}, beyond output_range "
-                f"({low:g}, {high:g}). Rescale it, or name the range that it has."
-            )
+        for value in (least, most):
+            if not low - RANGE_TOLERANCE <= value <= high + RANGE_TOLERANCE:
+                where = f"beyond output_range ({low:g}, {high:g})"
+                raise InvalidInputError(f"fused reaches {value!r}, {where}. Rescale it, or pass its own range.")
         error = np.subtract(part, wanted, dtype=np.float64)
         total += float(np.square(error, out=error).sum())
     return float(2 / (high - low) * np.sqrt(total / (targets.size + others.size)))
@@ -219,47 +178,24 @@ def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float
 
 def _split(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the values of the map on targets, and on the other pixels that count; both are copies."""
-    output = _numbers(fused, "fused")
-    kept = _kept(ignore, output.shape)
-    positive = _targets(truth, output.shape, kept)
-    targets = output[positive]
-    others = output[~positive if kept is None else kept & ~positive]
-    if not targets.size + others.size:
-        why = "fused is empty" if not output.size else f"ignore leaves out all {output.size:,} pixels"
+    output, given = _numbers(fused, "fused"), _numbers(truth, "truth")
+    if given.shape != output.shape:
+        raise InvalidInputError(f"truth has shape {given.shape} and fused {output.shape}; they must be the same.")
+    if ignore is not None:
+        mask = np.asarray(ignore)
+        if mask.dtype != np.bool_ or mask.shape != output.shape:
+            got = f"{mask.dtype} of shape {mask.shape}"
+            raise InvalidInputError(f"ignore must be bool, of the shape of fused, {output.shape}, got {got}.")
+        output, given = output[~mask], given[~mask]
+    if not output.size:
+        why = "fused is empty" if ignore is None or not mask.size else f"ignore leaves out all {mask.size:,} pixels"
         raise InvalidInputError(f"There is nothing to score: {why}.")
-    holes = int(np.isnan(targets).sum() + np.isnan(others).sum())
+    holes = int(np.isnan(output).sum())
     if holes:
-        raise InvalidInputError(
-            f"fused has NaN in {holes:,} of {targets.size + others.size:,} pixels that count. "
-            "Fill them, or leave them out with ignore=np.isnan(fused)."
-        )
-    return targets, others
-
-
-def _kept(ignore: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
-    if ignore is None:
-        return None
-    mask = np.asarray(ignore)
-    if mask.dtype != np.bool_ or mask.shape != shape:
-        raise InvalidInputError(
-            f"ignore must be a bool mask of the shape of fused, {shape}, got {mask.dtype} of shape {mask.shape}."
-        )
-    return ~mask
-
-
-def _targets(truth: ArrayLike, shape: tuple[int, ...], kept: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """Return which pixels count and are targets; the truth of the others is not checked."""
-    given = _numbers(truth, "truth")
-    if given.shape != shape:
-        raise InvalidInputError(f"truth has shape {given.shape} and fused {shape}; they must be the same.")
-    if given.dtype == np.bool_:
-        return given if kept is None else given & kept
-    positive = np.asarray(given == 1 if kept is None else (given == 1) & kept)
-    rest = given[~positive if kept is None else kept & ~positive]
-    if not ((rest == 0).all() or (rest == -1).all()):
-        shown = ", ".join(f"{value:g}" for value in np.unique(given if kept is None else given[kept])[:5])
-        raise InvalidInputError(f"truth must be bool, 0 and 1, or -1 and +1; found {shown}.")
-    return positive
+        where = f"{holes:,} of {output.size:,} pixels that count"
+        raise InvalidInputError(f"fused has NaN in {where}. Fill them, or pass ignore=np.isnan(fused).")
+    positive = check_binary(given, "truth")
+    return output[positive], output[~positive]
 
 
 def _numbers(values: ArrayLike, what: str) -> NDArray[Any]:

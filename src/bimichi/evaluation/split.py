@@ -1,8 +1,8 @@
 """Split scenes into those to learn from and those to score on."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -14,8 +14,7 @@ from bimichi.learning.scene import Scene
 
 __all__ = ["names_of", "shows_both", "split_scenes", "street_scenes"]
 
-KEPT = 1 << 30
-"""Bytes of scenes that stay in memory; the others are read again whenever they are needed."""
+KEPT = 1 << 30  # bytes of scenes that stay in memory; the others are read again whenever they are needed
 
 
 def street_scenes(
@@ -58,81 +57,66 @@ def split_scenes(
 ) -> tuple[Sequence[Scene], Sequence[Scene]]:
     """Draw scenes at random: the first ones that show targets are for the test, the next ones for training.
 
-    A scene without targets has no AUC, so that it is never tested on; it may be trained on. Scenes passed over for the
-    test are taken for training last.
+    A scene without targets has no AUC and is never tested on; it may be trained on, after the others.
 
     Parameters
     ----------
     scenes : sequence of Scene
         The scenes to draw from; each is read once, and no more of them than needed.
-    n_train, n_test : int
-        How many.
-    seed : int, default=0
-        Seed of the draw.
+    n_train, n_test, seed : int
+        How many, and the seed of the draw.
     progress : callable, optional
         Receives one line for each scene that is read.
 
     Returns
     -------
     train, test : sequences of Scene
-        Lists, or `Scenes` if `scenes` are: up to 1 GiB of them stays in memory, without the images for display; the
-        others are read again when needed.
+        Lists; of `Scenes`, `Scenes` again, of which up to 1 GiB stays in memory, without the images for display.
     """
     for what, number in (("n_train", n_train), ("n_test", n_test)):
         check_integer(number, what)
     if n_train + n_test > len(scenes):
-        raise InvalidInputError(
-            f"n_train = {n_train} and n_test = {n_test} ask for {n_train + n_test} scenes, but there are {len(scenes)}."
-        )
-    kept = _Kept(scenes, KEPT)
-    order = np.random.default_rng(seed).permutation(len(scenes)).tolist()
-    drawn = _read(kept, order, n_train + n_test, progress)
-    test: list[int] = []
-    passed: list[int] = []
-    while len(test) < n_test:
-        which, scene = next(drawn, (-1, None))
-        if scene is None:
-            raise InvalidInputError(
-                f"n_test is {n_test}, but only {len(test)} of {len(scenes)} scenes show targets (and not them alone)."
-            )
-        (test if shows_both(scene) else passed).append(which)
-    train = [which for which, _ in islice(drawn, n_train)]
-    return kept.some(train + passed[: n_train - len(train)]), kept.some(test)
+        wanted = f"n_train + n_test = {n_train + n_test} scenes"
+        raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.")
+    read = _reader(scenes, KEPT)
+    train, test, passed = list[int](), list[int](), list[int]()
+    for count, which in enumerate(np.random.default_rng(seed).permutation(len(scenes)).tolist(), 1):
+        scene = read(which)
+        shown = shows_both(scene)
+        note = "" if shown else ", which shows no target"
+        progress(f"read {count}/{max(n_train + n_test, count)}: {scene.name}{note}")
+        (train if len(test) == n_test else test if shown else passed).append(which)
+        if len(test) == n_test and len(train) == n_train:
+            break
+    if len(test) < n_test:
+        found = f"only {len(test)} of {len(scenes)} scenes show targets and others"
+        raise InvalidInputError(f"n_test is {n_test}, but {found}; choose a smaller one.")
+    train += passed[: n_train - len(train)]
+    return _chosen(scenes, train, read), _chosen(scenes, test, read)
 
 
-class _Kept:
-    """Scenes by number; the first that are read stay in memory, up to a limit in bytes."""
+def _reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
+    """Return a function that reads a scene by number, once; of lazy scenes, no more stay in memory than fit `room`."""
+    if not isinstance(scenes, Scenes):
+        return cache(scenes.__getitem__)
+    kept: dict[int, Scene] = {}
 
-    def __init__(self, scenes: Sequence[Scene], limit: int) -> None:
-        self._scenes, self._free = scenes, limit
-        self._lazy = isinstance(scenes, Scenes)
-        self._known: dict[int, Scene] = {}
+    def read(which: int) -> Scene:
+        nonlocal room
+        if which not in kept:
+            scene = replace(scenes[which], rgb=None, thermal=None)
+            size = sum(array.nbytes for array in vars(scene).values() if isinstance(array, np.ndarray))
+            if size > room:
+                return scene
+            kept[which] = scene
+            room -= size
+        return kept[which]
 
-    def __getitem__(self, which: int) -> Scene:
-        if which in self._known:
-            return self._known[which]
-        scene = self._scenes[which]
-        if self._lazy:
-            scene = replace(scene, rgb=None, thermal=None)
-        size = sum(array.nbytes for array in vars(scene).values() if isinstance(array, np.ndarray))
-        if size <= self._free or not self._lazy:  # what the user holds takes no room
-            self._known[which] = scene
-            self._free -= size
-        return scene
-
-    def some(self, which: Sequence[int]) -> Sequence[Scene]:
-        """Return the scenes of these numbers."""
-        if not isinstance(self._scenes, Scenes):
-            return [self[k] for k in which]
-        number = {self._scenes.names[k]: k for k in which}
-        return Scenes(list(number), lambda name: self[number[name]])
+    return read
 
 
-def _read(
-    scenes: _Kept, order: Sequence[int], wanted: int, progress: Callable[[str], None]
-) -> Iterator[tuple[int, Scene]]:
-    for count, which in enumerate(order, 1):
-        scene = scenes[which]
-        note = "" if shows_both(scene) else ", which shows no target"
-        progress(f"read {count}/{max(wanted, count)}: {scene.name}{note}")
-        yield which, scene
+def _chosen(scenes: Sequence[Scene], which: Sequence[int], read: Callable[[int], Scene]) -> Sequence[Scene]:
+    if not isinstance(scenes, Scenes):
+        return [read(k) for k in which]
+    numbers = {scenes.names[k]: k for k in which}
+    return Scenes(list(numbers), lambda name: read(numbers[name]))

@@ -1,4 +1,4 @@
-"""A study over many scenes: methods learn from some, and are scored on others. The paper shows one scene."""
+"""A study over many scenes: methods learn from some, and are scored on others."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +10,7 @@ import numpy as np
 
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.bimichi import BiMIChI
-from bimichi.evaluation.engine import Result, Scored, TrainingData, evaluate, score_cells
+from bimichi.evaluation.engine import Result, Scored, TrainingData, evaluate, named_row, score_cells
 from bimichi.evaluation.files import file_name, write_json, write_text
 from bimichi.evaluation.methods import Candidate, candidates
 from bimichi.evaluation.metrics import Scores
@@ -26,20 +25,9 @@ TITLES = ("AUC", "worst AUC", "AP", "RMSE")
 
 @dataclass
 class StudyRow(Scored):
-    """What one method reached.
+    """The result of one method: as `Result`, with scores by name of the test scene, and names of inverted sources.
 
-    Attributes
-    ----------
-    name, kind, labels : str
-        As in `bimichi.evaluation.methods.Candidate`.
-    scores : dict of str to Scores
-        By name of the test scene.
-    fit_seconds, fuse_seconds : float
-        For learning, and for all test scenes.
-    inverted : list of str
-        Sources that were inverted, where that is learned.
-    problem : str
-        Why there are no scores; empty if all is well.
+    `kind` and `labels` are those of `bimichi.evaluation.methods.Candidate`.
     """
 
     name: str
@@ -51,15 +39,12 @@ class StudyRow(Scored):
     inverted: list[str] = field(default_factory=list)
     problem: str = ""
 
-    def _reached(self) -> list[Scores]:
-        return list(self.scores.values())
-
     @classmethod
     def of(cls, candidate: Candidate, result: Result, scenes: Sequence[str], sources: Sequence[str]) -> "StudyRow":
         """Make a row of a result on scenes of these names, made of sources of these names."""
         name, kind, labels, _ = candidate
         reached = dict(zip(scenes, result.scores, strict=True)) if result.scores else {}
-        signs = getattr(result.model, "polarity_", ())
+        signs = () if result.rule is None else result.rule.polarity
         inverted = [source for source, sign in zip(sources, signs, strict=False) if sign < 0]
         return cls(name, kind, labels, reached, result.fit_seconds, result.fuse_seconds, inverted, result.problem)
 
@@ -75,24 +60,13 @@ class StudyRow(Scored):
 
 @dataclass
 class StudyResult:
-    """The result of a study; see `run_study`.
-
-    Attributes
-    ----------
-    setting : dict
-        Names of the training and the test scenes, of the sources, and the seed.
-    rows : list of StudyRow
-        The finished rows.
-    """
+    """The finished rows of a study, and its setting: names of scenes and sources, and the seed; see `run_study`."""
 
     setting: dict[str, Any]
     rows: list[StudyRow] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> StudyRow:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(f"no row {name!r}; there are {', '.join(row.name for row in self.rows)}")
+        return named_row(self.rows, name, "row")
 
     def best(self, kind: str, labels: str | None = None) -> StudyRow | None:
         """Return the row of largest mean AUC among those of a kind (and of these labels), if there is any."""
@@ -103,10 +77,9 @@ class StudyResult:
         """Return all rows; of those that learn from bag labels, the best of each column is bold."""
         fair = [row.labels == "bags" and bool(row.scores) for row in self.rows]
         lines = []
-        for row, cells in zip(self.rows, score_cells(self.rows, TITLES, fair), strict=True):
-            times = ["" if np.isnan(t) else f"{t:.1f}" for t in (row.fit_seconds, row.fuse_seconds)]
+        for row, cells in zip(self.rows, score_cells(self.rows, TITLES, fair, digits=1), strict=True):
             note = row.problem or (f"inverted: {', '.join(row.inverted)}" if row.inverted else "")
-            lines.append([Cell(row.name), Cell(row.labels), *cells, *map(Cell, times), Cell(note)])
+            lines.append([Cell(row.name), Cell(row.labels), *cells, Cell(note)])
         return Table(["method", "labels", *TITLES, "fit s", "fuse s", ""], lines)
 
     def verdict(self) -> str:
@@ -114,25 +87,22 @@ class StudyResult:
         own = self.best("bi-michi")
         if own is None:
             return ""
-        parts = [f"The best row of Bi-MIChI by mean AUC is {_summarised(own)}"]
-        for who, row in (("the best single source", self.best("source")), ("", self.best("boosting", "bags"))):
-            if row is not None:
-                parts.append(f"{who} is {_summarised(row)}" if who else _summarised(row))
+        rows = {"The best row of Bi-MIChI by mean AUC is ": own, "the best single source is ": self.best("source")}
+        parts = [
+            f"{start}{row.name}: AUC {row.mean('auc'):.3f}, AP {row.mean('average_precision'):.3f}"
+            for start, row in (rows | {"": self.best("boosting", "bags")}).items()
+            if row is not None
+        ]
         return f"{'; '.join(parts)}."
 
     def to_markdown(self) -> str:
         """Write the table as Markdown, with notes on how to read it."""
-        setting = self.setting
-        return "\n\n".join(
-            [
-                "# Study",
-                self.table().to_markdown(),
-                self.verdict(),
-                NOTES,
-                f"Learned from {len(setting['train'])} scenes: {', '.join(setting['train'])}.",
-                f"Scored on {len(setting['test'])} others: {', '.join(setting['test'])}. Seed {setting['seed']}.",
-            ]
-        )
+        train, test = self.setting["train"], self.setting["test"]
+        scenes = [
+            f"Learned from {len(train)} scenes: {', '.join(train)}.",
+            f"Scored on {len(test)} others: {', '.join(test)}. Seed {self.setting['seed']}.",
+        ]
+        return "\n\n".join(["# Study", self.table().to_markdown(), self.verdict(), NOTES, *scenes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data; `from_dict` takes them back."""
@@ -150,10 +120,10 @@ class StudyResult:
 
 
 NOTES = (
-    "AUC, average precision (AP) and RMSE are means over the test scenes, and the worst AUC is that of one of them. "
-    "Rows with labels of bags never see a pixel's truth. Targets cover few pixels, so that the empty map has a small "
-    "RMSE already. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag "
-    "labels, the best of each column is bold."
+    "AUC, average precision (AP) and RMSE are means over the test scenes; the worst AUC is the smallest. Rows with "
+    "labels of bags never see the truth of a pixel. Targets cover few pixels, so the empty map already has a small "
+    "RMSE. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag labels, the "
+    "best of each column is bold."
 )
 
 
@@ -173,20 +143,19 @@ def run_study(
 
     Parameters
     ----------
-    train : sequence of Scene
-        With labelled bags and truth. Some may show no targets.
-    test : sequence of Scene
-        With truth, which shows targets and others, so that AUC is defined; see `split_scenes`.
+    train, test : sequence of Scene
+        With labelled bags and truth. Each test scene must show targets and others, so that AUC is defined; see
+        `split_scenes`.
     seed : int, default=0
         Seed of all methods.
     rows : {"all", "bi-michi"}
-        All rows, or those of Bi-MIChI alone.
+        Whether to run all methods, or Bi-MIChI alone.
     folder : Path, optional
-        An existing folder. Results are written there after each row, and so are the models of Bi-MIChI.
+        An existing folder. Results are written there after each row, and so is the model if it learned a measure.
     resume : bool, default=False
         Whether to resume the study in `folder`: its finished rows are not run again.
     made_by : mapping of str to what JSON can hold, optional
-        How the scenes were made: a study is resumed only with scenes that were made in the same way.
+        How the scenes were made; a study is resumed only with scenes made in the same way.
     n_jobs : int, optional
         Number of threads; all cores by default.
     progress : callable, optional
@@ -194,8 +163,8 @@ def run_study(
 
     Notes
     -----
-    Bi-MIChI learns from one scene after another, and test scenes are taken one at a time, so that `Scenes` need not fit
-    in memory. Methods that learn from instances hold all of them: 640 x 480 pixels of six sources take 7 MB per scene.
+    Bi-MIChI reads training scenes one at a time, and so does scoring, so that `Scenes` need not fit in memory. Methods
+    that learn from instances hold them all: 640 x 480 pixels of six sources take 7 MB per scene.
     """
     check_folder(folder, resume)
     for scene in test:
@@ -214,8 +183,8 @@ def run_study(
     for found in evaluate(list(left.values()), data, test, progress=progress):
         result.rows.append(StudyRow.of(left[found.name], found, setting["test"], names))
         if folder is not None:
-            if isinstance(found.model, BiMIChI) and not found.problem:
-                found.model.save(folder / f"{file_name(found.name)}.json")
+            if found.rule is not None:
+                found.rule.save(folder / f"{file_name(found.name)}.json")
             result.write(folder)
     return result
 
@@ -236,17 +205,10 @@ def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
     try:
         earlier = StudyResult.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInputError(
-            f"{path} does not hold the results of a study: {error!r}. Choose another folder."
-        ) from error
+        said = f"{path} does not hold the results of a study: {error!r}. Choose another folder."
+        raise InvalidInputError(said) from error
     for what, value in setting.items():
         if earlier.setting.get(what) != value:
-            raise InvalidInputError(
-                f"{folder} holds a study with another {what}: {earlier.setting.get(what)}, not {value}. "
-                "Resume it with the options that it was begun with, or choose another folder."
-            )
+            found = f"{folder} holds a study with another {what}: {earlier.setting.get(what)}, not {value}"
+            raise InvalidInputError(f"{found}. Resume it with its own options, or choose another folder.")
     return [row for row in earlier.rows if not row.problem]
-
-
-def _summarised(row: StudyRow) -> str:
-    return f"{row.name}: AUC {row.mean('auc'):.3f}, AP {row.mean('average_precision'):.3f}"

@@ -31,10 +31,6 @@ __all__ = [
 
 
 def summary(results: Sequence[PedestrianResult]) -> Table:
-    """Return `mean_table`, under the name that it had before version 0.2.
-
-    .. deprecated:: 0.2
-       Use `mean_table`.
-    """
+    """Return `mean_table`, under its name before version 0.2; deprecated."""
     warnings.warn("bimichi.experiments.summary is now called mean_table.", DeprecationWarning, stacklevel=2)
     return mean_table(results)

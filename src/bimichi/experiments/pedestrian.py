@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.detector import DetectorMask
 from bimichi.evaluation.comparison import Comparison, compare
 from bimichi.evaluation.files import file_name, write_figure, write_json, write_text
 from bimichi.evaluation.methods import paper_methods
 from bimichi.evaluation.split import shows_both
-from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown
-from bimichi.experiments.published import PEDESTRIAN
+from bimichi.experiments.paper import PEDESTRIAN, bicapacity_figure, bicapacity_markdown
 from bimichi.learning.objectives import to_common_scale
 from bimichi.learning.scene import Scene
+from bimichi.measures.bicapacity import BiCapacity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,17 +29,7 @@ __all__ = ["SLOW", "PedestrianResult", "mean_table", "run_pedestrian", "scene_fo
 
 @dataclass(frozen=True)
 class PedestrianResult:
-    """The result on one scene; see `run_pedestrian`.
-
-    Attributes
-    ----------
-    scene : Scene
-        The scene that methods learned from and were scored on.
-    comparison : Comparison
-        All methods, with their maps.
-    seconds : float
-        For all methods together.
-    """
+    """The result of `run_pedestrian`: the scene, all methods with their maps, and the seconds they took together."""
 
     scene: Scene
     comparison: Comparison
@@ -64,10 +53,12 @@ class PedestrianResult:
             if result.maps
         }
 
-    def models(self) -> dict[str, BiMIChI]:
-        """Return the models of Bi-MIChI."""
-        ran = (result for result in self.comparison.results if not result.problem)
-        return {result.name: result.model for result in ran if isinstance(result.model, BiMIChI)}
+    def models(self) -> dict[str, Any]:
+        """Return the fitted models that learned a measure: each has a `rule_`, and can be saved and reported."""
+        return {result.name: result.model for result in self.comparison.results if result.rule is not None}
+
+    def _bicapacities(self) -> dict[str, Any]:
+        return {name: model for name, model in self.models().items() if isinstance(model.rule_.measure, BiCapacity)}
 
     def figure(self) -> "Figure":
         """Draw the map of every method."""
@@ -80,16 +71,15 @@ class PedestrianResult:
         from matplotlib.patches import Rectangle
 
         from bimichi.plotting import plot_bags
-        from bimichi.plotting._style import POSITIVE, pyplot
+        from bimichi.plotting._style import POSITIVE, panels
 
         scene = self.scene
         images: dict[str, Any] = {} if scene.rgb is None else {"RGB, brightened": (scene.rgb / 255.0) ** 0.5}
         images |= {} if scene.thermal is None else {"Thermal": scene.thermal}
-        panels = [*images.items(), (f"Truth, from {scene.truth_from}", scene.truth), ("Labelled bags", None)]
-        height = 3.6 * scene.shape[0] / scene.shape[1] + 0.6
-        rows = -(-len(panels) // 2)
-        figure, axes = pyplot().subplots(rows, 2, figsize=(7.6, height * rows), layout="constrained", squeeze=False)
-        for ax, (title, image) in zip(axes.ravel(), panels, strict=False):
+        shown = images | {f"Truth, from {scene.truth_from}": scene.truth, "Labelled bags": None}
+        height = (3.6 * scene.shape[0] / scene.shape[1] + 0.6) * -(-len(shown) // 2)
+        figure, axes = panels(len(shown), 2, (7.6, height))
+        for ax, (title, image) in zip(axes, shown.items(), strict=True):
             ax.set_title(title, fontsize=10)
             if image is None:
                 plot_bags(np.asarray(scene.segments), scene.labels or {}, images.get("Thermal"), ax)
@@ -98,15 +88,14 @@ class PedestrianResult:
             ax.set(xticks=[], yticks=[])
             for x, y, width, tall in scene.boxes if title in images else ():
                 ax.add_patch(Rectangle((x, y), width, tall, fill=False, edgecolor=POSITIVE, linewidth=1.2))
-        for ax in axes.ravel()[len(panels) :]:
-            ax.remove()
-        return figure  # type: ignore[no-any-return]  # pyplot() is Any
+        return figure
 
     def to_markdown(self) -> str:
         """Write all tables as Markdown, with notes on how to read them."""
         scene = self.scene
-        parts = [f"# Pedestrians at night: {scene.name}", self.table().to_markdown(), f"{_truth_note(scene)} {LEARNED}"]
-        for name, model in self.models().items():
+        truth = f"Scored on {TRUTHS.get(scene.truth_from, TRUTHS['pixels'])}."
+        parts = [f"# Pedestrians at night: {scene.name}", self.table().to_markdown(), f"{truth} {LEARNED}"]
+        for name, model in self._bicapacities().items():
             parts += [f"## {name}: its bi-capacity, used elements bold", bicapacity_markdown(model)]
         others = self.comparison.measures_table(numbered=True)
         if others.rows:
@@ -116,16 +105,12 @@ class PedestrianResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
-        published = self.published()
         methods = {}
-        for result in self.comparison.results:
-            paper = published[result.name]
+        for result, paper in zip(self.comparison.results, self.published().values(), strict=True):
             methods[result.name] = {
                 "scores": result.scores[0]._asdict() if result.scores else None,
                 "paper": None if paper is None else {"auc": paper[0], "rmse": paper[1]},
-                "fit_seconds": result.fit_seconds,
-                "fuse_seconds": result.fuse_seconds,
-                "problem": result.problem,
+                **{name: getattr(result, name) for name in ("fit_seconds", "fuse_seconds", "problem")},
                 "measure": None if result.measure is None else result.measure.values.tolist(),
             }
         known = {"scene": self.scene.name, "truth_from": self.scene.truth_from, "sources": self.scene.source_names}
@@ -136,7 +121,7 @@ class PedestrianResult:
         return [
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
-            write_figure(folder / "bicapacities.png", bicapacity_figure(self.models())),
+            write_figure(folder / "bicapacities.png", bicapacity_figure(self._bicapacities())),
             *self._reports(folder),
             write_text(folder / "table.tex", self.table().to_latex()),
             write_text(folder / "results.md", self.to_markdown()),
@@ -144,21 +129,25 @@ class PedestrianResult:
         ]
 
     def _reports(self, folder: Path) -> list[Path]:
-        """Write the report of the Bi-MIChI of best average precision, if one ran."""
-        ran = [r for r in self.comparison.results if isinstance(r.model, BiMIChI) and r.scores]
+        """Write the report of the best model, by average precision, that learned a measure from labels of bags."""
+        ran = [one for one in self.comparison.results if one.rule is not None and one.model.needs == "bags"]
         if not ran:
             return []
-        best: Any = max(ran, key=lambda result: result.mean("average_precision")).model
-        best.report(folder / "report.html", self.scene, comparison=self.comparison)
+        best = max(ran, key=lambda result: result.mean("average_precision"))
+        best.model.report(folder / "report.html", self.scene, comparison=self.comparison)
         return [folder / "report.html"]
 
 
 MOST_SOURCES = 4
-"""The table of a bi-capacity has 2^m rows and columns; with more sources it is too large to read."""
+"""The table of a bi-capacity has 2^m rows and columns; with more sources it would be too large to read."""
 
 SLOW = ("MICI noisy-or", "MICI generalised mean")
 """Methods that only the evolutionary search can fit, on all pixels; they take most of the time."""
 
+TRUTHS = {
+    "pixels": "the truth of every pixel",
+    "boxes": "the inside of boxes, which holds background, too: there is no truth about pixels here",
+}
 LEARNED = (
     "As in the paper, all methods learn from the scene that they are scored on: KNN, SVM, the weighted mean and both "
     "QPs from the truth of every pixel, MICI and Bi-MIChI from the labels of bags alone. Among methods built on a "
@@ -180,27 +169,18 @@ def run_pedestrian(
     ----------
     scene : Scene
         With up to four sources, labelled bags and truth, such as `bimichi.datasets.kaist`, `msrs` or `street` give.
-    detector : DetectorMask, optional
-        A detector with weights or ready-made masks; without, its row says that it was not run.
-    random_state : int, default=0
-        Seed of all methods that draw random numbers.
-    n_jobs : int, optional
-        How many methods run at a time; all cores by default.
-    verbose : int, default=0
-        Above 0, a progress bar on a terminal.
+    detector, random_state
+        As in `bimichi.paper_methods`.
+    n_jobs, verbose
+        As in `bimichi.compare`.
     leave_out : collection of str, optional
         Names of methods that are not run; see `SLOW`.
     """
     if scene.n_sources > MOST_SOURCES:
-        raise InvalidInputError(
-            f"Scene {scene.name!r} has {scene.n_sources} sources; measures are shown for up to {MOST_SOURCES} here. "
-            "Make scenes with n_sources=3, or use run_study."
-        )
+        has = f"Scene {scene.name!r} has {scene.n_sources} sources, of at most {MOST_SOURCES}"
+        raise InvalidInputError(f"{has}. Make scenes with n_sources=3, or use run_study.")
     if not shows_both(scene):
-        raise InvalidInputError(
-            f"Scene {scene.name!r} shows no people (or nothing else), so that there is nothing to learn or to score. "
-            "Choose another scene."
-        )
+        raise InvalidInputError(f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.")
     start = time.perf_counter()
     methods = paper_methods(scene.source_names, detector, random_state)
     kept = {name: method for name, method in methods.items() if name not in leave_out}
@@ -234,9 +214,3 @@ def _beside_paper(comparison: Comparison, published: Mapping[str, tuple[float, f
             paper = published[row[0].text]
             row.insert(column, Cell("" if paper is None else f"{paper[k]:.3f}"))
     return Table(header, rows)
-
-
-def _truth_note(scene: Scene) -> str:
-    if scene.truth_from == "boxes":
-        return "Scored on the inside of boxes, which holds background, too: there is no truth about pixels here."
-    return "Scored on the truth of every pixel."

@@ -14,8 +14,7 @@ from bimichi.datasets import UMOptimum, um, um_optimum
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.evaluation.files import write_figure, write_json, write_text
 from bimichi.evaluation.metrics import Scores, scores
-from bimichi.experiments.measures import bicapacity_figure, bicapacity_markdown
-from bimichi.experiments.published import UM
+from bimichi.experiments.paper import UM, bicapacity_figure, bicapacity_markdown
 from bimichi.learning.scene import Scene
 
 if TYPE_CHECKING:
@@ -26,27 +25,14 @@ __all__ = ["UMResult", "UMRun", "run_um"]
 OBJECTIVES = {"bipolar": "Objective 1 (bipolar)", "magnitude": "Objective 2 (magnitude)"}
 SOLVERS = ("convex", "evolutionary")
 U, BACKGROUND = ((0, 1), (2,)), ((1, 2), (0,))
-"""The two elements that matter: the integrals on the U and on the background. On the M it is always -1."""
+"""The two elements that matter: the integrals on the U and on the background. On the M it is -1."""
 
 
 @dataclass(frozen=True)
 class UMRun:
-    """One objective, minimised by one solver.
+    """One objective, minimised by one solver: the fitted model, and what it makes of the picture.
 
-    Attributes
-    ----------
-    objective, solver : str
-        Their names.
-    model : BiMIChI
-        The fitted model.
-    integral : ndarray of shape (height, width)
-        C, without the absolute value.
-    fused : ndarray of shape (height, width)
-        C, or its absolute value.
-    scores : Scores
-        Against the truth of every pixel.
-    seconds : float
-        For learning.
+    `integral` is C, and `fused` the output, which is C or its magnitude; `seconds` is the time for learning.
     """
 
     objective: str
@@ -60,17 +46,7 @@ class UMRun:
 
 @dataclass(frozen=True)
 class UMResult:
-    """The result of the experiment; see `run_um`.
-
-    Attributes
-    ----------
-    scene : Scene
-        The picture.
-    optimum : UMOptimum
-        The best measure of the bipolar objective, in closed form.
-    runs : list of UMRun
-        One for each objective and solver.
-    """
+    """The result of `run_um`: the picture, the optimum of the bipolar objective, and a run per objective and solver."""
 
     scene: Scene
     optimum: UMOptimum
@@ -102,27 +78,28 @@ class UMResult:
     def figure(self, solver: str = "convex") -> "Figure":
         """Draw the paper's figure: sources, bags, truths and fusions, all on one scale."""
         from bimichi.plotting import plot_bags, plot_map
-        from bimichi.plotting._style import color_bar, pyplot
+        from bimichi.plotting._style import color_bar, panels
 
         first, second = self.run("bipolar", solver), self.run("magnitude", solver)
         truth = self.scene.truth
-        panels: list[tuple[str, Any, tuple[float, float]]] = [
-            *((f"Source {k + 1}", self.scene.sources[..., k], (-1.0, 1.0)) for k in range(3)),
-            ("Labelled bags", None, (-1.0, 1.0)),
-            ("Truth", truth, (-1.0, 1.0)),
-            ("Fusion 1", first.fused, (-1.0, 1.0)),
-            ("Truth 2", truth, (0.0, 1.0)),
-            ("Fusion 2 without absolute value", second.integral, (-1.0, 1.0)),
-            ("Fusion 2", second.fused, (0.0, 1.0)),
+        both, upper = (-1.0, 1.0), (0.0, 1.0)
+        shown: list[tuple[str, Any, tuple[float, float]]] = [
+            *((f"Source {k + 1}", self.scene.sources[..., k], both) for k in range(3)),
+            ("Labelled bags", None, both),
+            ("Truth", truth, both),
+            ("Fusion 1", first.fused, both),
+            ("Truth 2", truth, upper),
+            ("Fusion 2 without absolute value", second.integral, both),
+            ("Fusion 2", second.fused, upper),
         ]
-        figure, axes = pyplot().subplots(3, 3, figsize=(7.6, 9.2), layout="constrained")
-        for ax, (title, plane, output_range) in zip(axes.ravel(), panels, strict=True):
+        figure, axes = panels(9, 3, (7.6, 9.2))
+        for ax, (title, plane, output_range) in zip(axes, shown, strict=True):
             if plane is None:
                 plot_bags(np.asarray(self.scene.segments), self.scene.labels or {}, ax=ax).set_title(title, fontsize=10)
             else:
                 plot_map(plane, ax, title, colorbar=False, output_range=output_range)
-        color_bar(axes.ravel().tolist(), shrink=0.6)
-        return figure  # type: ignore[no-any-return]  # pyplot() is Any
+        color_bar(axes, shrink=0.6)
+        return figure
 
     def to_markdown(self) -> str:
         """Write all tables as Markdown, with notes on how to read them."""
@@ -133,7 +110,7 @@ class UMResult:
             f"The picture has n = {best.negative} negative bags, k = {best.mixed} positive bags with background and no "
             f"U, and f = {best.missed} positive bags of M alone; so the optimum of objective 1 is g(23, 1) = "
             f"(k - n)/(k + n) = {best.background:.4f}, J = {best.objective_value:.4f}.",
-            "All sources are -1 on the M, where every integral is -1: objective 1 must miss it, and its AUC says "
+            "All sources are -1 on the M, and so is every integral: objective 1 must miss it, and its AUC says "
             "little, as the M lies below the background. Objective 2 finds it as the other pole.",
         ]
         for run in self.runs:
@@ -142,29 +119,21 @@ class UMResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
-        runs = [
-            {
-                "objective": run.objective,
-                "solver": run.solver,
-                "objective_value": run.model.objective_value_,
-                "status": run.model.solution_.status,
-                "U": run.model.bicapacity_[U],
-                "background": run.model.bicapacity_[BACKGROUND],
-                "values": run.model.bicapacity_.values.tolist(),
-                "scores": run.scores._asdict(),
-                "seconds": run.seconds,
-            }
-            for run in self.runs
-        ]
+        runs = []
+        for run in self.runs:
+            model, g = run.model, run.model.bicapacity_
+            found = {"objective_value": model.objective_value_, "status": model.solution_.status}
+            elements = {"U": g[U], "background": g[BACKGROUND], "values": g.values.tolist()}
+            reached = {"scores": run.scores._asdict(), "seconds": run.seconds}
+            runs.append({"objective": run.objective, "solver": run.solver} | found | elements | reached)
         return {"experiment": "um", "optimum": self.optimum._asdict(), "runs": runs, "paper": UM}
 
     def write(self, folder: Path) -> list[Path]:
         """Write figures, tables, reports and, last, results.json into an existing folder; returns their paths."""
-        reports = []
-        for objective in OBJECTIVES:
-            reports.append(folder / f"report-{objective}.html")
-            self.run(objective).model.report(reports[-1], self.scene)
-        models = {title: self.run(objective).model for objective, title in OBJECTIVES.items()}
+        reports = {folder / f"report-{objective}.html": self.run(objective).model for objective in OBJECTIVES}
+        for path, model in reports.items():
+            model.report(path, self.scene)
+        models = dict(zip(OBJECTIVES.values(), reports.values(), strict=True))
         return [
             *reports,
             write_figure(folder / "um.png", self.figure()),
@@ -182,10 +151,8 @@ def run_um(scene: Scene | None = None, random_state: int = 0, n_jobs: int | None
     ----------
     scene : Scene, optional
         A picture that `bimichi.datasets.um` drew without noise; by default, one of the paper's size.
-    random_state : int, default=0
-        Seed of the solvers.
-    n_jobs : int, optional
-        Number of threads; all cores by default.
+    random_state, n_jobs
+        As in `BiMIChI`.
 
     Examples
     --------

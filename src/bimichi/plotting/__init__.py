@@ -6,15 +6,11 @@ return a Figure. Nothing is shown, saved or set globally. A value has one colour
 """
 
 from bimichi.plotting.bags import plot_bags
-from bimichi.plotting.capacity import plot_capacity
-from bimichi.plotting.history import plot_history
-from bimichi.plotting.importance import plot_importance
-from bimichi.plotting.interaction import plot_interaction, plot_interactions
+from bimichi.plotting.bars import plot_capacity, plot_importance, plot_terms
+from bimichi.plotting.curves import plot_history, plot_roc
 from bimichi.plotting.lattice import plot_lattice
 from bimichi.plotting.maps import plot_map, plot_maps
-from bimichi.plotting.matrix import plot_matrix
-from bimichi.plotting.roc import plot_roc
-from bimichi.plotting.terms import plot_terms
+from bimichi.plotting.matrix import plot_interaction, plot_interactions, plot_matrix
 
 __all__ = [
     "plot_bags",

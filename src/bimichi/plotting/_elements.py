@@ -1,44 +1,63 @@
-"""Elements of a measure in pictures: how they are marked, and labels that fit."""
+"""Measures in pictures: the kind that a picture shows, how elements are marked, and labels that fit."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import LatticeMeasure
+from bimichi.measures.base import LatticeMeasure, Measure
 from bimichi.measures.lattice import set_label
 from bimichi.plotting._style import literal
 
-__all__ = ["Elements", "element_marks", "short_names"]
+__all__ = ["Elements", "check_measure", "element_marks", "measure_of", "short_names"]
 
 KEY_WIDTH = 64
+Kind = TypeVar("Kind", bound=LatticeMeasure)
 
-
-Elements = Iterable[Any] | NDArray[np.bool_] | None
+Elements = Iterable[Any] | Flags | None
 """Elements given by their sources, or as one flag per code."""
 
 
-def element_marks(
-    measure: LatticeMeasure, used: Elements, identified: Elements
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]:
+def measure_of(given: Any) -> Measure:
+    """Return the measure of a rule or of a fitted model; a measure is returned as it is."""
+    if isinstance(given, Measure):
+        return given
+    from bimichi.rule import as_rule  # here, because numba takes long to import
+
+    return as_rule(given).measure
+
+
+def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
+    """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
+    measure = measure_of(given)
+    if not isinstance(measure, kind):
+        others = {"Capacity": "plot_capacity", "AdditiveBiCapacity": "plot_terms"}
+        other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
+        got = f"got {type(measure).__name__}; use {other} for it"
+        raise InvalidInputError(f"This picture shows a {kind.__name__}, {got}.")
+    if measure.n_sources > limit:
+        given = f"The {measure.lattice.size:,} elements of {measure.n_sources} sources"
+        raise InvalidInputError(f"{given} do not fit this picture, which is drawn up to {limit} sources. {remedy}")
+    return measure
+
+
+def element_marks(measure: LatticeMeasure, used: Elements, identified: Elements) -> tuple[Flags, Flags, list[str]]:
     """Return which elements are bold and which are known, by code, and the line that explains the marks, if any."""
     notes = ["bold, framed: used"] * (used is not None) + ["hatched: not identified"] * (identified is not None)
     bold, known = _mask(measure, used, "used", False), _mask(measure, identified, "identified", True)
     return bold, known, ["     ".join(notes)] if notes else []
 
 
-def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) -> NDArray[np.bool_]:
+def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) -> Flags:
     """Return one flag per code; None is `default` for all."""
     if given is None:
         return np.full(measure.lattice.size, default)
     if isinstance(given, np.ndarray):
         if given.dtype != bool or given.shape != measure.values.shape:
-            raise InvalidInputError(
-                f"{what} must be elements, or a boolean array of shape {measure.values.shape} "
-                f"such as usage_counts(X) > 0; got {given.dtype} of shape {given.shape}."
-            )
+            rule = f"elements, or bool of shape {measure.values.shape} such as usage_counts(X) > 0"
+            raise InvalidInputError(f"{what} must be {rule}; got {given.dtype} of shape {given.shape}.")
         return given
     mask = np.zeros(measure.lattice.size, dtype=bool)
     mask[[measure.code(element) for element in given]] = True
@@ -46,19 +65,17 @@ def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) ->
 
 
 def short_names(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
-    """Return names whose sets can be labels, and lines of a key to them.
+    """Return the names for labels of sets, and the lines of a key.
 
-    If the label of all sources together is longer than `limit`, the sources are numbered, and the key lists their
-    names; otherwise the labels are made of names, and the key is empty.
+    If the label of all sources together is longer than `limit`, numbers stand for the names, and the key explains them.
     """
     if len(set_label(range(len(names)), names)) <= limit:
         return list(names), []
-    numbers = [str(k + 1) for k in range(len(names))]
     lines: list[str] = []
-    for number, name in zip(numbers, names, strict=True):
+    for number, name in enumerate(names, 1):
         entry = f"{number} = {literal(name, KEY_WIDTH - 8)}"
         if lines and len(lines[-1]) + len(entry) < KEY_WIDTH:
             lines[-1] += f",  {entry}"
         else:
             lines.append(entry)
-    return numbers, lines
+    return [str(k + 1) for k in range(len(names))], lines

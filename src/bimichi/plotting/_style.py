@@ -1,18 +1,20 @@
-"""Shared by all pictures: matplotlib imported when needed, one colour scale, marks, names shown verbatim."""
+"""What all pictures share: matplotlib imported when needed, one colour scale, texts and bars, names shown verbatim."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._extras import import_optional
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
+    from matplotlib.figure import Figure
 
 __all__ = [
     "DOWN",
@@ -26,11 +28,12 @@ __all__ = [
     "color_bar",
     "color_scale",
     "fitted",
+    "font_size",
     "footnote",
     "ink_on",
     "line_style",
     "literal",
-    "pyplot",
+    "panels",
     "sides_of_zero",
     "signed_bars",
     "size_in_points",
@@ -44,40 +47,41 @@ UP, DOWN = "#b2182b", "#2166ac"
 """The colours of the scale near +1 and -1."""
 
 POSITIVE, NEGATIVE, LEFT_OUT = "#009e73", "#d55e00", "#777777"
-"""Green and red of Okabe and Ito, which the colour-blind can tell apart."""
-
-VALUE_WIDTH = 36.0
-"""Points that a value takes beside its bar."""
+"""Green and red of Okabe and Ito, which differ to the colour-blind, too."""
 
 INK = "#222222"
+SMALL: Any = {"textcoords": "offset points", "fontsize": "small", "color": INK}
+VALUE_WIDTH = 36.0  # points that a value takes beside its bar
 MISSING = "#bdbdbd"
 HATCH = "////"
 LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 LINE_DASHES = ("-", "--", "-.", ":")
 
 
-def pyplot() -> Any:
-    """Import ``matplotlib.pyplot``, or say how to install it."""
-    return import_optional("matplotlib.pyplot")
+def panels(
+    n: int, n_columns: int, size: tuple[float, float], layout: Literal["constrained", "compressed"] = "constrained"
+) -> "tuple[Figure, list[Axes]]":
+    """Return a new figure of this `size` in inches, and its `n` axes, row by row."""
+    plt = import_optional("matplotlib.pyplot")
+    figure, axes = plt.subplots(-(-n // n_columns), n_columns, figsize=size, layout=layout, squeeze=False)
+    for ax in axes.ravel()[n:]:
+        ax.remove()
+    return figure, axes.ravel()[:n].tolist()
 
 
 def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     """Return `ax`, or the axes of a new figure of this `size` in inches."""
-    plt = pyplot()
     if ax is None:
-        return plt.subplots(figsize=size, layout="constrained")[1]  # type: ignore[no-any-return]  # plt is Any
+        return panels(1, 1, size)[1][0]
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise InvalidInputError(
-            f"ax must be one matplotlib Axes, got {type(ax).__name__}; of several, pass one, as in axes[0]."
-        )
+        raise InvalidInputError(f"ax must be one matplotlib Axes, got {type(ax).__name__}; pass one, as in axes[0].")
     return ax
 
 
 def color_scale() -> "tuple[Colormap, Normalize]":
     """Return the shared colour map, grey where a value is missing, and its fixed limits -1 and 1."""
-    pyplot()
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
 
@@ -103,13 +107,13 @@ def color_bar(
     bar.ax.set_ylim(low, high)
 
 
-def value_colors(values: ArrayLike) -> NDArray[np.float64]:
+def value_colors(values: ArrayLike) -> Floats:
     """Return the colours, as rows of RGBA, that values have in every picture."""
     colors, norm = color_scale()
     return np.atleast_2d(colors(norm(np.asarray(values, dtype=np.float64))))
 
 
-def ink_on(color: Sequence[float] | NDArray[np.float64]) -> str:
+def ink_on(color: Sequence[float] | Floats) -> str:
     """Return the ink, dark or white, that is easier to read on a colour."""
     return INK if np.dot(color[:3], (0.299, 0.587, 0.114)) > 0.5 else "white"
 
@@ -144,20 +148,16 @@ def size_in_points(ax: "Axes") -> tuple[float, float]:
     return box.width * 72 / ax.figure.dpi, box.height * 72 / ax.figure.dpi
 
 
+def font_size(ax: "Axes", across: float, down: float) -> float:
+    """Points at which text fits these shares of the width and of the height of the axes."""
+    width, height = size_in_points(ax)
+    return float(np.clip(min(across * width, down * height), 3.0, 10.0))
+
+
 def footnote(ax: "Axes", lines: Sequence[str], below: float = 6.0) -> None:
     """Write small lines under the axes, so many points `below` them."""
     if lines:
-        ax.annotate(
-            "\n".join(lines),
-            (0.5, 0.0),
-            (0.0, -below),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize="small",
-            color=INK,
-        )
+        ax.annotate("\n".join(lines), (0.5, 0), (0, -below), xycoords="axes fraction", ha="center", va="top", **SMALL)
 
 
 def signed_bars(ax: "Axes", places: Any, lengths: Any, texts: Sequence[str], color: Any, ends: Any = None) -> None:
@@ -168,16 +168,7 @@ def signed_bars(ax: "Axes", places: Any, lengths: Any, texts: Sequence[str], col
     ax.barh(places, lengths, height=0.7, color=color)
     for place, end, text in zip(places, lengths if ends is None else ends, texts, strict=True):
         side = np.copysign(1.0, end)
-        ax.annotate(
-            text,
-            (end, place),
-            (side * 4.0, 0.0),
-            textcoords="offset points",
-            ha="left" if side > 0 else "right",
-            va="center",
-            fontsize="small",
-            color=INK,
-        )
+        ax.annotate(text, (end, place), (side * 4, 0), ha="left" if side > 0 else "right", va="center", **SMALL)
 
 
 def sides_of_zero(ax: "Axes", places: Any, names: Sequence[str], reach: float, titles: Sequence[str]) -> None:

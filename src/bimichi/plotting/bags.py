@@ -1,4 +1,4 @@
-"""Labelled bags over an image."""
+"""Labelled bags over an image, and outlines of segments as polygons along the edges of pixels."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -6,31 +6,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_binary
+from bimichi._types import Ints
 from bimichi.errors import InvalidInputError
-from bimichi.plotting._checks import check_labels
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size_in_points
-from bimichi.plotting.outlines import outlines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bags"]
+__all__ = ["outlines", "plot_bags"]
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "positive": {"color": POSITIVE, "tint": 0.35, "linewidth": 1.4, "hatch": "///", "zorder": 3},
-    "negative": {"color": NEGATIVE, "tint": 0.30, "linewidth": 1.0, "hatch": None, "zorder": 2},
-    "left out": {"color": LEFT_OUT, "tint": 0.50, "linewidth": 0.6, "hatch": None, "zorder": 1.5},
+    "positive": {"edgecolor": POSITIVE, "tint": 0.35, "linewidth": 1.4, "hatch": "///", "zorder": 3},
+    "negative": {"edgecolor": NEGATIVE, "tint": 0.30, "linewidth": 1.0, "hatch": None, "zorder": 2},
+    "left out": {"edgecolor": LEFT_OUT, "tint": 0.50, "linewidth": 0.6, "hatch": None, "zorder": 1.5},
 }
 
-KEY_WIDTH = 80.0
-"""Points that an entry of the legend takes."""
+KEY_WIDTH = 80.0  # points that an entry of the legend takes
+
+# Sides of a pixel, clockwise on the screen: top, right, bottom, left. For each, the step (row, column) along it, the
+# step out of the pixel over it, and the corner (row, column) where it starts.
+ALONG = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
+OUTWARD = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)])
+START = np.array([(0, 0), (0, 1), (1, 1), (1, 0)])
 
 
 def plot_bags(
-    segments: ArrayLike,
-    labels: Mapping[int, Any] | ArrayLike,
-    image: ArrayLike | None = None,
-    ax: "Axes | None" = None,
+    segments: ArrayLike, labels: Mapping[int, Any] | ArrayLike, image: ArrayLike | None = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw bags over an image: positive ones green and hatched, negative ones red, left-out ones grey.
 
@@ -41,20 +43,19 @@ def plot_bags(
     labels : mapping of segment to label, or array-like indexed by segment
         0/1, -1/+1 or bool, as in `Bags.from_image`. Segments that a mapping does not name are left out.
     image : array-like of shape (height, width), (height, width, 3) or (height, width, 4), optional
-        What lies below: grey values from the smallest, black, to the largest, white; or colours.
+        The background: grey values, the smallest black and the largest white, or colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     ax : matplotlib Axes
-        With one collection of polygons for each kind of bag, one path a bag.
+        With one collection of polygons for each kind of bag, and one path per bag.
     """
     numbers = np.asarray(segments)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
-        raise InvalidInputError(
-            f"segments must be whole numbers of shape (height, width), got {numbers.dtype} of shape {numbers.shape}."
-        )
+        got = f"{numbers.dtype} of shape {numbers.shape}"
+        raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
     kinds = _kinds(numbers, labels)
     height, width = numbers.shape
     picture = None if image is None else _check_image(image, (height, width))
@@ -82,24 +83,13 @@ def _draw(ax: "Axes", numbers: NDArray[np.integer], kinds: dict[int, str]) -> No
         ]
         if not paths:
             continue
-        style = {
-            "facecolor": to_rgba(look["color"], look["tint"]),
-            "edgecolor": look["color"],
-            "linewidth": look["linewidth"],
-            "hatch": look["hatch"],
-        }
+        style = {name: look[name] for name in ("edgecolor", "linewidth", "hatch")}
+        style["facecolor"] = to_rgba(look["edgecolor"], look["tint"])
         ax.add_collection(PathCollection(paths, **style, zorder=look["zorder"], label=kind), autolim=False)
         keys.append(Patch(**style, label=f"{kind} ({len(paths)})"))
-    ax.legend(
-        handles=keys,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=min(len(keys), max(1, int(size_in_points(ax)[0] / KEY_WIDTH))),
-        frameon=False,
-        fontsize="small",
-        columnspacing=1.2,
-        handlelength=1.5,
-    )
+    columns = min(len(keys), max(1, int(size_in_points(ax)[0] / KEY_WIDTH)))
+    below: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False, "fontsize": "small"}
+    ax.legend(handles=keys, ncols=columns, columnspacing=1.2, handlelength=1.5, **below)
 
 
 def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) -> dict[int, str]:
@@ -107,19 +97,68 @@ def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) 
     from bimichi.learning.bags import check_segment_labels  # here, because numba takes long to import
 
     found = np.unique(numbers)
-    named = dict(zip(found.tolist(), check_segment_labels(found, labels), strict=True))
-    labelled = {segment: label for segment, label in named.items() if label is not None}
-    positive = check_labels(np.array(list(labelled.values())), "labels")
-    signs = dict(zip(labelled, positive, strict=True))
-    return {
-        segment: ("positive" if signs[segment] else "negative") if segment in signs else "left out" for segment in named
-    }
+    given = check_segment_labels(found, labels)
+    kinds = dict.fromkeys(found.tolist(), "left out")
+    labelled = [segment for segment, label in zip(kinds, given, strict=True) if label is not None]
+    positive = check_binary(np.array([label for label in given if label is not None]), "labels")
+    return kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}
 
 
 def _check_image(image: ArrayLike, shape: tuple[int, int]) -> NDArray[Any]:
     picture = np.asarray(image)
     if picture.shape[:2] != shape or picture.shape[2:] not in ((), (3,), (4,)):
-        raise InvalidInputError(
-            f"image must be grey or coloured and of the segments' shape {shape}, got shape {picture.shape}."
-        )
+        raise InvalidInputError(f"image must be grey or coloured, of the segments' shape {shape}, got {picture.shape}.")
     return picture
+
+
+def outlines(segments: NDArray[np.integer]) -> dict[int, list[Ints]]:
+    """Trace every segment: closed polygons as corners (column, row), without steps along straight lines.
+
+    A pixel reaches from its own number to the next. Parts of a segment (neighbours by a side) are traced clockwise on
+    the screen, holes counter-clockwise. O(height * width), then O(number of sides that separate segments).
+    """
+    ranks = np.unique(segments, return_inverse=True)[1].reshape(segments.shape)  # from 0, so that -1 means outside
+    padded = np.pad(ranks, 1, constant_values=-1)
+    side, row, column = _border(padded)
+    following = _following(padded, side, row, column)
+    corner = np.stack([column + START[side, 1], row + START[side, 0]], axis=1) - 1
+    loops: dict[int, list[Ints]] = {}
+    turns = side[following] != side
+    left = np.ones(len(side), dtype=bool)
+    steps, turning = following.tolist(), turns.tolist()
+    for first in range(len(side)):
+        if not left[first]:
+            continue
+        loop, edge = [], first
+        while left[edge]:
+            left[edge] = False
+            if turning[edge]:
+                loop.append(steps[edge])
+            edge = steps[edge]
+        owner = int(segments[row[first] - 1, column[first] - 1])
+        loops.setdefault(owner, []).append(corner[loop])
+    return loops
+
+
+def _border(padded: Ints) -> tuple[Ints, Ints, Ints]:
+    """Side, row and column of every side of a pixel behind which another segment lies, in that order."""
+    inside = padded[1:-1, 1:-1]
+    height, width = inside.shape
+    differs = [inside != padded[1 + r : 1 + r + height, 1 + c : 1 + c + width] for r, c in OUTWARD]
+    side, row, column = np.nonzero(np.stack(differs))
+    return side, row + 1, column + 1
+
+
+def _following(padded: Ints, side: Ints, row: Ints, column: Ints) -> Ints:
+    """Index of the side that continues each side, clockwise, keeping to the same segment."""
+    own = padded[row, column]
+    ahead_row, ahead_column = row + ALONG[side, 0], column + ALONG[side, 1]
+    ahead = padded[ahead_row, ahead_column] == own
+    beyond_row, beyond_column = ahead_row + OUTWARD[side, 0], ahead_column + OUTWARD[side, 1]
+    beyond = ahead & (padded[beyond_row, beyond_column] == own)
+    # Turn right around the own pixel; or go straight along the pixel ahead; or turn left along the one beyond.
+    next_side = np.where(beyond, side - 1, np.where(ahead, side, side + 1)) % 4
+    next_row = np.where(beyond, beyond_row, np.where(ahead, ahead_row, row))
+    next_column = np.where(beyond, beyond_column, np.where(ahead, ahead_column, column))
+    known = np.ravel_multi_index((side, row, column), (4, *padded.shape))  # sorted, as np.nonzero gives them
+    return np.searchsorted(known, np.ravel_multi_index((next_side, next_row, next_column), (4, *padded.shape)))

@@ -5,25 +5,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._tables import number
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import Lattice, set_label
-from bimichi.plotting._checks import check_measure
-from bimichi.plotting._elements import short_names
-from bimichi.plotting._style import (
-    INK,
-    POSITIVE,
-    axes_for,
-    color_bar,
-    footnote,
-    ink_on,
-    literal,
-    size_in_points,
-    value_colors,
-)
+from bimichi.plotting import _style as style
+from bimichi.plotting._elements import check_measure, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,10 +27,7 @@ NODE = {1: (0.56, 0.5), 2: (0.62, 0.5), 3: (0.76, 0.5), 4: (0.86, 0.46)}
 
 
 def plot_lattice(
-    bicapacity: Any,
-    path: Iterable[Any] | None = None,
-    x: ArrayLike | None = None,
-    ax: "Axes | None" = None,
+    bicapacity: Any, path: Iterable[Any] | None = None, x: ArrayLike | None = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw the elements of a bi-capacity by level, |A| - |B|, with a line to each neighbour in the order.
 
@@ -48,14 +35,13 @@ def plot_lattice(
     ----------
     bicapacity : BiCapacity, or a rule or fitted model that has one
         Of up to 4 sources. A node shows "A,B" and its value; names longer than a letter are numbered, with a key.
-        Without the zero bound, (empty, empty) is out of the order and has no value; lines that seem to reach
-        it pass behind it.
+        Without the zero bound, (empty, empty) has no value and no neighbours; lines pass behind it.
     path : iterable of (A, B), optional
-        Elements, each a neighbour above the one before (or each below), to connect and to frame in green, as the
-        paper's figure does in red: for example ``[((), (0, 1)), ((), (1,)), ((0,), (1,)), ((0,), ()), ((0, 1), ())]``.
+        Elements to connect and to frame in green, each a neighbour above the one before (or each below):
+        for example ``[((), (0, 1)), ((), (1,)), ((0,), (1,)), ((0,), ()), ((0, 1), ())]``.
     x : array-like of shape (n_sources,), optional
-        An instance. The elements that its integral uses are connected and framed in black, each with its weight,
-        and the sum is written below.
+        An instance. The elements that its integral uses are connected and framed in black with their weights; the sum
+        is written below.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -67,18 +53,20 @@ def plot_lattice(
     codes = [] if path is None else _check_path(g, path)
     used, weights = _chain(g, x)
     names, key = short_names(g.source_names, g.n_sources)
-    ax = axes_for(ax, SIZES[g.n_sources])
+    ax = style.axes_for(ax, SIZES[g.n_sources])
     place = _places(g.lattice)
     half = NODE[g.n_sources][1] / 2
     lower, upper = g.lattice.covers()
     _draw_edges(ax, place, half, lower, upper, color="#b5b5b5", linewidth=0.6, zorder=1)
-    for walk, color in ((codes, POSITIVE), (used, INK)):
+    for walk, color in ((codes, style.POSITIVE), (used, style.INK)):
         _draw_edges(ax, place, half, walk[:-1], walk[1:], color=color, linewidth=2.6, zorder=2)
-    frames = dict.fromkeys(codes, POSITIVE) | {code: INK for code, w in zip(used, weights, strict=True) if w > 0}
+    frames = dict.fromkeys(codes, style.POSITIVE) | {
+        code: style.INK for code, w in zip(used, weights, strict=True) if w > 0
+    }
     _draw_nodes(ax, g, place, names, frames)
     _draw_weights(ax, g, place, used, weights)
     _finish(ax, g.n_sources, place)
-    footnote(ax, key + ([] if x is None else [_sum_note(g, used, weights)]))
+    style.footnote(ax, key + ([] if x is None else [_sum_note(g, used, weights)]))
     return ax
 
 
@@ -87,9 +75,7 @@ def _check_path(g: BiCapacity, path: Iterable[Any]) -> list[int]:
     steps = set(zip(*(ends.tolist() for ends in g.lattice.covers()), strict=True))
     if not all(step in steps for step in pairwise(codes)) and not all(step in steps for step in pairwise(codes[::-1])):
         labels = ", ".join(g.lattice.label(code, g.source_names) for code in codes)
-        raise InvalidInputError(
-            f"path must rise (or fall) from element to neighbour, moving one source one step, but it is {labels}."
-        )
+        raise InvalidInputError(f"path must rise (or fall) from each element to a neighbour, but it is {labels}.")
     return codes
 
 
@@ -108,13 +94,12 @@ def _chain(g: BiCapacity, x: ArrayLike | None) -> tuple[list[int], list[float]]:
     return codes[0, used].tolist(), weights[0, used].tolist()
 
 
-def _places(lattice: Lattice) -> NDArray[np.float64]:
+def _places(lattice: Lattice) -> Floats:
     """Centre of each node. Within a level, order by the sum of 3^k over A minus that over B: few lines cross."""
     digits = np.arange(lattice.size)[:, None] // 3 ** np.arange(lattice.n_sources) % 3
     order = np.where(digits == 2, -1, digits) @ 3 ** np.arange(lattice.n_sources)
     ranks = lattice.ranks()
-    place = np.zeros((lattice.size, 2))
-    place[:, 1] = ranks
+    place = np.column_stack([np.zeros(lattice.size), ranks])
     for rank in range(-lattice.n_sources, lattice.n_sources + 1):
         level = np.flatnonzero(ranks == rank)
         level = level[np.argsort(order[level])]
@@ -122,62 +107,40 @@ def _places(lattice: Lattice) -> NDArray[np.float64]:
     return place
 
 
-def _draw_edges(ax: "Axes", place: NDArray[np.float64], half: float, start: Any, end: Any, **style: Any) -> None:
+def _draw_edges(ax: "Axes", place: Floats, half: float, start: Any, end: Any, **look: Any) -> None:
     """Connect elements, from the upper side of the lower node to the lower side of the upper one."""
     from matplotlib.collections import LineCollection
 
     lines = np.stack([place[start], place[end]], axis=1)
     lines[..., 1] += half * np.sign(lines[:, ::-1, 1] - lines[..., 1])
-    ax.add_collection(LineCollection(list(lines), **style))
+    ax.add_collection(LineCollection(list(lines), **look))
 
 
-def _draw_nodes(
-    ax: "Axes", g: BiCapacity, place: NDArray[np.float64], names: list[str], frames: dict[int, str]
-) -> None:
+def _draw_nodes(ax: "Axes", g: BiCapacity, place: Floats, names: list[str], frames: dict[int, str]) -> None:
     from matplotlib.patches import Rectangle
 
     width, height = NODE[g.n_sources]
     size = _font_size(ax, g.n_sources)
-    for code, color in enumerate(value_colors(g.values)):
+    for code, color in enumerate(style.value_colors(g.values)):
         undefined = code == 0 and not g.zero_bound
         edge, line = (frames[code], 2.6) if code in frames else ("#888888", 0.7)
+        face: Any = {"facecolor": "white", "linestyle": ":"} if undefined else {"facecolor": color}
         x, y = place[code]
-        ax.add_patch(
-            Rectangle(
-                (x - width / 2, y - height / 2),
-                width,
-                height,
-                facecolor="white" if undefined else color,
-                edgecolor=edge,
-                linewidth=line,
-                linestyle=":" if undefined else "-",
-                zorder=3,
-            )
-        )
-        label = literal(",".join(set_label(part, names) for part in g.lattice.sets(code)))
+        corner = (x - width / 2, y - height / 2)
+        ax.add_patch(Rectangle(corner, width, height, edgecolor=edge, linewidth=line, **face, zorder=3))
+        label = style.literal(",".join(set_label(part, names) for part in g.lattice.sets(code)))
         value = "–" if undefined else number(float(g.values[code]))
-        ink = INK if undefined else ink_on(color)
+        ink = style.INK if undefined else style.ink_on(color)
         ax.text(x, y, f"{label}\n{value}", ha="center", va="center", fontsize=size, color=ink, zorder=4)
 
 
-def _draw_weights(
-    ax: "Axes", g: BiCapacity, place: NDArray[np.float64], codes: list[int], weights: list[float]
-) -> None:
-    _, height = NODE[g.n_sources]
+def _draw_weights(ax: "Axes", g: BiCapacity, place: Floats, codes: list[int], weights: list[float]) -> None:
+    look: Any = {"fontsize": _font_size(ax, g.n_sources), "fontweight": "bold", "color": "white", "zorder": 5}
+    look["bbox"] = {"boxstyle": "round,pad=0.15", "facecolor": style.INK, "edgecolor": "none"}
     for code, weight in zip(codes, weights, strict=True):
         if weight > 0:
-            ax.text(
-                place[code, 0],
-                place[code, 1] + height / 2 + 0.04,
-                f"× {number(weight)}",
-                ha="center",
-                va="bottom",
-                fontsize=_font_size(ax, g.n_sources),
-                fontweight="bold",
-                color="white",
-                bbox={"boxstyle": "round,pad=0.15", "facecolor": INK, "edgecolor": "none"},
-                zorder=5,
-            )
+            x, y = place[code] + (0, NODE[g.n_sources][1] / 2 + 0.04)
+            ax.text(x, y, f"× {number(weight)}", ha="center", va="bottom", **look)
 
 
 def _sum_note(g: BiCapacity, codes: list[int], weights: list[float]) -> str:
@@ -186,19 +149,18 @@ def _sum_note(g: BiCapacity, codes: list[int], weights: list[float]) -> str:
     return f"C(x) = {' + '.join(f'{number(w)} × {number(v)}' for w, v in terms) or '0'} = {number(total)}"
 
 
-def _finish(ax: "Axes", n_sources: int, place: NDArray[np.float64]) -> None:
+def _finish(ax: "Axes", n_sources: int, place: Floats) -> None:
     half = place[:, 0].max() + 0.6
-    ax.set(xlim=(-half, half), ylim=(-n_sources - 0.45, n_sources + 0.45), xticks=[])
+    ax.set(xlim=(-half, half), ylim=(-n_sources - 0.45, n_sources + 0.45), xticks=[], ylabel="|A| - |B|")
     ax.set_yticks(range(-n_sources, n_sources + 1))
     ax.tick_params(length=0)
-    ax.set_ylabel("|A| - |B|")
     ax.spines[:].set_visible(False)
-    color_bar(ax, label="g(A, B)", shrink=0.6)
+    style.color_bar(ax, label="g(A, B)", shrink=0.6)
 
 
 def _font_size(ax: "Axes", n_sources: int) -> float:
     """Points at which the five signs of a value fit a node."""
-    width, height = size_in_points(ax)
-    per_node = width / {1: 2.2, 2: 4.2, 3: 8.2, 4: 20.2}[n_sources]
-    per_level = height / (2 * n_sources + 0.9)
-    return float(np.clip(min(0.31 * NODE[n_sources][0] * per_node, 0.36 * NODE[n_sources][1] * per_level), 3.0, 10.0))
+    width, height = NODE[n_sources]
+    return style.font_size(
+        ax, 0.31 * width / {1: 2.2, 2: 4.2, 3: 8.2, 4: 20.2}[n_sources], 0.36 * height / (2 * n_sources + 0.9)
+    )

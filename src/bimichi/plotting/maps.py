@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._checks import check_integer
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.plotting._style import axes_for, color_bar, color_scale, fitted, pyplot
+from bimichi.plotting._style import axes_for, color_bar, color_scale, fitted, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +34,7 @@ def plot_map(
     Parameters
     ----------
     plane : array-like of shape (height, width)
-        Values within `output_range`; NaN is grey. Of a boolean map, such as the truth, False and True are the ends of
-        the range.
+        Values within `output_range`; NaN is grey. False and True of a boolean map are the ends of the range.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     title : str, optional
@@ -42,8 +42,7 @@ def plot_map(
     colorbar : bool, default=True
         Whether to draw the colour bar.
     output_range : (float, float), default=(-1, 1)
-        What the map's values can be, and thus what the colour bar spans. A value has the same colour whatever the
-        range: of an output in [0, 1], 0 is white.
+        Which values the map can have, and what the colour bar spans. Colours do not depend on it: 0 is always white.
 
     Returns
     -------
@@ -80,11 +79,11 @@ def plot_maps(
     planes : sequence of array-like of shape (height, width), or mapping of title to such
         The maps, each as in `plot_map`.
     titles : sequence of str, optional
-        One for each map; not with a mapping, whose keys they are.
+        One for each map; of a mapping, the keys are the titles.
     ncols : int, optional
         Maps in a row; by default up to five, so that rows are about equally long.
     output_range : (float, float), default=(-1, 1)
-        As in `plot_map`. (-1, 1) serves maps of both kinds beside each other.
+        As in `plot_map`; (-1, 1) also fits maps of both kinds beside each other.
 
     Returns
     -------
@@ -99,22 +98,17 @@ def plot_maps(
     ncols = min(check_integer(ncols, "ncols"), n)
     nrows = -(-n // ncols)
     height = PANEL_WIDTH * max(min(max(a.shape[0] / a.shape[1], 0.3), 2.0) for a in checked)
-    size = (PANEL_WIDTH * ncols + 0.9, (height + 0.3) * nrows)
-    figure, axes = pyplot().subplots(nrows, ncols, figsize=size, layout="compressed", squeeze=False)
-    panels = axes.ravel().tolist()
-    for ax in panels[n:]:
-        ax.remove()
-    for ax, values, name in zip(panels, checked, names, strict=False):
+    figure, axes = panels(n, ncols, (PANEL_WIDTH * ncols + 0.9, (height + 0.3) * nrows), "compressed")
+    for ax, values, name in zip(axes, checked, names, strict=True):
         _draw(ax, values, name)
-    color_bar(panels[:n], low, high, shrink=min(1.0, 2 / nrows))
-    return figure  # type: ignore[no-any-return]  # pyplot() is Any
+    color_bar(axes, low, high, shrink=min(1.0, 2 / nrows))
+    return figure
 
 
-def _draw(ax: "Axes", values: NDArray[np.float64], title: str | None) -> None:
+def _draw(ax: "Axes", values: Floats, title: str | None) -> None:
     colors, norm = color_scale()
     ax.imshow(values, cmap=colors, norm=norm)
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     if title is not None:
         ax.set_title(fitted(title, ax, TITLE_SIZE), fontsize=TITLE_SIZE)
 
@@ -140,19 +134,15 @@ def _check_range(output_range: tuple[float, float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         low = high = np.nan
     if not -1 <= low < high <= 1:
-        raise InvalidInputError(
-            f"output_range must be two numbers in [-1, 1], the lower first, such as (-1, 1) or (0, 1); "
-            f"got {output_range!r}."
-        )
+        raise InvalidInputError(f"output_range must be two numbers in [-1, 1], such as (0, 1), got {output_range!r}.")
     return low, high
 
 
-def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> NDArray[np.float64]:
+def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> Floats:
     given = np.asarray(plane)
     if given.ndim != 2 or given.size == 0:
-        raise InvalidInputError(
-            f"{what} must have shape (height, width), got {given.shape}; of an image of sources, pass image[..., k]."
-        )
+        rule = f"{what} must have shape (height, width), got {given.shape}"
+        raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].")
     if given.dtype.kind not in "biuf":
         raise InvalidInputError(f"{what} has type {given.dtype}; a map holds real numbers.")
     if given.dtype == bool:
@@ -160,8 +150,6 @@ def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> NDArra
     values = given.astype(np.float64)
     outside = ~np.isnan(values) & ((values < low - ROUNDING) | (values > high + ROUNDING))
     if outside.any():
-        raise InvalidInputError(
-            f"{what} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g}). Rescale the map, "
-            "or pass the range of its values."
-        )
+        found = f"{what} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
+        raise InvalidInputError(f"{found}. Rescale the map, or pass the range of its values.")
     return values

@@ -1,25 +1,33 @@
-"""The paper's table of a bi-capacity as a picture."""
+"""Matrices: a bi-capacity as the paper's table, and the interaction of each two sources."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi._tables import number
+from bimichi._types import Flags, Floats
+from bimichi.errors import InvalidInputError
+from bimichi.measures.base import check_names, number_array
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
-from bimichi.plotting._checks import check_measure
-from bimichi.plotting._elements import Elements, element_marks, short_names
-from bimichi.plotting._style import HATCH, INK, axes_for, footnote, ink_on, literal, size_in_points, value_colors
+from bimichi.plotting import _style as style
+from bimichi.plotting._elements import Elements, check_measure, element_marks, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["plot_matrix"]
+__all__ = ["plot_interaction", "plot_interactions", "plot_matrix"]
 
 SOURCES_LIMIT = 4
 LABEL_LIMIT = 14
+NAME_WIDTH = 20
 BLANK = "#ececec"
+SIDES = {"up": "both above 0", "down": "both below 0", "mixed": "row above, column below 0"}
+
+Side = Literal["up", "down", "mixed"]
 
 
 def plot_matrix(
@@ -46,63 +54,143 @@ def plot_matrix(
     g = check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
     bold, known, notes = element_marks(g, used, identified)
     n = 1 << g.n_sources
-    ax = axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
+    ax = style.axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
     _draw_cells(ax, g, bold, known)
-    key = _label(ax, g)
-    footnote(ax, key + notes)
+    style.footnote(ax, _label(ax, g) + notes)
     return ax
 
 
-def _draw_cells(ax: "Axes", g: BiCapacity, bold: NDArray[np.bool_], known: NDArray[np.bool_]) -> None:
+def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
     from matplotlib.patches import Rectangle
 
-    codes = np.arange(g.lattice.size)
-    size = _font_size(ax, 1 << g.n_sources)
-    for code, row, column, color in zip(codes.tolist(), *g.lattice.masks(codes), value_colors(g.values), strict=True):
+    rows, columns = g.lattice.masks(np.arange(g.lattice.size))
+    size = style.font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for the five signs of a value
+    for code, (row, column, color) in enumerate(zip(rows, columns, style.value_colors(g.values), strict=True)):
         corner, undefined = (column - 0.5, row - 0.5), code == 0 and not g.zero_bound
         face = "white" if undefined else color
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", linewidth=0.8, zorder=1))
-        ink = INK if undefined else ink_on(color)
+        ink = style.INK if undefined else style.ink_on(color)
         hatched = not known[code] and not undefined
+        value = "–" if undefined else number(float(g.values[code]))
+        text = ax.text(column, row, value, ha="center", va="center", fontsize=size, color=ink, zorder=4)
         if hatched:
-            ax.add_patch(
-                Rectangle(corner, 1, 1, fill=False, hatch=HATCH, edgecolor=ink, alpha=0.35, linewidth=0, zorder=2)
-            )
+            hatch: Any = {"hatch": style.HATCH, "edgecolor": ink, "alpha": 0.35, "linewidth": 0}
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, **hatch, zorder=2))
+            text.set_bbox({"facecolor": face, "edgecolor": "none", "pad": 0.8})
         if bold[code]:
             inner = (corner[0] + 0.09, corner[1] + 0.09)
             ax.add_patch(Rectangle(inner, 0.82, 0.82, fill=False, edgecolor=ink, linewidth=1.8, zorder=3))
-        ax.text(
-            column,
-            row,
-            "–" if undefined else number(float(g.values[code])),
-            ha="center",
-            va="center",
-            fontsize=size,
-            fontweight="bold" if bold[code] else "normal",
-            color=ink,
-            bbox={"facecolor": face, "edgecolor": "none", "pad": 0.8} if hatched else None,
-            zorder=4,
-        )
+            text.set_fontweight("bold")
 
 
 def _label(ax: "Axes", g: BiCapacity) -> list[str]:
+    """Label rows and columns; returns the key to short names."""
     names, key = short_names(g.source_names, LABEL_LIMIT)
     subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(1 << g.n_sources))]
-    labels = [literal(set_label(subset, names)) for subset in subsets]
+    labels = [style.literal(set_label(subset, names)) for subset in subsets]
     places = range(len(labels))
-    longest = max(map(len, labels))
-    ax.set_xticks(places, labels, rotation=45 if longest > 5 else 0, ha="left" if longest > 5 else "center")
+    rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
+    ax.set_xticks(places, labels, rotation=rotation, ha=align)
     ax.set_yticks(places, labels)
     ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     ax.xaxis.set_label_position("top")
-    ax.set_xlabel("B, against")
-    ax.set_ylabel("A, for")
+    ax.set(xlabel="B, against", ylabel="A, for")
     ax.spines[:].set_visible(False)
     return key
 
 
-def _font_size(ax: "Axes", n: int) -> float:
-    """Points at which the five signs of a value fit a cell."""
-    width, height = size_in_points(ax)
-    return float(np.clip(min(0.29 * width, 0.5 * height) / n, 3.0, 10.0))
+def plot_interaction(
+    matrix: Any, names: Sequence[str] | None = None, side: Side = "up", ax: "Axes | None" = None, colorbar: bool = True
+) -> "Axes":
+    """Draw the interaction of each two sources: red where they add to each other, blue where one replaces the other.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_sources, n_sources), or an object with `interaction_up` and so on
+        The interactions; the diagonal, which means nothing, and NaN stay blank. Of an object with attributes
+        `interaction_up`, `interaction_down`, `interaction_mixed` and `source_names`, the one of `side` is drawn.
+    names : sequence of str, optional
+        Names of the sources; "1", "2", ... by default.
+    side : {"up", "down", "mixed"}
+        Which interaction of an object to draw; it is named in the title.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    colorbar : bool, default=True
+        Whether to draw the colour bar. Interactions beyond 1, which are possible, have the colour of 1.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    title = None
+    if hasattr(matrix, "interaction_up"):
+        check_choice(side, "side", SIDES)
+        names = matrix.source_names if names is None else names
+        matrix, title = getattr(matrix, f"interaction_{side}"), f"{side}\n{SIDES[side]}"
+    values = _check_square(matrix)
+    shown = [style.literal(name, NAME_WIDTH) for name in check_names(names, len(values))]
+    n = len(values)
+    longest = max(map(len, shown))
+    ax = style.axes_for(ax, (1.4 + 0.6 * n + 0.08 * longest, 0.7 + 0.6 * n + 0.06 * longest))
+    colors, norm = style.color_scale()
+    ax.imshow(np.ma.masked_invalid(values), cmap=colors.with_extremes(bad=BLANK), norm=norm)
+    _write(ax, values)
+    rotation, align = (45, "right") if longest > 4 else (0, "center")
+    ax.set_xticks(range(n), shown, rotation=rotation, ha=align, rotation_mode="anchor")
+    ax.set_yticks(range(n), shown)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if title is not None:
+        ax.set_title(title, fontsize="small")
+    if colorbar:
+        style.color_bar(ax, label="interaction", extend=_extend(values))
+    return ax
+
+
+def plot_interactions(indices: Any) -> "Figure":
+    """Draw the three interactions of a bi-capacity beside each other, with one colour bar.
+
+    Parameters
+    ----------
+    indices : object with attributes interaction_up, interaction_down, interaction_mixed and source_names
+        The indices of a bi-capacity.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    if not hasattr(indices, "interaction_up"):
+        got = f"got {type(indices).__name__}; for a single matrix, use plot_interaction"
+        raise InvalidInputError(f"indices must have interaction_up, interaction_down and interaction_mixed, {got}.")
+    values = np.array([_check_square(getattr(indices, f"interaction_{side}")) for side in SIDES])
+    n, longest = len(indices.source_names), min(NAME_WIDTH, max(map(len, indices.source_names)))
+    panel = max(0.6 * n, 1.8) + 0.2
+    size = (3 * panel + 1.2 + 0.08 * longest, panel + 0.6 + 0.06 * longest)
+    figure, axes = style.panels(3, 3, size)
+    for ax, side in zip(axes, SIDES, strict=True):
+        plot_interaction(indices, side=side, ax=ax, colorbar=False)  # type: ignore[arg-type]  # a key of SIDES
+        if ax is not axes[0]:
+            ax.set_yticklabels([])
+    style.color_bar(axes, label="interaction", extend=_extend(values))
+    return figure
+
+
+def _check_square(matrix: Any) -> Floats:
+    values = number_array(matrix, "matrix").copy()
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
+        raise InvalidInputError(f"matrix must be square, one row and column per source, got shape {values.shape}.")
+    np.fill_diagonal(values, np.nan)
+    return values
+
+
+def _extend(values: Floats) -> Literal["neither", "both"]:
+    return "both" if (np.abs(values) > 1).any() else "neither"
+
+
+def _write(ax: "Axes", values: Floats) -> None:
+    size = style.font_size(ax, 0.24 / len(values), 0.24 / len(values))
+    for row, column in np.argwhere(np.isfinite(values)):
+        value = float(values[row, column])
+        ink = style.ink_on(style.value_colors(value)[0])
+        ax.text(column, row, number(value), ha="center", va="center", fontsize=size, color=ink)

@@ -1,0 +1,67 @@
+"""What the paper prints: its numbers, to be shown beside those measured here, and bi-capacities in its form.
+
+References
+----------
+H. Vakharia and X. Du, "Bi-capacity Choquet Integral for Sensor Fusion with Label Uncertainty", FUZZ-IEEE 2024:
+Tables II and III (UM), and VII (pedestrians; one KAIST frame; the paper does not say which).
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bimichi.measures.bicapacity import BiCapacity
+from bimichi.rule import FusionRule, as_rule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PEDESTRIAN", "UM", "bicapacity_figure", "bicapacity_markdown"]
+
+UM = {"bipolar": {"U": 0.97, "background": -0.85}, "magnitude": {"U": 0.99, "background": 0.07}}
+"""By objective: g(12, 3), which is the integral on the U, and g(23, 1), which is that on the background."""
+
+PEDESTRIAN = {
+    "source 1": (0.495, 1.948),
+    "source 2": (0.470, 1.168),
+    "source 3": (0.812, 0.897),
+    "min": (0.634, 0.717),
+    "max": (0.494, 1.966),
+    "mean": (0.621, 1.279),
+    "weighted mean": (0.813, 0.928),
+    "KNN": (0.795, 0.405),
+    "SVM": (0.740, 0.936),
+    "Mask R-CNN": (0.499, 0.375),
+    "CI-QP": (0.640, 0.806),
+    "MICI noisy-or": (0.650, 0.810),
+    "MICI-BFM": (0.634, 0.805),
+    "Bi-MIChI (objective 1)": (0.711, 0.388),
+    "Bi-MIChI (objective 2)": (0.654, 0.390),
+}
+"""AUC and RMSE, by method under the names of `bimichi.paper_methods`."""
+
+
+def bicapacity_markdown(model: Any) -> str:
+    """Write a bi-capacity with numbers for sources and used elements bold, and a key to the sources below it."""
+    rule = as_rule(model)
+    g, used = _numbered(rule)
+    notes = ["" if sign > 0 else ", inverted" for sign in rule.polarity]
+    key = [f"{k} {name}{note}" for k, (name, note) in enumerate(zip(rule.source_names, notes, strict=True), 1)]
+    return f"{g.to_markdown(used)}\n\nSources: {'; '.join(key)}."
+
+
+def _numbered(rule: FusionRule) -> tuple[BiCapacity, Any]:
+    """Return the bi-capacity with numbers as names, and which of its elements training data touched."""
+    g = rule.measure.to_bicapacity()
+    touched = rule.usage.get("touched") if g is rule.measure else None
+    return BiCapacity(g.values, None, g.zero_bound), None if touched is None else touched > 0
+
+
+def bicapacity_figure(models: Mapping[str, Any]) -> "Figure":
+    """Draw bi-capacities of three sources side by side, by title."""
+    from bimichi.plotting import plot_matrix
+    from bimichi.plotting._style import panels
+
+    figure, axes = panels(len(models), len(models), (6.2 * len(models), 5.4))
+    for ax, (title, model) in zip(axes, models.items(), strict=True):
+        plot_matrix(*_numbered(as_rule(model)), ax=ax).set_title(title)
+    return figure
