@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import Parts, count_use, enter, parts_of
-from bimichi.explain.results import Explanation
-from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.rule import as_rule
+from bimichi.explain.base import Parts
+from bimichi.explain.parts import prepare
+from bimichi.explain.results import SourceIndices, percent
+from bimichi.integral.planes import Planes
 
 __all__ = ["DataIndices", "averages", "data_indices"]
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DataIndices(Explanation):
+class DataIndices(SourceIndices):
     """Averages over instances of what `contributions` gives, of m sources.
 
     An instance is on the up side of a source if the source is at least 0 there (as it enters the integral, so
@@ -54,10 +53,6 @@ class DataIndices(Explanation):
     signed_up: Floats
     signed_down: Floats
     magnitude: float
-    interaction_up: Floats
-    interaction_down: Floats
-    interaction_mixed: Floats
-    source_names: tuple[str, ...]
     n_instances: int
 
     def _head(self) -> str:
@@ -69,7 +64,7 @@ class DataIndices(Explanation):
         return {"source": self.source_names} | {name: column.tolist() for name, column in columns.items()}
 
     def _text(self, column: str, value: Any) -> str:
-        return f"{100 * value:.0f} %" if column in ("share", "up", "down") else super()._text(column, value)
+        return percent(value) if column in ("share", "up", "down") else super()._text(column, value)
 
 
 def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> DataIndices:
@@ -99,13 +94,13 @@ def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int 
     thermal   75 %  50 %  25 %               0.19
     rgb       25 %   8 %  17 %              -0.06
     """
-    rule = as_rule(model)
-    return averages(parts_of(rule.measure), enter(rule, X), n_jobs)
+    _, parts, planes = prepare(model, X)
+    return averages(parts, planes, n_jobs)
 
 
 def averages(parts: Parts, planes: Planes, n_jobs: int | None) -> DataIndices:
     """Return the averages over sources that are checked, as they enter the integral."""
-    use = count_use(parts, planes, n_jobs)
+    use = parts.count_use(planes, n_jobs)
     if not use.n_instances:
         raise InvalidInputError(f"X has no instance without NaN to average over, out of {planes.size:,}.")
     (size_up, size_down), (signed_up, signed_down) = _sums(parts, planes, n_jobs) / use.n_instances
@@ -130,16 +125,9 @@ def averages(parts: Parts, planes: Planes, n_jobs: int | None) -> DataIndices:
 
 def _sums(parts: Parts, planes: Planes, n_jobs: int | None) -> Floats:
     """Sums over instances of |contribution| and of contribution, each up and down: shape (2, 2, m)."""
-    contribute = parts.contributor()
 
-    def run(chunk: slice) -> Floats:
-        given = planes.stacked(chunk)
-        made = np.empty((given.shape[1], planes.n_sources))
-        contribute(given, made)
-        kept = ~np.isnan(made[:, 0])
-        made, high = made[kept], given.T[kept] >= 0
-        sides = np.stack([np.where(high, made, 0.0), np.where(high, 0.0, made)])
+    def by_side(rows: NDArray[Any], contributed: Floats) -> Floats:
+        sides = np.stack([np.where(rows >= 0, contributed, 0.0), np.where(rows >= 0, 0.0, contributed)])
         return np.stack([np.abs(sides).sum(axis=1), sides.sum(axis=1)])
 
-    found = run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
-    return np.asarray(sum(found, np.zeros((2, 2, planes.n_sources))))
+    return np.asarray(sum(parts.summarise(planes, n_jobs, by_side), np.zeros((2, 2, planes.n_sources))))

@@ -8,23 +8,21 @@ References
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bimichi._tables import Cell, Table, number
-from bimichi.explain.parts import Parts, parts_of
-from bimichi.explain.results import TABLE_LIMIT, Explanation
+from bimichi._types import Floats
+from bimichi.explain.base import Parts
+from bimichi.explain.parts import parts_of
+from bimichi.explain.results import TABLE_LIMIT, SourceIndices
 from bimichi.rule import as_rule
 
 __all__ = ["Indices", "indices", "indices_of"]
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Indices(Explanation):
+class Indices(SourceIndices):
     """Indices of a measure of m sources.
 
     Attributes
@@ -52,10 +50,6 @@ class Indices(Explanation):
     up: Floats
     down: Floats
     shapley: Floats
-    interaction_up: Floats
-    interaction_down: Floats
-    interaction_mixed: Floats
-    source_names: tuple[str, ...]
     kind: str
 
     def _head(self) -> str:
@@ -67,18 +61,10 @@ class Indices(Explanation):
 
     def interaction_table(self) -> Table:
         """Return the interactions of each pair of sources (first, second) as a table."""
-        up, down, mixed = self.interaction_up, self.interaction_down, self.interaction_mixed
-        columns = {"both up": up, "both down": down, "first up, second down": mixed, "second up, first down": mixed.T}
-        if self.kind == "capacity":
-            columns = {"interaction": up}
-        m = len(self.source_names)
+        columns, names = self.interactions(self.kind == "capacity"), self.source_names
         rows = [
-            [
-                Cell(f"{self.source_names[i]}, {self.source_names[j]}"),
-                *(Cell(number(float(column[i, j]))) for column in columns.values()),
-            ]
-            for i in range(m)
-            for j in range(i + 1, m)
+            [Cell(f"{names[i]}, {names[j]}"), *(Cell(number(float(column[i, j]))) for column in columns.values())]
+            for i, j in combinations(range(len(names)), 2)
         ]
         return Table(["pair", *columns], rows)
 
@@ -127,4 +113,4 @@ def indices(model: Any) -> Indices:
 def indices_of(parts: Parts, kind: str) -> Indices:
     """Return the indices of the parts of a measure."""
     up, down, both_up, both_down, mixed = parts.indices()
-    return Indices(up, down, up + down, both_up, both_down, mixed, parts.names, kind)
+    return Indices(both_up, both_down, mixed, parts.names, up, down, up + down, kind)
