@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.explain.parts import parts_of
-from bimichi.report import measure
 from bimichi.report.colours import gradient
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
+from bimichi.report.measure import view_of
 from bimichi.report.wording import section, shown
 
 __all__ = ["explorer_section"]
@@ -46,7 +46,7 @@ def explorer_section(material: Material) -> Markup:
         "maps",
         "Ask any pixel",
         element("p", "This page needs JavaScript to show its maps.", class_="notice", id="problem"),
-        element("div", stage, _readout(material), measure.panel(material), class_="explorer"),
+        element("div", stage, _readout(material), view_of(material).panel(material), class_="explorer"),
         lead="Move over a map or tap it, or use the arrow keys on the fused map, to see how that pixel was decided.",
     )
 

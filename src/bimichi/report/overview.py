@@ -5,9 +5,9 @@ import platform
 import numpy as np
 
 import bimichi
-from bimichi.report import measure
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
+from bimichi.report.measure import view_of
 from bimichi.report.wording import listed, section
 from bimichi.rule import FusionRule
 
@@ -29,11 +29,13 @@ OBJECTIVES = {
 
 
 def introduction(material: Material) -> str:
-    """Say in one sentence what this is."""
+    """Say in one sentence what was fused, and by what."""
+    measure = view_of(material).title(material)
+    article = "a learned" if material.rule.training is not None else "an" if measure.startswith("a") else "a"
     m = len(material.names)
     count = "One source" if m == 1 else f"{m} sources"
     names = f" ({listed(material.names)})" if m <= NAMED else ""
-    return f"{count}{names} fused by a Choquet integral over {measure.title(material)}."
+    return f"{count}{names} fused by a Choquet integral over {article} {measure}."
 
 
 def _facts(material: Material) -> Markup:
@@ -95,9 +97,7 @@ def notices(material: Material) -> Markup:
             f"The maps are thinned: they show {width:,} × {height:,} evenly spaced pixels of {full_width:,} × "
             f"{full_height:,}. Sentences, bars and scores are about all pixels."
         )
-    beyond = [
-        name for k, name in enumerate(material.names) if material.rule.scale is not None and _outside(material, k)
-    ]
+    beyond = [name for k, name in enumerate(material.names) if _outside(material, k)]
     if beyond:
         notes.append(
             f"Values of {listed(beyond)} reach beyond the range of the training data; "
@@ -107,9 +107,10 @@ def notices(material: Material) -> Markup:
 
 
 def _outside(material: Material, k: int) -> bool:
+    """Whether values of a source lie outside its learned range."""
     rule, plane = material.rule, material.planes[k]
     low, high = ((end(plane) - rule.centre[k]) * rule.factor[k] for end in (np.nanmin, np.nanmax))
-    return bool(low < rule.low - 1e-6 or high > 1 + 1e-6)
+    return rule.scale is not None and bool(low < rule.low - 1e-6 or high > 1 + 1e-6)
 
 
 def opening(material: Material) -> Markup:
