@@ -76,7 +76,7 @@ def chain(model: Any, x: ArrayLike) -> Chain:
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
+    model : FusionRule, Measure, or fitted estimator that has a measure
         What to explain. A rule scales and inverts `x` as it does when fusing.
     x : array-like of shape (n_sources,)
         The instance, without NaN.
@@ -96,10 +96,8 @@ def chain(model: Any, x: ArrayLike) -> Chain:
     rule, parts, planes = prepare(model, given)
     planes.check_nan()
     codes, weights = parts.steps(planes.stacked(slice(0, 1))[:, 0])
-    steps = [
-        Step(parts.label(code), code, weight, value, weight * value)
-        for code, weight, value in zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True)
-    ]
+    arrays = zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True)
+    steps = [Step(parts.label(code), code, weight, value, weight * value) for code, weight, value in arrays]
     return Chain(tuple(steps), rule.inverted, parts.columns)
 
 
@@ -108,9 +106,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain. A rule scales and inverts the sources as it does when fusing; what an inverted source
-        contributes belongs to the source as given.
+    model : FusionRule, Measure, or fitted estimator that has a measure
+        What to explain. A rule scales and inverts the sources as it does when fusing.
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
         Rows, an image or planes, as in `choquet`. An instance with NaN in any source gives NaN.
     n_jobs : int, optional
@@ -124,8 +121,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
 
     Notes
     -----
-    O(n m^2), and O(m 3^m) once for a measure on a lattice. There, what the value would be without a source is decided
-    by elements that the instance itself does not use, and perhaps none of the training data: see `identifiability`.
+    O(n m^2), and O(m 3^m) once for a measure on a lattice. There, the value without a source depends on elements that
+    the instance does not use, and perhaps none of the training data: see `identifiability`.
 
     Examples
     --------
@@ -138,9 +135,9 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     _, parts, planes = prepare(model, X)
     contribute = parts.contributor()
     out = np.empty((planes.size, planes.n_sources), planes.dtype)
-    run_chunks(
-        lambda chunk: contribute(planes.stacked(chunk), out[planes.instances(chunk)]),
-        planes.chunks(stacked=True),
-        jobs,
-    )
+
+    def run(chunk: slice) -> None:
+        contribute(planes.stacked(chunk), out[planes.instances(chunk)])
+
+    run_chunks(run, planes.chunks(stacked=True), jobs)
     return out.reshape(*planes.shape, planes.n_sources)

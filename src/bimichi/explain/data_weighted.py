@@ -26,17 +26,13 @@ class DataIndices(SourceIndices):
 
     Attributes
     ----------
-    share : ndarray of shape (m,)
-        The mean of |contribution| of each source, as a share of `magnitude`: they add up to 1 (are all 0 if nothing
-        contributes).
-    share_up, share_down : ndarray of shape (m,)
-        The part of `share` from instances on the up side, and on the down side.
-    signed : ndarray of shape (m,)
-        The mean contribution; these add up to the mean of C.
-    signed_up, signed_down : ndarray of shape (m,)
-        The part of `signed` from either side: sums over its instances, divided by the number of all.
+    share, share_up, share_down : ndarray of shape (m,)
+        The mean of |contribution| of each source as a share of `magnitude`, so that they add up to 1 (0 if nothing
+        contributes); and the parts of it from instances on the up side, and on the down side.
+    signed, signed_up, signed_down : ndarray of shape (m,)
+        The mean contribution, which adds up to the mean of C; and the parts of it from either side.
     magnitude : float
-        The mean over instances of the sum of |contribution|: what shares are shares of.
+        The mean over instances of the sum of |contribution|.
     interaction_up, interaction_down, interaction_mixed : ndarray of shape (m, m)
         The mean of the Shapley interaction index of each pair in the game of `contributions`, from instances that
         have both sources up, both down, and i up with j down. Signs as in `Indices`; the diagonal is NaN.
@@ -68,22 +64,17 @@ class DataIndices(SourceIndices):
 
 
 def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> DataIndices:
-    """Average the contributions of the sources, and the interaction of every pair, over a data set.
+    """Average the contributions of the sources, and the interaction of every pair, over data.
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain.
-    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The data, as in `contributions`. Instances with NaN are left out.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
+    model, X, n_jobs
+        As in `contributions`; instances with NaN are left out.
 
     Notes
     -----
-    O(n m^2), and O(m^2 3^m) once for a measure on a lattice; no array as large as the contributions. Interactions need
-    no pass over pairs of sources at each instance: the index is linear in the measure, so the mean weight of every
-    element or term is enough.
+    O(n m^2), and O(m^2 3^m) once for a measure on a lattice. The interaction index is linear in the measure, so the
+    mean weight of every element or term is enough; no array is as large as the contributions.
 
     Examples
     --------

@@ -33,10 +33,8 @@ class Identifiability(Explanation):
         The interval in which an element can lie without changing the fused value of any instance, if the other
         open elements may move with it. It has no width at used elements and at the boundary. `lower` itself is
         a monotone measure, and so is `upper`. Not applicable to terms: NaN.
-    used : ndarray of bool
-        Whether some instance gives it weight.
-    counts : ndarray of int64
-        How many instances give it weight.
+    used, counts : ndarray of bool, and of int64
+        Whether some instance gives it weight, and how many do.
     touched : ndarray of int64
         How many instances touch it at all, as the paper counts.
     weight : ndarray of float64 or None
@@ -97,18 +95,14 @@ class Identifiability(Explanation):
 def identifiability(
     model: Any, X: ArrayLike | Sequence[ArrayLike] | None = None, *, n_jobs: int | None = None
 ) -> Identifiability:
-    """Report which elements data has used, and in which interval each of the others may lie.
-
-    Of an additive measure, report which terms data has used; intervals are not applicable to them.
+    """Report which elements or terms data has used, and in which interval each of the other elements may lie.
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain.
+    model, n_jobs
+        As in `contributions`.
     X : array-like of shape (..., n_sources), or list of planes, optional
         The data; instances with NaN are left out. Not needed if the rule has counts of its training data.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
 
     Notes
     -----

@@ -27,17 +27,14 @@ class Indices(SourceIndices):
 
     Attributes
     ----------
-    up : ndarray of shape (m,)
-        What a source adds, on the average, when it rises from silent to for. Of a capacity: its Shapley value.
-    down : ndarray of shape (m,)
-        What a source adds, on the average, when it rises from against to silent. Of a capacity: 0.
+    up, down : ndarray of shape (m,)
+        What a source adds, on the average, when it rises from silent to for, and from against to silent. Of a
+        capacity: its Shapley value, and 0.
     shapley : ndarray of shape (m,)
         Their sum. Over all sources it adds up to 2; of a capacity, to 1.
-    interaction_up : ndarray of shape (m, m)
-        Of sources i and j, both rising from silent to for. Above 0 they add more together than separately
-        (complements), below 0 less (substitutes). Symmetric; the diagonal is NaN.
-    interaction_down : ndarray of shape (m, m)
-        The same, both rising from against to silent: below 0, both against take away more than separately.
+    interaction_up, interaction_down : ndarray of shape (m, m)
+        Of sources i and j, both rising from silent to for, or both from against to silent. Above 0 they add more
+        together than separately (complements), below 0 less (substitutes). Symmetric; the diagonal is NaN.
     interaction_mixed : ndarray of shape (m, m)
         The same, i rising from silent to for, j from against to silent; not symmetric. Above 0, i for adds less
         while j is against.
@@ -81,9 +78,9 @@ def indices(model: Any) -> Indices:
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain; on a lattice, of at most 12 sources. The sources of a rule are meant as they enter the
-        integral, so an inverted source is "up" where its given values are low.
+    model : FusionRule, Measure, or fitted estimator that has a measure
+        What to explain; on a lattice, of at most 12 sources. Sources are meant as they enter the integral: an inverted
+        one is "up" where its given values are low.
 
     Notes
     -----
@@ -91,8 +88,7 @@ def indices(model: Any) -> Indices:
     index is one average of differences over the sets K of other sources, those in K for, the rest against:
     O(m^2 2^m) in all. For an additive measure these averages have a closed form, O(m^2) in all.
 
-    Without the zero bound, g(empty, empty) is read as 0, which is the integral of silence. Only the up and down
-    side of a single source and the interactions of two sources in all read it.
+    Without the zero bound, g(empty, empty) is read as 0, which is the integral where all sources are 0.
 
     Examples
     --------

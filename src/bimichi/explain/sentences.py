@@ -20,26 +20,13 @@ from bimichi.rule import FusionRule
 
 __all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
 
-DECIDES = 0.5
-"""A source decides if it carries at least this share of the fused confidence."""
-
-HARDLY = 0.05
-"""A source hardly matters if it carries at most this share."""
-
-STRONG = 0.05
-"""An interaction is reported if it is at least this share of the fused confidence."""
-
-MOST = 3
-"""How many interactions are reported at most, the strongest first."""
-
-SHIFTS = 0.05
-"""What training left open matters if it can move the share of the first source by at least this much."""
-
-AGAINST = 0.02
-"""A high source counts against a target (or a low one for it) if it does by at least this much on the average."""
-
-OFTEN = 0.01
-"""What happens in a smaller share of the instances is not reported."""
+DECIDES = 0.5  # a source with at least this share of the fused confidence decides
+HARDLY = 0.05  # one with at most this share hardly matters
+STRONG = 0.05  # an interaction with at least this share is reported
+MOST = 3  # how many interactions are reported at most, the strongest first
+SHIFTS = 0.05  # open elements matter if they can move the share of the first source by at least this much
+AGAINST = 0.02  # a high source counts against a target (or a low one for it) if it does by this much on the average
+OFTEN = 0.01  # what happens in a smaller share of the instances is not reported
 
 
 @dataclass(frozen=True)
@@ -79,19 +66,16 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain.
+    model, n_jobs
+        As in `contributions`.
     X : array-like of shape (..., n_sources), or list of planes
         The data that the sentences are about: the training data, or a scene. Instances with NaN are left out.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
 
     Notes
     -----
     The "fused confidence" is the mean over instances of the sum of |contribution|; see `data_indices`. A source is
-    "high" where it enters the integral above 0, scaled; one that is inverted is then called "low", as it was
-    given. Both poles of a "magnitude" model are targets, so there sources count towards +1 or -1. The constants
-    of this module decide what is worth a sentence.
+    "high" where it enters the integral above 0, scaled; one that is inverted is then called "low", as it was given.
+    Both ends of a "magnitude" model are targets, so there sources count towards +1 or -1.
     """
     rule, parts, planes = prepare(model, X)
     words = _words(rule)

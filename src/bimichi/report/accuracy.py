@@ -9,7 +9,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.evaluation.metrics import Scores, scores
 from bimichi.explain.results import percent
 from bimichi.report.inputs import Material
-from bimichi.report.markup import Markup, element, joined
+from bimichi.report.markup import Markup, element
 from bimichi.report.wording import section, shown, table
 
 __all__ = ["accuracy_section", "comparison_section", "score_maps"]
@@ -64,15 +64,12 @@ def accuracy_section(material: Material) -> Markup | None:
     share = percent(first.share) if first.share >= 0.01 else f"{100 * first.share:.2g} %"
     best = f"F1 is the best over all thresholds; the fused map reaches it at {shown(first.threshold, 3)}."
     note = element("p", f"{first.n:,} pixels are scored; {share} of them are targets. {best}", class_="note")
-    figure = element(
-        "figure", _plot(scored), element("figcaption", "ROC: true positive rate against false positive rate")
+    caption = element("figcaption", "ROC: true positive rate against false positive rate")
+    body = element(
+        "div", element("div", _table(scored), note), element("figure", _plot(scored), caption), class_="pair"
     )
-    return section(
-        "scores",
-        "Compared with the truth",
-        element("div", element("div", _table(scored), note), figure, class_="pair"),
-        lead="Scores of the fused map, and of each source alone as it enters the integral.",
-    )
+    lead = "Scores of the fused map, and of each source alone as it enters the integral."
+    return section("scores", "Compared with the truth", body, lead=lead)
 
 
 def _table(scored: list[tuple[str, Scores, Curve]]) -> Markup:
@@ -105,15 +102,9 @@ def _plot(scored: list[tuple[str, Scores, Curve]]) -> Markup:
     lines = [element("polyline", points=f"{place(0, 0)} {place(1, 1)}", class_="chance")]
     for k, (_, _, curve) in reversed(list(enumerate(scored))):
         lines.append(element("polyline", points=" ".join(place(x, y) for x, y in curve), class_=_line(k)))
-    best = ", ".join(f"{name} {one.auc:.3f}" for name, one, _ in scored)
-    return element(
-        "svg",
-        joined(*grid, *lines),
-        viewBox=f"0 0 {LEFT + SIDE + 12:g} {TOP + SIDE + 30:g}",
-        class_="roc",
-        role="img",
-        aria_label=f"ROC curves; areas under them: {best}",
-    )
+    label = f"ROC curves; areas under them: {', '.join(f'{name} {one.auc:.3f}' for name, one, _ in scored)}"
+    box = f"0 0 {LEFT + SIDE + 12:g} {TOP + SIDE + 30:g}"
+    return element("svg", *grid, *lines, viewBox=box, class_="roc", role="img", aria_label=label)
 
 
 def comparison_section(material: Material) -> Markup | None:

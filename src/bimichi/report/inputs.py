@@ -104,7 +104,7 @@ def gather(
     notes: Mapping[str, str] | None,
     n_jobs: int | None,
 ) -> Material:
-    """Check what `write_report` was given; a scene lends what is not given besides."""
+    """Check what `write_report` was given; what is not given is taken from a scene."""
     rule = as_rule(model)
     if isinstance(sources, Scene):
         scene, sources = sources, sources.sources
@@ -119,14 +119,16 @@ def gather(
         raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
     named = _named(rule, sources, names)
     planes = _image(sources, named)
-    shape = planes[0].shape
-    entered = named.enter(planes)
+    shape, entered = planes[0].shape, named.enter(planes)
+    integral = choquet(entered, named.measure, n_jobs=n_jobs)
+    if np.isnan(integral).all():
+        raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
     numbered, signs = _bags(segments, labels, shape)
     return Material(
         rule=named,
         planes=planes,
         entered=entered,
-        integral=_integral(entered, named, n_jobs),
+        integral=integral,
         truth=None if truth is None else _truth(truth, shape),
         ignore=None if ignore is None else _like_source(ignore, "ignore", "b", "a bool mask", shape),
         boxes=_boxes([] if boxes is None else boxes),
@@ -181,13 +183,6 @@ def _image(sources: Any, rule: FusionRule) -> list[NDArray[Any]]:
         if plane.dtype.kind == "f" and np.isinf(plane).any():
             raise InvalidInputError(f"Source {name!r} has infinite values; clip them, or set them to NaN.")
     return planes
-
-
-def _integral(entered: list[NDArray[Any]], rule: FusionRule, n_jobs: int | None) -> NDArray[Any]:
-    integral = choquet(entered, rule.measure, n_jobs=n_jobs)
-    if np.isnan(integral).all():
-        raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
-    return integral
 
 
 def _like_source(given: Any, name: str, kinds: str, rule: str, shape: tuple[int, ...]) -> NDArray[Any]:
