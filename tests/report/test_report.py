@@ -203,7 +203,7 @@ def test_a_noisy_scene_of_six_sources_stays_small(written):
     assert len(written(fitted(6), scene)) < 8e6
 
 
-def test_values_beyond_training_are_told(written):
+def test_values_beyond_training_are_reported(written):
     model = fitted(2, scale="minmax")
     scene = image(2, scaled=True)
     scene = np.clip(scene, 300, 700)

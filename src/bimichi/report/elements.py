@@ -11,7 +11,7 @@ from bimichi.explain.results import percent
 from bimichi.measures.base import TOLERANCE
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
-from bimichi.report.colours import colour_of, ink_on
+from bimichi.report.colours import swatch
 from bimichi.report.embedding import embed_numbers
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
@@ -59,6 +59,9 @@ class _Elements:
     def is_open(self, code: int) -> bool:
         return bool(self.upper[code] - self.lower[code] > TOLERANCE)
 
+    def ends(self, code: int, digits: int = 2) -> list[str]:
+        return [shown(float(end[code]), digits) for end in (self.lower, self.upper)]
+
     def sets(self, code: int) -> list[str]:
         return [listed(names) or "none" for names in self.measure.sets(code)]
 
@@ -66,8 +69,7 @@ class _Elements:
         up, down = self.sets(code)
         value = f"{shown(float(self.measure.values[code]), 3)}; {int(self.counts[code]):,} {self.users} give it weight"
         if self.is_open(code):
-            ends = [shown(float(end[code]), 3) for end in (self.lower, self.upper)]
-            value = f"open from {ends[0]} to {ends[1]}; the solver chose {value}"
+            value = f"open from {' to '.join(self.ends(code, 3))}; the solver chose {value}"
         return f"For: {up}. Against: {down}. {value}."
 
 
@@ -141,46 +143,30 @@ def _cell(found: _Elements, code: int) -> Markup:
     text: list[str] = [shown(value)]
     if found.is_open(code):
         classes.append("open")
-        text = [element("span", shown(float(end[code]))) for end in (found.lower, found.upper)]
-    colour = colour_of(value)
-    return element(
-        "td",
-        element("span", *text),
-        class_=" ".join(classes) or None,
-        style=f"--value:{colour};--ink:{ink_on(colour)}",
-        data_code=code,
-        title=found.title(code),
-    )
+        text = [element("span", end) for end in found.ends(code)]
+    marks = {"class_": " ".join(classes) or None, "style": swatch(value), "data_code": code, "title": found.title(code)}
+    return element("td", element("span", *text), **marks)
 
 
 def _legend(found: _Elements) -> Markup:
-    hatch = element("i", class_="key hatch")
-    open_ = (hatch, "open: every value between the two numbers fits the training data alike ")
-    return element(
-        "p",
-        element("i", class_="key frame"),
-        f"touched by {found.users} ",
-        *(open_ if (found.upper - found.lower > TOLERANCE).any() else ()),
-        element("i", class_="key ring"),
-        "used by the chosen pixel",
-        class_="note legend",
-    )
+    key = [element("i", class_="key frame"), f"touched by {found.users} "]
+    if (found.upper - found.lower > TOLERANCE).any():
+        key.append(element("i", class_="key hatch"))
+        key.append("open: every value between the two numbers fits the training data alike ")
+    return element("p", *key, element("i", class_="key ring"), "used by the chosen pixel", class_="note legend")
 
 
 def _list(found: _Elements, codes: NDArray[Any]) -> Markup:
     rows = []
     for code in codes.tolist():
         up, down = found.sets(code)
-        colour = colour_of(float(found.measure.values[code]))
-        share = int(found.counts[code]) / found.n_instances
-        value = shown(float(found.measure.values[code]), 3)
-        if found.is_open(code):
-            value = " to ".join(shown(float(end[code])) for end in (found.lower, found.upper))
+        value, share = float(found.measure.values[code]), int(found.counts[code]) / found.n_instances
+        text = " to ".join(found.ends(code)) if found.is_open(code) else shown(value, 3)
         bar = element("span", element("i", class_="plain", style=f"width:{100 * share:.2f}%"), class_="bar")
         cells = [
             element("th", up, scope="row"),
             *([] if found.one_sided else [element("td", down, class_="text")]),
-            element("td", value, class_="swatch", style=f"--value:{colour};--ink:{ink_on(colour)}"),
+            element("td", text, class_="swatch", style=swatch(value)),
             element("td", bar, class_="wide"),
             element("td", percent(share)),
         ]

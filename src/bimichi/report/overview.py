@@ -91,7 +91,7 @@ def notices(material: Material) -> Markup:
             f"The maps are thinned: they show {width:,} × {height:,} evenly spaced pixels of {full_width:,} × "
             f"{full_height:,}. Sentences, bars and scores are about all pixels."
         )
-    beyond = [name for k, name in enumerate(material.names) if _outside(material, k)]
+    beyond = [name for k, name in enumerate(material.names) if material.rule.scale and _outside(material, k)]
     if beyond:
         notes.append(
             f"Values of {listed(beyond)} reach beyond the range of the training data; "
@@ -104,7 +104,7 @@ def _outside(material: Material, k: int) -> bool:
     """Whether values of a source lie outside its learned range."""
     rule, plane = material.rule, material.planes[k]
     low, high = ((end(plane) - rule.centre[k]) * rule.factor[k] for end in (np.nanmin, np.nanmax))
-    return rule.scale is not None and bool(low < rule.low - 1e-6 or high > 1 + 1e-6)
+    return bool(low < rule.low - 1e-6 or high > 1 + 1e-6)
 
 
 def opening(material: Material) -> Markup:

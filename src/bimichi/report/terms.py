@@ -15,6 +15,11 @@ __all__ = ["contents", "panel", "title"]
 FAINT = 0.0005
 """Pairs below it are 0.000."""
 
+SIGNS = (
+    "used by the chosen pixel. Both for, above 0: together they count more for a target than separately; below 0: "
+    "one replaces the other. Both against: the other way round. With a term of 0 the two only add up."
+)
+
 BESIDE = 8
 """Sources up to which the weights fit beside the maps."""
 
@@ -89,13 +94,7 @@ def _pairs(material: Material, measure: AdditiveBiCapacity) -> list[Markup]:
         ]
         rows.append(element("tr", *cells, data_code=k, title=_title(material, k)))
     head: Head = ["For (A)", "Against (B)", ("Term of the pair", 2)]
-    note = element(
-        "p",
-        element("i", class_="key ring"),
-        "used by the chosen pixel. Both for, above 0: together they count more for a target than separately; below 0: "
-        "one replaces the other. Both against: the other way round. With a term of 0 the two only add up.",
-        class_="note legend",
-    )
+    note = element("p", element("i", class_="key ring"), SIGNS, class_="note legend")
     pairs = folded_table(head, rows, len(order), len(order), "bars elements", "Pairs by strength")
     return [element("h3", "Pairs by strength"), pairs, note]
 
