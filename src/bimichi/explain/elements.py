@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from math import comb
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,10 @@ class ElementParts(Parts):
     """The elements of a lattice; `steps` goes from all sources to the largest alone, by how much |x| rises on each."""
 
     space: Lattice
-    columns: ClassVar[tuple[str, str, str, str]] = ("element", "weight", "value", "product")
+    columns = ("element", "weight", "value", "product")
+
+    def label(self, k: int) -> str:
+        return self.space.label(k, self.names)
 
     @property
     def listed(self) -> Ints:
@@ -47,9 +50,6 @@ class ElementParts(Parts):
     @property
     def n_free(self) -> int:
         return self.space.size - len(self.space.fixed)
-
-    def label(self, k: int) -> str:
-        return self.space.label(k, self.names)
 
     @property
     def _kind(self) -> str:

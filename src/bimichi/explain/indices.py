@@ -49,13 +49,6 @@ class Indices(SourceIndices):
     shapley: Floats
     kind: str
 
-    def _head(self) -> str:
-        return f"Indices of a {self.kind}"
-
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        sides = {} if self.kind == "capacity" else {"up": self.up.tolist(), "down": self.down.tolist()}
-        return {"source": self.source_names} | sides | {"Shapley": self.shapley.tolist()}
-
     def interaction_table(self) -> Table:
         """Return the interactions of each pair of sources (first, second) as a table."""
         columns, names = self.interactions(self.kind == "capacity"), self.source_names
@@ -64,6 +57,13 @@ class Indices(SourceIndices):
             for i, j in combinations(range(len(names)), 2)
         ]
         return Table(["pair", *columns], rows)
+
+    def _head(self) -> str:
+        return f"Indices of a {self.kind}"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        sides = {} if self.kind == "capacity" else {"up": self.up.tolist(), "down": self.down.tolist()}
+        return {"source": self.source_names} | sides | {"Shapley": self.shapley.tolist()}
 
     def __repr__(self) -> str:
         pairs = self.interaction_table()

@@ -250,7 +250,7 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
     if known is None:
         yield Fact("unknown", (), {}, "How the training data uses the measure was not counted.")
     else:
-        yield _open(known) if known.has_intervals else _terms(known)
+        yield _determined(known)
     value = record.objective_value
     numbers = {"J": value, "rounds": float(record.n_iter)}
     if record.lower_bound is not None:
@@ -260,15 +260,12 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
     yield Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
 
 
-def _open(known: Identifiability) -> Fact:
-    number, free = int(known.open.sum()), known.n_free
+def _determined(known: Identifiability) -> Fact:
+    free, number, used = known.n_free, int(known.open.sum()), known.n_used
+    if not known.has_intervals:
+        amount, end = ("all", ".") if used == free else (f"{used:,} of", "; the solver chose the others.")
+        says = f"The training data used {amount} {free:,} terms of the measure{end}"
+        return Fact("terms", (), {"used": used, "terms": free}, says)
     says = f"The training data left {number:,} of {free:,} elements open; the solver chose their values."
     none = f"The training data determined all {free:,} elements."
     return Fact("open", (), {"open": number, "free": free}, says if number else none)
-
-
-def _terms(known: Identifiability) -> Fact:
-    used, free = known.n_used, known.n_free
-    says = f"The training data used {'all' if used == free else f'{used:,} of'} {free:,} terms of the measure"
-    says += "." if used == free else "; the solver chose the others."
-    return Fact("terms", (), {"used": used, "terms": free}, says)

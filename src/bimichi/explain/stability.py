@@ -61,17 +61,6 @@ class Stability(Explanation):
     redrawn: int
     converged: int
 
-    def _head(self) -> str:
-        return f"Stability over {len(self.values)} resamples: {self.level:.0%} intervals"
-
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        columns: dict[str, Sequence[Any]] = {"source": self.measure.source_names}
-        for name in ("up", "down", "shapley"):
-            three = {"": self.indices, " lower": self.indices_lower, " upper": self.indices_upper}
-            title = name.replace("shapley", "Shapley")
-            columns |= {title + end: getattr(of, name).tolist() for end, of in three.items()}
-        return columns
-
     def to_table(self) -> Table:
         """Return the importance of each source with its interval as a table."""
         return _with_intervals(super().to_table())
@@ -82,6 +71,17 @@ class Stability(Explanation):
         arrays = {parts.columns[2]: parts.values, "lower": self.lower, "upper": self.upper}
         columns = parts.table_columns(parts.listed[~self.open[parts.listed]], arrays)
         return _with_intervals(self._tabulated(columns, "Read .lower and .upper by code instead."))
+
+    def _head(self) -> str:
+        return f"Stability over {len(self.values)} resamples: {self.level:.0%} intervals"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        columns: dict[str, Sequence[Any]] = {"source": self.measure.source_names}
+        for name in ("up", "down", "shapley"):
+            three = {"": self.indices, " lower": self.indices_lower, " upper": self.indices_upper}
+            title = name.replace("shapley", "Shapley")
+            columns |= {title + end: getattr(of, name).tolist() for end, of in three.items()}
+        return columns
 
 
 def bootstrap(
@@ -100,9 +100,8 @@ def bootstrap(
 
     Parameters
     ----------
-    model : FusionRule with a training record, or a fitted estimator that has a measure
-        What to refit; on a lattice, of at most 12 sources. Its scale and polarity stay as fitted, since elements of
-        differently inverted sources cannot be compared: the intervals are those of the measure, given the polarity.
+    model : FusionRule with a training record, or fitted estimator that has a measure
+        What to refit; on a lattice, of at most 12 sources. Its scale and polarity stay as fitted.
     X, y, bags, sample_weight
         The training data, as for the estimator's `fit`: rows with labels and ids, or `Bags` alone. Methods that learn
         from the label of every instance draw instances instead of bags.
@@ -112,8 +111,8 @@ def bootstrap(
         The share of refits that an interval holds, between its percentiles (1 - level) / 2 and (1 + level) / 2.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         Seed of the resamples and of the refits.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
+    n_jobs
+        As in `contributions`.
 
     Notes
     -----
@@ -168,7 +167,7 @@ def _draw(labels: NDArray[Any], rng: np.random.Generator) -> tuple[Ints, int]:
 
 
 def _resampled(bags: Bags, counts: Ints) -> Bags:
-    """Return the bags that were drawn, each weighing as often as it was."""
+    """Return the bags that were drawn, their weights times how often."""
     drawn, sizes = counts > 0, np.diff(bags.offsets)
     rows = np.repeat(drawn, sizes)
     return Bags(

@@ -7,7 +7,7 @@ equal shares: a term of one source belongs to it, and that of a pair to each of 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +29,15 @@ class TermParts(Parts):
     """The terms of an additive bi-capacity; the weight of a term is |x|, or the smaller |x| of its two sources."""
 
     space: Terms
-    columns: ClassVar[tuple[str, str, str, str]] = ("term", "min |x|", "b", "product")
-
-    @property
-    def listed(self) -> Ints:
-        return np.argsort(-np.abs(self.values[: self.n_free]), kind="stable")  # those that may differ from 0
+    columns = ("term", "min |x|", "b", "product")
 
     @property
     def n_free(self) -> int:
         return self.space.size if self.space.pairs else 2 * self.space.n_sources
+
+    @property
+    def listed(self) -> Ints:
+        return np.argsort(-np.abs(self.values[: self.n_free]), kind="stable")  # those that may differ from 0
 
     def label(self, k: int) -> str:
         m, sides = self.space.n_sources, sorted({int(side[k]) for side in self.space.both_sides})

@@ -21,7 +21,6 @@ NOTHING = 0.0005
 FAINT = 0.02
 """Interactions below it have short bars, even if none is stronger."""
 
-
 WHOLE = "The same averaged over the whole measure, whether pixels use it or not"
 SIDES = " A source is high or low as it enters the integral: scaled and, if so marked, inverted."
 
@@ -29,9 +28,7 @@ SIDES = " A source is high or low as it enters the integral: scaled and, if so m
 def strengths_section(material: Material) -> Markup:
     """Show importances and interactions, on this image and over the whole measure."""
     found, one_sided = material.averages, material.rule.low == 0
-    parts = [
-        element("div", element("h3", "Importance"), _importance(found, one_sided), class_="card"),
-    ]
+    parts = [element("div", element("h3", "Importance"), _importance(found, one_sided), class_="card")]
     if len(material.names) > 1:
         parts.append(element("div", element("h3", "Interaction"), *_interaction(found, one_sided), class_="card"))
     whole = indices(material.rule)
@@ -50,15 +47,14 @@ def strengths_section(material: Material) -> Markup:
 def _importance(found: DataIndices, one_sided: bool) -> Markup:
     rows = []
     for k in np.argsort(-found.share, kind="stable").tolist():
-        up, down = float(found.share_up[k]), float(found.share_down[k])
-        sides = {"up": up, "down": down}
-        bars = [element("i", class_=side, style=f"width:{100 * sides[side]:.2f}%") for side in sides]
+        sides = {"up": float(found.share_up[k]), "down": float(found.share_down[k])}
+        bars = [element("i", class_=side, style=f"width:{100 * share:.2f}%") for side, share in sides.items()]
         bar = element("span", *bars, class_="bar", aria_hidden="true")
         cells = [
             element("th", found.source_names[k], scope="row"),
             element("td", bar, class_="wide"),
             element("td", percent(float(found.share[k])), class_="strong"),
-            *([] if one_sided else [element("td", f"{percent(up)} / {percent(down)}")]),
+            *([] if one_sided else [element("td", " / ".join(map(percent, sides.values())))]),
             element("td", shown(float(found.signed[k]))),
         ]
         rows.append(element("tr", *cells))
