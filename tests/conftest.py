@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -16,3 +18,11 @@ def data():
     target[::36] = True
     X = np.clip(rng.normal(-0.3, 0.3, (360, 3)) + 0.9 * target[:, None], -1, 1)
     return X, positive.astype(int), bags, target.astype(int)
+
+
+@pytest.fixture(scope="module")
+def model_of(data):
+    """A fitted model, or a bare measure, by its name in `methods`; each is fitted once."""
+    from methods import BARE, MEASURED, fitted
+
+    return cache(lambda name: BARE[name] if name in BARE else fitted(MEASURED[name], data))

@@ -106,13 +106,13 @@ def test_interactions_in_words(elements, signs, kind, sentence, rng):
     assert any(re.search(f"{level} b|b is {level}", s) for s in inverted.sentences)
 
 
-def test_only_the_strongest_interactions_are_told(rng):
+def test_only_the_strongest_interactions_are_reported(rng):
     all_or_nothing = Capacity.binary([(0, 1, 2, 3)], 4)
     g = BiCapacity.from_capacities(all_or_nothing, all_or_nothing)
     found = summary(with_measure(g), rng.uniform(0.2, 1, (50, 4)))
-    told = [fact.numbers["share"] for fact in found.facts if "interaction" in fact.numbers]
-    assert len(told) == sentences.MOST
-    assert told == sorted(told, reverse=True)
+    shares = [fact.numbers["share"] for fact in found.facts if "interaction" in fact.numbers]
+    assert len(shares) == sentences.MOST
+    assert shares == sorted(shares, reverse=True)
 
 
 def test_a_high_source_may_count_against(rng):
@@ -128,7 +128,7 @@ def test_a_high_source_may_count_against(rng):
     assert fact.sentence.startswith("Low rgb counts for a target when thermal is high: +0.")
 
 
-def test_what_the_training_left_open_is_told(rng):
+def test_what_the_training_left_open_is_reported(rng):
     X = np.where(rng.random((40, 3)) < 0.5, 1.0, -1.0)
     y = (X[:, 0] > 0) & (X[:, 1] > 0)
     model = BiMIChI(source_names=NAMES, random_state=0).fit(X, y)
@@ -142,7 +142,7 @@ def test_what_the_training_left_open_is_told(rng):
     assert f"left {known.open.sum()} of 24 elements open" in found.sentences[-2]
 
 
-def test_a_search_that_ended_early_is_told(rng):
+def test_a_search_that_ended_early_is_reported(rng):
     rule = with_measure(BiCapacity.random(3, False, 0))
     record = replace(rule.training, status="reached max_rounds", lower_bound=None)
     fact = summary(replace(rule, training=record), rng.uniform(-1, 1, (9, 3))).facts[-1]
@@ -160,7 +160,7 @@ def test_layouts_nan_and_bad_input(rng):
         summary(BiMIChI(), image)
 
 
-def test_a_bare_measure_has_no_training_to_speak_of(rng):
+def test_a_bare_measure_has_no_training(rng):
     found = summary(BiCapacity.random(3, False, 3), rng.uniform(-1, 1, (50, 3)))
     assert kinds(found)[-1] == "unlearned"
     assert found.sentences[-1] == "This measure was not learned here; nothing is known about training data."

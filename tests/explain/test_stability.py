@@ -169,9 +169,9 @@ def test_bad_input(model, data, options, message):
 
 
 def test_bags_come_alone(model, data):
-    with pytest.raises(InvalidInputError, match="nothing besides"):
+    with pytest.raises(InvalidInputError, match="pass no y, bags or sample_weight"):
         bootstrap(model, Bags.from_instances(*data), data[1])
-    with pytest.raises(InvalidInputError, match=r"this rule was not learned.*Pass a fitted model"):
+    with pytest.raises(InvalidInputError, match=r"this rule has no training record.*Pass a fitted model"):
         bootstrap(model.bicapacity_, *data)
 
 

@@ -98,7 +98,7 @@ def test_a_term_is_used_by_instances_on_its_sides():
     assert "5 of 8 terms are used. Intervals are not applicable: the terms" in repr(found)
 
 
-def test_the_summary_speaks_of_terms(data):
+def test_the_summary_is_about_terms(data):
     X, y, bags, _ = data
     model = BiMIChI("mean", additivity=2, random_state=0).fit(X, y, bags=bags)
     fact = next(fact for fact in summary(model, X).facts if fact.kind == "terms")

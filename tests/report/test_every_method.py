@@ -1,11 +1,10 @@
 """Every method that learns a measure, with every additivity, has a report; and so has a bare measure."""
 
 import re
-from functools import cache
 
 import numpy as np
 import pytest
-from methods import BARE, MEASURED, fitted
+from methods import BARE, MEASURED
 from pages import data_of, image, other, text_of
 from typer.testing import CliRunner
 
@@ -14,15 +13,6 @@ from bimichi.cli.app import app
 from bimichi.explain import summary
 from bimichi.report import sections, write_report
 from bimichi.report.markup import element
-
-
-@pytest.fixture(scope="module")
-def model_of(data):
-    @cache
-    def get(name):
-        return BARE[name] if name in BARE else fitted(MEASURED[name], data)
-
-    return get
 
 
 def written(tmp_path, *given, **options):
@@ -48,14 +38,14 @@ def test_every_model_has_a_report_as_fitted_and_as_saved(model_of, name, tmp_pat
     assert written(tmp_path, FusionRule.load(tmp_path / "rule.json"), scene, truth=truth, title="One of many") == page
 
 
-@pytest.mark.parametrize("name", ["min-max", "mean 2-additive", "weighted mean"])
+@pytest.mark.parametrize("name", ["MICI min-max", "mean 2-additive", "weighted mean"])
 def test_command(model_of, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for source, plane in zip(model_of(name).rule_.source_names, np.moveaxis(image(3), -1, 0), strict=True):
         np.save(f"{source}.npy", plane)
     np.save("mask.npy", image(3)[..., 0] > 0)
     model_of(name).save("model.json")
-    model_of("bipolar").save("other.json")
+    model_of("Bi-MIChI (objective 1)").save("other.json")
     call = "report model.json 1.npy 2.npy 3.npy --truth mask.npy --compare other.json -o report.html"
     done = CliRunner().invoke(app, call.split())
     assert done.exit_code == 0, done.output
@@ -126,14 +116,14 @@ def test_a_new_section_is_one_function_and_one_line(tmp_path, monkeypatch):
 
 
 def test_capacities_list_their_sets(tmp_path, model_of):
-    page = written(tmp_path, model_of("min-max"), image(3))
-    measure = model_of("min-max").capacity_
+    page = written(tmp_path, model_of("MICI min-max"), image(3))
+    measure = model_of("MICI min-max").capacity_
     codes = [int(code) for code in re.findall(r'<tr data-code="(\d+)"', page)]
     sets = [1, 2, 4, 3, 5, 6, 7]  # by size
     assert codes == [sum(3**k for k in range(3) if subset >> k & 1) for subset in sets]
     assert "The capacity" in text_of(page)
     assert "Against (B)" not in page
-    known = model_of("min-max").usage_["weighted"]
+    known = model_of("MICI min-max").usage_["weighted"]
     for subset, row in zip(sets, re.findall(r"<tr data-code.*?</tr>", page, re.DOTALL), strict=True):
         assert f"{known[subset]:,} training instances give it weight" in row
         assert known[subset] == 0 or numbers_of(row)[0] == pytest.approx(measure.values[subset], abs=0.0005001)

@@ -392,7 +392,7 @@ def test_narrow_screens_have_no_overflow(opened, m, options):
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
-def test_an_old_browser_is_told(opened):
+def test_an_old_browser_shows_a_message(opened):
     page = opened(fitted(2), image(2), before="delete window.DecompressionStream")
     sync_api.expect(page.locator("#problem")).to_contain_text("DecompressionStream")
 

@@ -1,5 +1,6 @@
 """What made one instance's fused value: the steps of its integral, and the contribution of each source."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,19 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import enter, parts_of
+from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation
 from bimichi.integral.planes import check_n_jobs, run_chunks
-from bimichi.rule import as_rule
 
 __all__ = ["Chain", "Step", "chain", "contributions"]
 
 
 class Step(NamedTuple):
-    """One step of the integral: the element or term, its code, its weight, its value, and their product.
-
-    The weight of an element is how much |x| rises on it; that of a term is |x|, or the smaller |x| of its two sources.
-    """
+    """One step of the integral: the element or term, its code, its weight, its value, and their product."""
 
     element: str
     code: int
@@ -37,10 +34,10 @@ class Chain(Explanation):
     Attributes
     ----------
     steps : tuple of Step
-        Elements of weight above 0, at most m, from all sources to the largest alone. Of an additive measure, the terms
-        whose product is not 0: those of single sources, then those of pairs, the largest first.
+        Elements, from all sources to the largest alone; each weighs how much |x| rises on it. Of an additive measure,
+        terms, those of sources first, then the largest; each weighs |x|, or the smaller |x| of its two sources.
     inverted : tuple of str
-        Sources that a model inverts before the integral; they are inverted in the elements, too.
+        Sources that the model inverts before the integral; elements and terms are about the inverted sources.
     columns : tuple of str
         What the table calls element, weight, value and product.
     """
@@ -50,13 +47,18 @@ class Chain(Explanation):
     columns: tuple[str, str, str, str] = ("element", "weight", "value", "product")
 
     @property
+    def turned(self) -> tuple[str, ...]:
+        """Deprecated: `inverted` by its earlier name."""
+        warnings.warn("Chain.turned is now named Chain.inverted.", DeprecationWarning, stacklevel=2)
+        return self.inverted
+
+    @property
     def total(self) -> float:
         """The integral C: the sum of the products."""
         return float(sum(step.product for step in self.steps))
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        kept = [(step.element, step.weight, step.value, step.product) for step in self.steps]
-        return {name: [row[k] for row in kept] for k, name in enumerate(self.columns)}
+        return {name: [step[k] for step in self.steps] for name, k in zip(self.columns, (0, 2, 3, 4), strict=True)}
 
     def to_table(self) -> Table:
         """Return the steps and their sum as a table."""
@@ -64,10 +66,9 @@ class Chain(Explanation):
         return Table(self.columns, [*super().to_table().rows, total])
 
     def __repr__(self) -> str:
+        long = f"C = {number(self.total)}, {len(self.steps)} terms"
         note = f"\nInverted before the integral: {', '.join(self.inverted)}." if self.inverted else ""
-        return (
-            self.to_table().to_text() if self._fits() else f"C = {number(self.total)}, {len(self.steps)} terms"
-        ) + note
+        return (self.to_table().to_text() if self._fits() else long) + note
 
 
 def chain(model: Any, x: ArrayLike) -> Chain:
@@ -75,7 +76,7 @@ def chain(model: Any, x: ArrayLike) -> Chain:
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
+    model : FusionRule, Measure, or fitted estimator that has a measure
         What to explain. A rule scales and inverts `x` as it does when fusing.
     x : array-like of shape (n_sources,)
         The instance, without NaN.
@@ -92,15 +93,11 @@ def chain(model: Any, x: ArrayLike) -> Chain:
     given = np.asarray(x)
     if given.ndim != 1:
         raise InvalidInputError(f"x must be one instance, 1-D with one value per source, got shape {given.shape}.")
-    rule = as_rule(model)
-    planes = enter(rule, given)
+    rule, parts, planes = prepare(model, given)
     planes.check_nan()
-    parts = parts_of(rule.measure)
     codes, weights = parts.steps(planes.stacked(slice(0, 1))[:, 0])
-    steps = [
-        Step(parts.label(code), code, weight, value, weight * value)
-        for code, weight, value in zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True)
-    ]
+    arrays = zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True)
+    steps = [Step(parts.label(code), code, weight, value, weight * value) for code, weight, value in arrays]
     return Chain(tuple(steps), rule.inverted, parts.columns)
 
 
@@ -109,9 +106,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain. A rule scales and inverts the sources as it does when fusing; what an inverted source
-        contributes belongs to the source as given.
+    model : FusionRule, Measure, or fitted estimator that has a measure
+        What to explain. A rule scales and inverts the sources as it does when fusing.
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
         Rows, an image or planes, as in `choquet`. An instance with NaN in any source gives NaN.
     n_jobs : int, optional
@@ -125,8 +121,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
 
     Notes
     -----
-    O(n m^2), and O(m 3^m) once for a measure on a lattice. There, what the value would be without a source is decided
-    by elements that the instance itself does not use, and perhaps none of the training data: see `identifiability`.
+    O(n m^2), and O(m 3^m) once for a measure on a lattice. There, the value without a source depends on elements that
+    the instance does not use, and perhaps none of the training data: see `identifiability`.
 
     Examples
     --------
@@ -135,14 +131,13 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     array([[ 0.75 , -0.25 ],
            [ 0.   ,  0.125]])
     """
-    rule = as_rule(model)
     jobs = check_n_jobs(n_jobs)
-    planes = enter(rule, X)
-    contribute = parts_of(rule.measure).contributor()
+    _, parts, planes = prepare(model, X)
+    contribute = parts.contributor()
     out = np.empty((planes.size, planes.n_sources), planes.dtype)
-    run_chunks(
-        lambda chunk: contribute(planes.stacked(chunk), out[planes.instances(chunk)]),
-        planes.chunks(stacked=True),
-        jobs,
-    )
+
+    def run(chunk: slice) -> None:
+        contribute(planes.stacked(chunk), out[planes.instances(chunk)])
+
+    run_chunks(run, planes.chunks(stacked=True), jobs)
     return out.reshape(*planes.shape, planes.n_sources)

@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import Parts, count_use, enter, parts_of
-from bimichi.explain.results import Explanation
-from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.rule import as_rule
+from bimichi.explain.base import Parts
+from bimichi.explain.parts import prepare
+from bimichi.explain.results import SourceIndices, percent
+from bimichi.integral.planes import Planes
 
 __all__ = ["DataIndices", "averages", "data_indices"]
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DataIndices(Explanation):
+class DataIndices(SourceIndices):
     """Averages over instances of what `contributions` gives, of m sources.
 
     An instance is on the up side of a source if the source is at least 0 there (as it enters the integral, so
@@ -27,17 +26,13 @@ class DataIndices(Explanation):
 
     Attributes
     ----------
-    share : ndarray of shape (m,)
-        The mean of |contribution| of each source, as a share of `magnitude`: they add up to 1 (are all 0 if nothing
-        contributes).
-    share_up, share_down : ndarray of shape (m,)
-        The part of `share` from instances on the up side, and on the down side.
-    signed : ndarray of shape (m,)
-        The mean contribution; these add up to the mean of C.
-    signed_up, signed_down : ndarray of shape (m,)
-        The part of `signed` from either side: sums over its instances, divided by the number of all.
+    share, share_up, share_down : ndarray of shape (m,)
+        The mean of |contribution| of each source as a share of `magnitude`, so that they add up to 1 (0 if nothing
+        contributes); and the parts of it from instances on the up side, and on the down side.
+    signed, signed_up, signed_down : ndarray of shape (m,)
+        The mean contribution, which adds up to the mean of C; and the parts of it from either side.
     magnitude : float
-        The mean over instances of the sum of |contribution|: what shares are shares of.
+        The mean over instances of the sum of |contribution|.
     interaction_up, interaction_down, interaction_mixed : ndarray of shape (m, m)
         The mean of the Shapley interaction index of each pair in the game of `contributions`, from instances that
         have both sources up, both down, and i up with j down. Signs as in `Indices`; the diagonal is NaN.
@@ -54,10 +49,6 @@ class DataIndices(Explanation):
     signed_up: Floats
     signed_down: Floats
     magnitude: float
-    interaction_up: Floats
-    interaction_down: Floats
-    interaction_mixed: Floats
-    source_names: tuple[str, ...]
     n_instances: int
 
     def _head(self) -> str:
@@ -69,26 +60,21 @@ class DataIndices(Explanation):
         return {"source": self.source_names} | {name: column.tolist() for name, column in columns.items()}
 
     def _text(self, column: str, value: Any) -> str:
-        return f"{100 * value:.0f} %" if column in ("share", "up", "down") else super()._text(column, value)
+        return percent(value) if column in ("share", "up", "down") else super()._text(column, value)
 
 
 def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> DataIndices:
-    """Average the contributions of the sources, and the interaction of every pair, over a data set.
+    """Average the contributions of the sources, and the interaction of every pair, over data.
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain.
-    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The data, as in `contributions`. Instances with NaN are left out.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
+    model, X, n_jobs
+        As in `contributions`; instances with NaN are left out.
 
     Notes
     -----
-    O(n m^2), and O(m^2 3^m) once for a measure on a lattice; no array as large as the contributions. Interactions need
-    no pass over pairs of sources at each instance: the index is linear in the measure, so the mean weight of every
-    element or term is enough.
+    O(n m^2), and O(m^2 3^m) once for a measure on a lattice. The interaction index is linear in the measure, so the
+    mean weight of every element or term is enough; no array is as large as the contributions.
 
     Examples
     --------
@@ -99,13 +85,13 @@ def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int 
     thermal   75 %  50 %  25 %               0.19
     rgb       25 %   8 %  17 %              -0.06
     """
-    rule = as_rule(model)
-    return averages(parts_of(rule.measure), enter(rule, X), n_jobs)
+    _, parts, planes = prepare(model, X)
+    return averages(parts, planes, n_jobs)
 
 
 def averages(parts: Parts, planes: Planes, n_jobs: int | None) -> DataIndices:
     """Return the averages over sources that are checked, as they enter the integral."""
-    use = count_use(parts, planes, n_jobs)
+    use = parts.count_use(planes, n_jobs)
     if not use.n_instances:
         raise InvalidInputError(f"X has no instance without NaN to average over, out of {planes.size:,}.")
     (size_up, size_down), (signed_up, signed_down) = _sums(parts, planes, n_jobs) / use.n_instances
@@ -130,16 +116,9 @@ def averages(parts: Parts, planes: Planes, n_jobs: int | None) -> DataIndices:
 
 def _sums(parts: Parts, planes: Planes, n_jobs: int | None) -> Floats:
     """Sums over instances of |contribution| and of contribution, each up and down: shape (2, 2, m)."""
-    contribute = parts.contributor()
 
-    def run(chunk: slice) -> Floats:
-        given = planes.stacked(chunk)
-        made = np.empty((given.shape[1], planes.n_sources))
-        contribute(given, made)
-        kept = ~np.isnan(made[:, 0])
-        made, high = made[kept], given.T[kept] >= 0
-        sides = np.stack([np.where(high, made, 0.0), np.where(high, 0.0, made)])
+    def by_side(rows: NDArray[Any], contributed: Floats) -> Floats:
+        sides = np.stack([np.where(rows >= 0, contributed, 0.0), np.where(rows >= 0, 0.0, contributed)])
         return np.stack([np.abs(sides).sum(axis=1), sides.sum(axis=1)])
 
-    found = run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
-    return np.asarray(sum(found, np.zeros((2, 2, planes.n_sources))))
+    return np.asarray(sum(parts.summarise(planes, n_jobs, by_side), np.zeros((2, 2, planes.n_sources))))

@@ -12,84 +12,63 @@ References
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import comb
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
+from bimichi.explain.base import Parts
 from bimichi.integral.linear import digit_steps, linear_form
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["MAX_SOURCES", "ElementParts"]
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 MAX_SOURCES = 12
 """Beyond, hardly any of the pairs that the averages run over is met by data."""
 
 
 @dataclass(frozen=True, eq=False)
-class ElementParts:
-    """The elements of a lattice, their values and the names of the sources.
+class ElementParts(Parts):
+    """The elements of a lattice; `steps` goes from all sources to the largest alone, by how much |x| rises on each."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        What tables call an element, its weight in an instance, its value, and the product of both.
-    """
+    space: Lattice
+    columns = ("element", "weight", "value", "product")
 
-    lattice: Lattice
-    values: Floats
-    names: tuple[str, ...]
-    columns: ClassVar[tuple[str, str, str, str]] = ("element", "weight", "value", "product")
+    def label(self, k: int) -> str:
+        return self.space.label(k, self.names)
 
     @property
-    def listed(self) -> NDArray[np.int64]:
-        """All elements; (empty, empty) only if it is part of the order."""
-        return np.arange(0 if self.lattice.zero_bound else 1, self.lattice.size)
+    def listed(self) -> Ints:
+        return np.arange(0 if self.space.zero_bound else 1, self.space.size)
 
     @property
     def n_free(self) -> int:
-        """The number of elements that the boundary does not fix."""
-        return self.lattice.size - len(self.lattice.fixed)
-
-    def label(self, k: int) -> str:
-        """Return the name of the element of a code."""
-        return self.lattice.label(k, self.names)
-
-    def with_values(self, values: Floats) -> "ElementParts":
-        """Return the same elements with other values."""
-        return replace(self, values=values)
+        return self.space.size - len(self.space.fixed)
 
     @property
     def _kind(self) -> str:
-        return "bicapacity" if self.lattice.base == 3 else "capacity"
+        return "bicapacity" if self.space.base == 3 else "capacity"
 
-    def steps(self, x: NDArray[Any]) -> tuple[NDArray[np.int64], Floats]:
-        """Return the elements from all sources to the largest alone, and how much |x| rises on each."""
+    def steps(self, x: NDArray[Any]) -> tuple[Ints, Floats]:
         codes, weights = linear_form(x[None], self._kind, check_range=False)
         kept = weights[0] > 0
         return codes[0][kept].astype(np.int64), weights[0][kept]
 
     def contributor(self) -> Callable[[NDArray[Any], NDArray[Any]], None]:
-        """Return what writes the contributions of sources (m, n) to an array (n, m), NaN where a source is.
-
-        O(m 3^m) once, then O(m^2) per instance.
-        """
-        potential = np.zeros(self.lattice.size)
-        _fill_potential(self.values, self.lattice.base, potential)
-        steps = digit_steps(self.lattice)
+        """Return what writes contributions; O(m 3^m) once, then O(m^2) per instance."""
+        potential = np.zeros(self.space.size)
+        _fill_potential(self.values, self.space.base, potential)
+        steps = digit_steps(self.space)
         return lambda sources, out: _contribute(sources, steps, potential, out)
 
-    def use(self, rows: NDArray[Any]) -> tuple[NDArray[np.int64], Counts, Counts, Floats]:
-        """Return the elements that rows touch: how many touch each, how many give it weight, and how much in all."""
-        size = self.lattice.size
+    def use(self, rows: NDArray[Any]) -> tuple[Ints, Ints, Ints, Floats]:
+        size = self.space.size
         codes, weights = (part.ravel() for part in linear_form(rows, self._kind, check_range=False, n_jobs=1))
         touched = np.bincount(codes, minlength=size)
         met = np.flatnonzero(touched)
@@ -98,11 +77,8 @@ class ElementParts:
         return met, touched[met], weighted[met], weight[met]
 
     def indices(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return importance up and down, and interaction up, down and mixed, averaged over the whole measure.
-
-        They are averages of differences over the sets of other sources, O(m^2 2^m); down and mixed of a capacity are 0.
-        """
-        m, both_sides = self.lattice.n_sources, self.lattice.base == 3
+        """Average differences over the sets of other sources, O(m^2 2^m); down and mixed of a capacity are 0."""
+        m, both_sides = self.space.n_sources, self.space.base == 3
         if m > MAX_SOURCES:
             raise InvalidInputError(
                 f"The measure has {m} sources; indices are offered up to {MAX_SOURCES}, because beyond them data meets "
@@ -126,8 +102,8 @@ class ElementParts:
         Over the sets K of the n other sources, those of size k weigh (n - k)! k! / (n + 1)! each. In a capacity, what
         is not in K is absent.
         """
-        base, absent = self.lattice.base, self.lattice.chain[0]
-        others = [k for k in range(self.lattice.n_sources) if k not in up + down]
+        base, absent = self.space.base, self.space.chain[0]
+        others = [k for k in range(self.space.n_sources) if k not in up + down]
         subsets = np.arange(1 << len(others))
         codes = sum(
             (base**k * np.where(subsets >> bit & 1, 1, absent) for bit, k in enumerate(others)), np.zeros_like(subsets)
@@ -142,12 +118,12 @@ class ElementParts:
         return float(weights @ total)
 
     def interactions(self, weight: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return mean interactions, given the mean weight of every element.
+        """Return mean interactions.
 
         The index of a pair in the game of one element is the sum of Moebius(T) / (|T| - 1) over the sub-elements T that
         hold both. So T counts with the weight of all elements that it is part of.
         """
-        m, base = self.lattice.n_sources, self.lattice.base
+        m, base = self.space.n_sources, self.space.base
         moebius, within, size = self.values.copy(), weight.copy(), np.zeros(1)
         for k in range(m):
             part = moebius.reshape(-1, base, base**k)
@@ -166,9 +142,8 @@ class ElementParts:
                     mixed[i, j], mixed[j, i] = -by_digits[2, 1], -by_digits[1, 2]
         return up, down, mixed
 
-    def intervals(self, used: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return the least and the greatest value of each element that change no fused value, given those in use."""
-        low, high = self.lattice.bounds(np.where(used, self.values, np.nan))
+    def intervals(self, used: Flags) -> tuple[Floats, Floats]:
+        low, high = self.space.bounds(np.where(used, self.values, np.nan))
         # A measure may break the order by the tolerance, so bounds may cross by as much, or pass a used value.
         return np.where(used, self.values, np.minimum(low, high)), np.where(used, self.values, np.maximum(low, high))
 

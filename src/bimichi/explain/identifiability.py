@@ -4,20 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bimichi._tables import Cell, Table
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.explain.parts import count_use, enter, parts_of
+from bimichi.explain.parts import parts_of, prepare
 from bimichi.explain.results import Explanation
 from bimichi.measures.base import TOLERANCE, Measure
 from bimichi.rule import as_rule
 
 __all__ = ["Identifiability", "identifiability"]
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 NOT_APPLICABLE = (
     "Intervals are not applicable: the terms of an additive measure are not ordered, so that none bounds another."
@@ -36,10 +33,8 @@ class Identifiability(Explanation):
         The interval in which an element can lie without changing the fused value of any instance, if the other
         open elements may move with it. It has no width at used elements and at the boundary. `lower` itself is
         a monotone measure, and so is `upper`. Not applicable to terms: NaN.
-    used : ndarray of bool
-        Whether some instance gives it weight.
-    counts : ndarray of int64
-        How many instances give it weight.
+    used, counts : ndarray of bool, and of int64
+        Whether some instance gives it weight, and how many do.
     touched : ndarray of int64
         How many instances touch it at all, as the paper counts.
     weight : ndarray of float64 or None
@@ -49,13 +44,13 @@ class Identifiability(Explanation):
     measure: Measure
     lower: Floats
     upper: Floats
-    used: NDArray[np.bool_]
-    counts: Counts
-    touched: Counts
+    used: Flags
+    counts: Ints
+    touched: Ints
     weight: Floats | None
 
     @property
-    def open(self) -> NDArray[np.bool_]:
+    def open(self) -> Flags:
         """Whether an element is left open: its interval has a width."""
         return self.upper - self.lower > TOLERANCE
 
@@ -81,14 +76,10 @@ class Identifiability(Explanation):
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         parts = parts_of(self.measure)
-        codes = parts.listed
-        what, _, value, _ = parts.columns
-        columns: dict[str, Sequence[Any]] = {what: [parts.label(code) for code in codes.tolist()]}
-        columns[value] = parts.values[codes].tolist()
-        if self.has_intervals:
-            columns |= {"lower": self.lower[codes].tolist(), "upper": self.upper[codes].tolist()}
-        columns |= {"touched": self.touched[codes].tolist(), "weighted": self.counts[codes].tolist()}
-        return columns if self.weight is None else columns | {"weight": self.weight[codes].tolist()}
+        ends = {"lower": self.lower, "upper": self.upper} if self.has_intervals else {}
+        weight = {} if self.weight is None else {"weight": self.weight}
+        arrays = {parts.columns[2]: parts.values} | ends | {"touched": self.touched, "weighted": self.counts} | weight
+        return parts.table_columns(parts.listed, arrays)
 
     def to_table(self) -> Table:
         """Return the elements, open ones as intervals, or the terms as a table."""
@@ -104,18 +95,14 @@ class Identifiability(Explanation):
 def identifiability(
     model: Any, X: ArrayLike | Sequence[ArrayLike] | None = None, *, n_jobs: int | None = None
 ) -> Identifiability:
-    """Report which elements data has used, and in which interval each of the others may lie.
-
-    Of an additive measure, report which terms data has used; intervals are not applicable to them.
+    """Report which elements or terms data has used, and in which interval each of the other elements may lie.
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain.
+    model, n_jobs
+        As in `contributions`.
     X : array-like of shape (..., n_sources), or list of planes, optional
         The data; instances with NaN are left out. Not needed if the rule has counts of its training data.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
 
     Notes
     -----
@@ -140,10 +127,9 @@ def identifiability(
     g_{∅,12}          -1.00        0         0    0.00
     """
     rule = as_rule(model)
-    parts = parts_of(rule.measure)
-    weight: Floats | None = None
+    parts, weight = parts_of(rule.measure), None
     if X is not None:
-        touched, counts, weight, _ = count_use(parts, enter(rule, X), n_jobs)
+        touched, counts, weight, _ = parts.count_use(prepare(rule, X)[2], n_jobs)
     elif rule.usage:
         touched, counts = rule.usage["touched"], rule.usage["weighted"]
     else:

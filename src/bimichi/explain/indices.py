@@ -8,38 +8,33 @@ References
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bimichi._tables import Cell, Table, number
-from bimichi.explain.parts import Parts, parts_of
-from bimichi.explain.results import TABLE_LIMIT, Explanation
+from bimichi._types import Floats
+from bimichi.explain.base import Parts
+from bimichi.explain.parts import parts_of
+from bimichi.explain.results import TABLE_LIMIT, SourceIndices
 from bimichi.rule import as_rule
 
 __all__ = ["Indices", "indices", "indices_of"]
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Indices(Explanation):
+class Indices(SourceIndices):
     """Indices of a measure of m sources.
 
     Attributes
     ----------
-    up : ndarray of shape (m,)
-        What a source adds, on the average, when it rises from silent to for. Of a capacity: its Shapley value.
-    down : ndarray of shape (m,)
-        What a source adds, on the average, when it rises from against to silent. Of a capacity: 0.
+    up, down : ndarray of shape (m,)
+        What a source adds, on the average, when it rises from silent to for, and from against to silent. Of a
+        capacity: its Shapley value, and 0.
     shapley : ndarray of shape (m,)
         Their sum. Over all sources it adds up to 2; of a capacity, to 1.
-    interaction_up : ndarray of shape (m, m)
-        Of sources i and j, both rising from silent to for. Above 0 they add more together than separately
-        (complements), below 0 less (substitutes). Symmetric; the diagonal is NaN.
-    interaction_down : ndarray of shape (m, m)
-        The same, both rising from against to silent: below 0, both against take away more than separately.
+    interaction_up, interaction_down : ndarray of shape (m, m)
+        Of sources i and j, both rising from silent to for, or both from against to silent. Above 0 they add more
+        together than separately (complements), below 0 less (substitutes). Symmetric; the diagonal is NaN.
     interaction_mixed : ndarray of shape (m, m)
         The same, i rising from silent to for, j from against to silent; not symmetric. Above 0, i for adds less
         while j is against.
@@ -52,11 +47,16 @@ class Indices(Explanation):
     up: Floats
     down: Floats
     shapley: Floats
-    interaction_up: Floats
-    interaction_down: Floats
-    interaction_mixed: Floats
-    source_names: tuple[str, ...]
     kind: str
+
+    def interaction_table(self) -> Table:
+        """Return the interactions of each pair of sources (first, second) as a table."""
+        columns, names = self.interactions(self.kind == "capacity"), self.source_names
+        rows = [
+            [Cell(f"{names[i]}, {names[j]}"), *(Cell(number(float(column[i, j]))) for column in columns.values())]
+            for i, j in combinations(range(len(names)), 2)
+        ]
+        return Table(["pair", *columns], rows)
 
     def _head(self) -> str:
         return f"Indices of a {self.kind}"
@@ -64,23 +64,6 @@ class Indices(Explanation):
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         sides = {} if self.kind == "capacity" else {"up": self.up.tolist(), "down": self.down.tolist()}
         return {"source": self.source_names} | sides | {"Shapley": self.shapley.tolist()}
-
-    def interaction_table(self) -> Table:
-        """Return the interactions of each pair of sources (first, second) as a table."""
-        up, down, mixed = self.interaction_up, self.interaction_down, self.interaction_mixed
-        columns = {"both up": up, "both down": down, "first up, second down": mixed, "second up, first down": mixed.T}
-        if self.kind == "capacity":
-            columns = {"interaction": up}
-        m = len(self.source_names)
-        rows = [
-            [
-                Cell(f"{self.source_names[i]}, {self.source_names[j]}"),
-                *(Cell(number(float(column[i, j]))) for column in columns.values()),
-            ]
-            for i in range(m)
-            for j in range(i + 1, m)
-        ]
-        return Table(["pair", *columns], rows)
 
     def __repr__(self) -> str:
         pairs = self.interaction_table()
@@ -95,9 +78,9 @@ def indices(model: Any) -> Indices:
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain; on a lattice, of at most 12 sources. The sources of a rule are meant as they enter the
-        integral, so an inverted source is "up" where its given values are low.
+    model : FusionRule, Measure, or fitted estimator that has a measure
+        What to explain; on a lattice, of at most 12 sources. Sources are meant as they enter the integral: an inverted
+        one is "up" where its given values are low.
 
     Notes
     -----
@@ -105,8 +88,7 @@ def indices(model: Any) -> Indices:
     index is one average of differences over the sets K of other sources, those in K for, the rest against:
     O(m^2 2^m) in all. For an additive measure these averages have a closed form, O(m^2) in all.
 
-    Without the zero bound, g(empty, empty) is read as 0, which is the integral of silence. Only the up and down
-    side of a single source and the interactions of two sources in all read it.
+    Without the zero bound, g(empty, empty) is read as 0, which is the integral where all sources are 0.
 
     Examples
     --------
@@ -127,4 +109,4 @@ def indices(model: Any) -> Indices:
 def indices_of(parts: Parts, kind: str) -> Indices:
     """Return the indices of the parts of a measure."""
     up, down, both_up, both_down, mixed = parts.indices()
-    return Indices(up, down, up + down, both_up, both_down, mixed, parts.names, kind)
+    return Indices(both_up, both_down, mixed, parts.names, up, down, up + down, kind)

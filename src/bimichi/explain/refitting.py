@@ -1,4 +1,4 @@
-"""Learn the measure of a rule once more from other bags, as its record says that it was learned."""
+"""Learn the measure of a rule once more from other bags, as its training record describes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.fit import fit_measure
 from bimichi.learning.objectives import REGISTRY, Objective, get_objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import solver_from_record
 from bimichi.learning.solvers.least_squares import solve_least_squares
 from bimichi.learning.training import BagsInMemory
-from bimichi.measures.sampling import random_generator
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
 __all__ = ["recorded_objective", "refit", "training_bags"]
 
 LEAST_SQUARES = "least squares"
-"""What the records of methods say that learn from the label of every instance."""
+"""The objective in the records of methods that learn from the label of every instance."""
 
 
 def training_bags(rule: FusionRule, X: Any, y: Any, bags: Any, sample_weight: Any) -> Bags:
@@ -30,7 +31,7 @@ def training_bags(rule: FusionRule, X: Any, y: Any, bags: Any, sample_weight: An
     record = _record(rule)
     if isinstance(X, Bags):
         if y is not None or bags is not None or sample_weight is not None:
-            raise InvalidInputError("Bags bring labels and weights; give bootstrap nothing besides.")
+            raise InvalidInputError("Bags have labels and weights of their own; pass no y, bags or sample_weight.")
         found = X
     else:
         if y is None:
@@ -47,43 +48,36 @@ def training_bags(rule: FusionRule, X: Any, y: Any, bags: Any, sample_weight: An
 
 def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     """Learn from bags that are as they enter the integral; scale and polarity stay as they are."""
-    record, objective = _record(rule), recorded_objective(rule)
-    problem = BagsInMemory(bags).problem(objective, n_jobs=1)
+    record, objective, training = _record(rule), recorded_objective(rule), BagsInMemory(bags)
     if record.objective == LEAST_SQUARES and not objective.additivity:
-        return solve_least_squares(problem, completion="highest")
-    rng = np.random.default_rng(random_generator(seed).integers(2**63))
-    solution: Solution = solver_from_record(record.solver, dict(record.solver_options)).solve(problem, rng, 1, 0)
+        return solve_least_squares(training.problem(objective, n_jobs=1), completion="highest")
+    solver = solver_from_record(record.solver, dict(record.solver_options))
+    solution = fit_measure(training, objective, solver, random_state=seed, n_jobs=1).solution
     if record.objective != LEAST_SQUARES:
         return solution
-    m = rule.n_sources  # a weighted mean of sources that are never below zero: the terms below mirror those above
-    return replace(
-        solution, values=np.concatenate([solution.values[:m], -solution.values[:m], solution.values[2 * m :]])
-    )
+    # A weighted mean of sources that are never below zero: the terms below mirror those above.
+    up, rest = solution.values[: rule.n_sources], solution.values[2 * rule.n_sources :]
+    return replace(solution, values=np.concatenate([up, -up, rest]))
 
 
 def recorded_objective(rule: FusionRule) -> Objective:
     """Return what was minimised."""
-    record = _record(rule)
-    given, kind = record.parameters, rule.measure.kind
-    if record.objective == LEAST_SQUARES:
-        if kind == "bicapacity":
-            targets = given.get("targets", MEAN.parameters)
-            return replace(MEAN, zero_bound=bool(given.get("zero_bound")), parameters=tuple(targets))
-        additive = replace(MEAN.with_additivity(1), parameters=NORMALISED_MEAN.parameters)
-        return NORMALISED_MEAN if kind == "capacity" else additive
-    if kind == "capacity":
-        among = {objective.name: objective for objective in REGISTRY if objective.measure == "capacity"}
-        objective = get_objective(record.objective, among)
-        own = {setting.name for setting in objective.settings}
-        return objective.with_parameters(**{name: given[name] for name in given if name in own})
-    return get_objective(record.objective, additivity=given.get("additivity"))
+    record, kind = _record(rule), rule.measure.kind
+    given = record.parameters
+    if record.objective != LEAST_SQUARES:
+        measure = "capacity" if kind == "capacity" else "bicapacity"
+        among = {objective.name: objective for objective in REGISTRY if objective.measure == measure}
+        return get_objective(record.objective, among, given.get("additivity"), given)
+    if kind == "bicapacity":
+        targets = given.get("targets", MEAN.parameters)
+        return replace(MEAN, zero_bound=bool(given.get("zero_bound")), parameters=tuple(targets))
+    additive = replace(MEAN.with_additivity(1), parameters=NORMALISED_MEAN.parameters)
+    return NORMALISED_MEAN if kind == "capacity" else additive
 
 
 def _record(rule: FusionRule) -> TrainingRecord:
     if rule.training is None:
-        raise InvalidInputError(
-            "bootstrap refits, but this rule was not learned: it has no record of a training. Pass a fitted model."
-        )
+        raise InvalidInputError("bootstrap refits, but this rule has no training record. Pass a fitted model.")
     return rule.training
 
 
@@ -96,7 +90,7 @@ def _labels(record: TrainingRecord, y: Any) -> NDArray[Any]:
     return np.asarray(np.asarray(y) == record.classes[1])
 
 
-def _class_weighted(record: TrainingRecord, y: NDArray[Any], sample_weight: Any) -> NDArray[np.float64]:
+def _class_weighted(record: TrainingRecord, y: NDArray[Any], sample_weight: Any) -> Floats:
     """Weights of instances times those of their classes, which stay as fitted."""
     weights, given = check_weights(sample_weight, len(y)), record.parameters.get("class_weight")
     for label in record.classes:

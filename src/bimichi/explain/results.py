@@ -1,15 +1,23 @@
 """What all results of explanations share: a table, a data frame, and how they print."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from bimichi._extras import import_optional
 from bimichi._tables import Cell, Table, number
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 
-__all__ = ["TABLE_LIMIT", "Explanation"]
+__all__ = ["TABLE_LIMIT", "Explanation", "SourceIndices", "percent"]
 
 TABLE_LIMIT = 3**5
 """Rows of the longest table that is printed; data frames have no limit."""
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent."""
+    return f"{100 * share:.0f} %"
 
 
 class Explanation:
@@ -29,23 +37,20 @@ class Explanation:
 
     def to_table(self) -> Table:
         """Return the result as a table."""
-        columns = self._columns()
+        return self._tabulated(self._columns(), "Use to_frame(), or read the arrays of the result.")
+
+    def _tabulated(self, columns: Mapping[str, Sequence[Any]], remedy: str) -> Table:
         texts = [[Cell(self._text(name, value)) for value in column] for name, column in columns.items()]
         rows = list(zip(*texts, strict=True))
         if len(rows) > TABLE_LIMIT:
             raise InvalidInputError(
-                f"The table would have {len(rows):,} rows; tables have up to {TABLE_LIMIT} rows. "
-                "Use to_frame(), or read the arrays of the result."
+                f"The table would have {len(rows):,} rows; tables have up to {TABLE_LIMIT} rows. {remedy}"
             )
         return Table(list(columns), rows)
 
     def to_frame(self) -> Any:
         """Return the result as a pandas data frame, its numbers unrounded."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'bimichi[frame]'") from error
-        return pd.DataFrame(dict(self._columns()))
+        return import_optional("pandas").DataFrame(dict(self._columns()))
 
     def _fits(self) -> bool:
         return len(next(iter(self._columns().values()))) <= TABLE_LIMIT
@@ -55,3 +60,24 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return self.to_table().to_html() if self._fits() else Table([self._head()], []).to_html()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SourceIndices(Explanation):
+    """Interactions of pairs of named sources; subclasses add the importance of each source."""
+
+    interaction_up: Floats
+    interaction_down: Floats
+    interaction_mixed: Floats
+    source_names: tuple[str, ...]
+
+    def interactions(self, one_sided: bool, up: str = "up", down: str = "down") -> dict[str, Floats]:
+        """Return matrices (first, second) by heading, in the words for the two sides; one if none is ever down."""
+        if one_sided:
+            return {"interaction": self.interaction_up}
+        return {
+            f"both {up}": self.interaction_up,
+            f"both {down}": self.interaction_down,
+            f"first {up}, second {down}": self.interaction_mixed,
+            f"second {up}, first {down}": self.interaction_mixed.T,
+        }

@@ -1,45 +1,32 @@
 """A learned model in plain English; every sentence comes with the numbers that it was made from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._types import Floats
+from bimichi.explain.base import Parts
 from bimichi.explain.data_weighted import DataIndices, averages
 from bimichi.explain.identifiability import Identifiability, identifiability
-from bimichi.explain.parts import Parts, enter, parts_of
-from bimichi.explain.results import Explanation
-from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.explain.parts import prepare
+from bimichi.explain.results import Explanation, percent
+from bimichi.integral.planes import Planes
 from bimichi.record import TrainingRecord
-from bimichi.rule import FusionRule, as_rule
+from bimichi.rule import FusionRule
 
 __all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
 
-Floats = NDArray[np.float64]
-
-DECIDES = 0.5
-"""A source decides if it carries at least this share of the fused confidence."""
-
-HARDLY = 0.05
-"""A source hardly matters if it carries at most this share."""
-
-STRONG = 0.05
-"""An interaction is reported if it is at least this share of the fused confidence."""
-
-MOST = 3
-"""How many interactions are reported at most, the strongest first."""
-
-SHIFTS = 0.05
-"""What training left open matters if it can move the share of the first source by at least this much."""
-
-AGAINST = 0.02
-"""A high source counts against a target (or a low one for it) if it does by at least this much on the average."""
-
-OFTEN = 0.01
-"""What happens in a smaller share of the instances is not reported."""
+DECIDES = 0.5  # a source with at least this share of the fused confidence decides
+HARDLY = 0.05  # one with at most this share hardly matters
+STRONG = 0.05  # an interaction with at least this share is reported
+MOST = 3  # how many interactions are reported at most, the strongest first
+SHIFTS = 0.05  # open elements matter if they can move the share of the first source by at least this much
+AGAINST = 0.02  # a high source counts against a target (or a low one for it) if it does by this much on the average
+OFTEN = 0.01  # what happens in a smaller share of the instances is not reported
 
 
 @dataclass(frozen=True)
@@ -79,23 +66,19 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
 
     Parameters
     ----------
-    model : FusionRule, Measure, or a fitted estimator that has a measure
-        What to explain.
+    model, n_jobs
+        As in `contributions`.
     X : array-like of shape (..., n_sources), or list of planes
         The data that the sentences are about: the training data, or a scene. Instances with NaN are left out.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
 
     Notes
     -----
     The "fused confidence" is the mean over instances of the sum of |contribution|; see `data_indices`. A source is
-    "high" where it enters the integral above 0, scaled; one that is inverted is then called "low", as it was
-    given. Both poles of a "magnitude" model are targets, so there sources count towards +1 or -1. The constants
-    of this module decide what is worth a sentence.
+    "high" where it enters the integral above 0, scaled; one that is inverted is then called "low", as it was given.
+    Both ends of a "magnitude" model are targets, so there sources count towards +1 or -1.
     """
-    rule = as_rule(model)
-    parts, planes = parts_of(rule.measure), enter(rule, X)
-    words = _Words.of(rule)
+    rule, parts, planes = prepare(model, X)
+    words = _words(rule)
     found = averages(parts, planes, n_jobs)
     known = identifiability(rule) if rule.usage else None
     facts = [
@@ -111,27 +94,17 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
 
 @dataclass(frozen=True)
 class _Words:
-    """How sources are called."""
+    """What sources are called, and where a contribution above zero leads, and one below."""
 
     names: tuple[str, ...]
     inverted: tuple[bool, ...]
     ways: tuple[str, str]
-    """Where a contribution leads that is above zero, and one below."""
-
-    @classmethod
-    def of(cls, rule: FusionRule) -> "_Words":
-        ways = ("for a target", "against a target")
-        if rule.output == "magnitude":  # both poles are targets
-            ways = ("towards +1", "towards -1")
-        elif rule.training is not None and not rule.training.classes:  # labels are real numbers
-            ways = ("for a high value", "for a low value")
-        return cls(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
 
     def name(self, k: int) -> str:
         return f"source {self.names[k]}" if self.names[k].isdigit() else self.names[k]
 
     def level(self, k: int, up: bool) -> str:
-        """How a user, who sees the source as given, calls it where it enters the integral up or down."""
+        """What a user, who sees the source as given, calls it where it enters the integral up or down."""
         return "high" if up != self.inverted[k] else "low"
 
     def at(self, k: int, up: bool) -> str:
@@ -140,31 +113,43 @@ class _Words:
     def way(self, up: bool) -> str:
         return self.ways[0 if up else 1]
 
+    def fact(self, kind: str, sources: Sequence[int], numbers: Mapping[str, float], sentence: str) -> Fact:
+        names = tuple(self.names[k] for k in sources)
+        return Fact(kind, names, numbers, sentence[0].upper() + sentence[1:])
+
+
+def _words(rule: FusionRule) -> _Words:
+    ways = ("for a target", "against a target")
+    if rule.output == "magnitude":  # both poles are targets
+        ways = ("towards +1", "towards -1")
+    elif rule.training is not None and not rule.training.classes:  # labels are real numbers
+        ways = ("for a high value", "for a low value")
+    return _Words(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
+
 
 def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
     if found.magnitude == 0:
-        yield Fact("silent", (), {"magnitude": 0.0}, "No source moves the fused confidence on this data.")
+        yield words.fact("silent", (), {"magnitude": 0.0}, "No source moves the fused confidence on this data.")
         return
     order = np.argsort(-found.share, kind="stable").tolist()
     hardly = [k for k in order[1:] if found.share[k] <= HARDLY]
     grouped = hardly if len(hardly) > MOST else []
     for position, k in enumerate(order[: len(order) - len(grouped)]):
-        share = float(found.share[k])
+        share, name = float(found.share[k]), words.name(k)
         if position == 0 and share >= DECIDES:
-            kind, says = "decides", f"{words.name(k)} decides: it carries {_percent(share)} of the fused confidence."
+            kind, says = "decides", f"{name} decides: it carries {percent(share)} of the fused confidence."
         elif position == 0:
-            kind = "leads"
-            says = f"no source decides alone: {words.name(k)} carries {_percent(share)} of the fused confidence."
+            kind, says = "leads", f"no source decides alone: {name} carries {percent(share)} of the fused confidence."
         elif share <= HARDLY:
-            kind, says = "hardly", f"{words.name(k)} hardly matters: it carries {_percent(share)}."
+            kind, says = "hardly", f"{name} hardly matters: it carries {percent(share)}."
         else:
-            kind, says = "carries", f"{words.name(k)} carries {_percent(share)}."
-        yield Fact(kind, (words.names[k],), {"share": share}, _sentence(says))
+            kind, says = "carries", f"{name} carries {percent(share)}."
+        yield words.fact(kind, [k], {"share": share}, says)
     if grouped:
         share = float(found.share[grouped].sum())
         names = [words.name(k) for k in grouped]
-        says = f"{', '.join(names[:-1])} and {names[-1]} hardly matter: together they carry {_percent(share)}."
-        yield Fact("hardly", tuple(words.names[k] for k in grouped), {"share": share}, _sentence(says))
+        says = f"{', '.join(names[:-1])} and {names[-1]} hardly matter: together they carry {percent(share)}."
+        yield words.fact("hardly", grouped, {"share": share}, says)
 
 
 def _other_completions(
@@ -176,22 +161,20 @@ def _other_completions(
     k = int(np.argmax(found.share))
     share = float(found.share[k])
     lowest, highest = (
-        float(averages(parts.with_values(values), planes, n_jobs).share[k]) for values in (known.lower, known.upper)
+        float(averages(replace(parts, values=values), planes, n_jobs).share[k]) for values in (known.lower, known.upper)
     )
     if max(abs(lowest - share), abs(highest - share)) >= SHIFTS:
         says = (
             f"this depends on elements that no training instance uses: with the lowest values they can have, "
-            f"{words.name(k)} would carry {_percent(lowest)}, with the highest {_percent(highest)}."
+            f"{words.name(k)} would carry {percent(lowest)}, with the highest {percent(highest)}."
         )
-        numbers = {"share": share, "lowest": lowest, "highest": highest}
-        yield Fact("completion", (words.names[k],), numbers, _sentence(says))
+        yield words.fact("completion", [k], {"share": share, "lowest": lowest, "highest": highest}, says)
 
 
 def _inverted(words: _Words) -> Iterator[Fact]:
-    for k, inverted in enumerate(words.inverted):
-        if inverted:
-            says = f"{words.name(k)} is inverted: low values count {words.way(True)}."
-            yield Fact("inverted", (words.names[k],), {"polarity": -1.0}, _sentence(says))
+    for k in np.flatnonzero(words.inverted).tolist():
+        says = f"{words.name(k)} is inverted: low values count {words.way(True)}."
+        yield words.fact("inverted", [k], {"polarity": -1.0}, says)
 
 
 def _against(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
@@ -210,7 +193,7 @@ def _against(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) ->
                 f"{mean:+.2f} on average."
             )
             numbers = {"mean": mean, "share of instances": share}
-            yield Fact("against" if up else "for", (words.names[k], words.names[j]), numbers, _sentence(says))
+            yield words.fact("against" if up else "for", [k, j], numbers, says)
 
 
 def _opposed(parts: Parts, planes: Planes, n_jobs: int | None) -> tuple[int, Floats, Floats]:
@@ -218,21 +201,13 @@ def _opposed(parts: Parts, planes: Planes, n_jobs: int | None) -> tuple[int, Flo
 
     Returns the number of all instances without NaN, sums of the contribution of k, and counts: shape (2, m, m).
     """
-    contribute = parts.contributor()
 
-    def run(chunk: slice) -> tuple[int, Floats, Floats]:
-        sources = planes.stacked(chunk)
-        made = np.empty((sources.shape[1], planes.n_sources))
-        contribute(sources, made)
-        kept = ~np.isnan(made[:, 0])
-        made, rows = made[kept], sources.T[kept]
-        sides = [(rows < 0).astype(np.float64), (rows > 0).astype(np.float64)]
-        pairs = [(sides[0], sides[1]), (sides[1], sides[0])]
-        sums = np.stack([(own * made).T @ other for own, other in pairs])
-        return len(rows), sums, np.stack([own.T @ other for own, other in pairs])
+    def count(rows: NDArray[Any], contributed: Floats) -> tuple[int, Floats, Floats]:
+        down, up = (rows < 0).astype(np.float64), (rows > 0).astype(np.float64)
+        sums = np.stack([(own * contributed).T @ other for own, other in ((down, up), (up, down))])
+        return len(rows), sums, np.stack([down.T @ up, up.T @ down])
 
-    found = run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
-    numbers, sums, often = zip(*found, strict=True)
+    numbers, sums, often = zip(*parts.summarise(planes, n_jobs, count), strict=True)
     return sum(numbers), np.sum(sums, axis=0), np.sum(often, axis=0)
 
 
@@ -264,8 +239,7 @@ def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
             says = f"{words.at(i, True)} counts {change} {words.way(True)} when {low}."
         else:
             continue
-        numbers = {"interaction": value, "share": abs(value) / found.magnitude}
-        yield Fact(kind, (words.names[i], words.names[j]), numbers, _sentence(says))
+        yield words.fact(kind, [i, j], {"interaction": value, "share": abs(value) / found.magnitude}, says)
 
 
 def _training(known: Identifiability | None, record: TrainingRecord | None) -> Iterator[Fact]:
@@ -273,11 +247,10 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
     if record is None:
         yield Fact("unlearned", (), {}, "This measure was not learned here; nothing is known about training data.")
         return
-    yield (
-        Fact("unknown", (), {}, "How the training data uses the measure was not counted.")
-        if known is None
-        else (_open(known) if known.has_intervals else _terms(known))
-    )
+    if known is None:
+        yield Fact("unknown", (), {}, "How the training data uses the measure was not counted.")
+    else:
+        yield _determined(known)
     value = record.objective_value
     numbers = {"J": value, "rounds": float(record.n_iter)}
     if record.lower_bound is not None:
@@ -287,25 +260,12 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
     yield Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
 
 
-def _open(known: Identifiability) -> Fact:
-    number, free = int(known.open.sum()), known.n_free
-    if number:
-        says = f"The training data left {number:,} of {free:,} elements open; the solver chose their values."
-    else:
-        says = f"The training data determined all {free:,} elements."
-    return Fact("open", (), {"open": number, "free": free}, says)
-
-
-def _terms(known: Identifiability) -> Fact:
-    used, free = known.n_used, known.n_free
-    says = f"The training data used {'all' if used == free else f'{used:,} of'} {free:,} terms of the measure"
-    says += "." if used == free else "; the solver chose the others."
-    return Fact("terms", (), {"used": used, "terms": free}, says)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _sentence(says: str) -> str:
-    return says[0].upper() + says[1:]
+def _determined(known: Identifiability) -> Fact:
+    free, number, used = known.n_free, int(known.open.sum()), known.n_used
+    if not known.has_intervals:
+        amount, end = ("all", ".") if used == free else (f"{used:,} of", "; the solver chose the others.")
+        says = f"The training data used {amount} {free:,} terms of the measure{end}"
+        return Fact("terms", (), {"used": used, "terms": free}, says)
+    says = f"The training data left {number:,} of {free:,} elements open; the solver chose their values."
+    none = f"The training data determined all {free:,} elements."
+    return Fact("open", (), {"open": number, "free": free}, says if number else none)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
-from bimichi._tables import Cell, Table, number
-from bimichi.errors import InvalidInputError
+from bimichi._tables import Cell, Table
+from bimichi._types import Flags, Floats, Ints
 from bimichi.explain.indices import Indices, indices, indices_of
-from bimichi.explain.parts import count_use, parts_of
+from bimichi.explain.parts import parts_of
 from bimichi.explain.refitting import recorded_objective, refit, training_bags
-from bimichi.explain.results import TABLE_LIMIT, Explanation
+from bimichi.explain.results import Explanation
 from bimichi.integral.planes import Planes, check_n_jobs
 from bimichi.learning.bags import Bags
 from bimichi.measures.base import Measure
@@ -23,8 +23,6 @@ from bimichi.rule import as_rule
 
 __all__ = ["Stability", "bootstrap"]
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability(Explanation):
@@ -32,23 +30,21 @@ class Stability(Explanation):
 
     Attributes
     ----------
-    measure : Measure
-        The model's own.
+    measure, indices : Measure and Indices
+        Those of the model.
     lower, upper : ndarray
         The interval of each element, or term, in the order of the measure's values.
-    indices : Indices
-        The model's own.
     indices_lower, indices_upper : Indices
-        The interval of each of them.
+        The interval of each index.
     values : ndarray of shape (n_resamples, n_values)
         The elements, or terms, of all refits.
     open : ndarray of bool
         Elements, or terms, that no instance gives weight. Their interval shows how the solver completes a measure, not
-        what the data says; see `identifiability`.
+        what the data determine; see `identifiability`.
     level : float
         The share of refits that an interval holds.
     redrawn : int
-        How many resamples were drawn anew because they lacked positive, or negative, bags.
+        How many resamples were drawn again because they lacked positive, or negative, bags.
     converged : int
         How many refits ended with the status "converged".
     """
@@ -60,10 +56,21 @@ class Stability(Explanation):
     indices_lower: Indices
     indices_upper: Indices
     values: Floats
-    open: NDArray[np.bool_]
+    open: Flags
     level: float
     redrawn: int
     converged: int
+
+    def to_table(self) -> Table:
+        """Return the importance of each source with its interval as a table."""
+        return _with_intervals(super().to_table())
+
+    def element_table(self) -> Table:
+        """Return the elements, or terms, that the data uses with their intervals as a table."""
+        parts = parts_of(self.measure)
+        arrays = {parts.columns[2]: parts.values, "lower": self.lower, "upper": self.upper}
+        columns = parts.table_columns(parts.listed[~self.open[parts.listed]], arrays)
+        return _with_intervals(self._tabulated(columns, "Read .lower and .upper by code instead."))
 
     def _head(self) -> str:
         return f"Stability over {len(self.values)} resamples: {self.level:.0%} intervals"
@@ -75,23 +82,6 @@ class Stability(Explanation):
             title = name.replace("shapley", "Shapley")
             columns |= {title + end: getattr(of, name).tolist() for end, of in three.items()}
         return columns
-
-    def to_table(self) -> Table:
-        """Return the importance of each source with its interval as a table."""
-        return _with_intervals(super().to_table())
-
-    def element_table(self) -> Table:
-        """Return the elements, or terms, that the data uses with their intervals as a table."""
-        parts = parts_of(self.measure)
-        shown = parts.listed[~self.open[parts.listed]]
-        if len(shown) > TABLE_LIMIT:
-            raise InvalidInputError(
-                f"{len(shown):,} {self.measure.parts} are used; tables are offered up to {TABLE_LIMIT} rows. "
-                "Read .lower and .upper by code instead."
-            )
-        three = (parts.values, self.lower, self.upper)
-        rows = [[Cell(parts.label(int(code))), *(Cell(number(float(of[code]))) for of in three)] for code in shown]
-        return _with_intervals(Table([parts.columns[0], parts.columns[2], "lower", "upper"], rows))
 
 
 def bootstrap(
@@ -110,9 +100,8 @@ def bootstrap(
 
     Parameters
     ----------
-    model : FusionRule with a training record, or a fitted estimator that has a measure
-        What to refit; on a lattice, of at most 12 sources. Its scale and polarity stay as fitted, since elements of
-        differently inverted sources cannot be compared: the intervals are those of the measure, given the polarity.
+    model : FusionRule with a training record, or fitted estimator that has a measure
+        What to refit; on a lattice, of at most 12 sources. Its scale and polarity stay as fitted.
     X, y, bags, sample_weight
         The training data, as for the estimator's `fit`: rows with labels and ids, or `Bags` alone. Methods that learn
         from the label of every instance draw instances instead of bags.
@@ -122,8 +111,8 @@ def bootstrap(
         The share of refits that an interval holds, between its percentiles (1 - level) / 2 and (1 + level) / 2.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         Seed of the resamples and of the refits.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
+    n_jobs
+        As in `contributions`.
 
     Notes
     -----
@@ -131,13 +120,14 @@ def bootstrap(
     once, before all refits. Memory is O(n_resamples 3^m), or O(n_resamples m^2) for an additive measure.
     """
     rule = as_rule(model)
-    _check(n_resamples, level)
+    check_integer(n_resamples, "n_resamples")
+    check_number(level, "level", 0, 1, exclusive=True)
     jobs = check_n_jobs(n_jobs)
     streams = random_generator(random_state).spawn(n_resamples)
     own = indices(rule)  # which checks the number of sources
     found = training_bags(rule, X, y, bags, sample_weight)
     parts = parts_of(rule.measure)
-    used = count_use(parts, Planes(found.X), jobs).weighted > 0
+    used = parts.count_use(Planes(found.X), jobs).weighted > 0
     used[list(getattr(rule.measure.space, "fixed", ()))] = True  # the boundary of a lattice
     objective = recorded_objective(rule)
     found = found.reduced(objective.relevant, objective.zero_bound)
@@ -145,7 +135,7 @@ def bootstrap(
 
     def refit_one(which: int) -> tuple[Floats, Indices, bool]:
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
-        refitted = indices_of(parts.with_values(solution.values), own.kind)
+        refitted = indices_of(replace(parts, values=solution.values), own.kind)
         return solution.values, refitted, solution.status == "converged" or solution.status.startswith("exact")
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -166,13 +156,8 @@ def bootstrap(
     )
 
 
-def _check(n_resamples: int, level: float) -> None:
-    check_integer(n_resamples, "n_resamples")
-    check_number(level, "level", 0, 1, exclusive=True)
-
-
-def _draw(labels: NDArray[Any], rng: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """How often each bag is drawn, both kinds at least once; and how many draws that took besides."""
+def _draw(labels: NDArray[Any], rng: np.random.Generator) -> tuple[Ints, int]:
+    """How often each bag is drawn, both kinds at least once; and how many draws were discarded."""
     again = 0
     while True:
         counts = np.bincount(rng.integers(len(labels), size=len(labels)), minlength=len(labels))
@@ -181,8 +166,8 @@ def _draw(labels: NDArray[Any], rng: np.random.Generator) -> tuple[NDArray[np.in
         again += 1
 
 
-def _resampled(bags: Bags, counts: NDArray[np.int64]) -> Bags:
-    """Return the bags that were drawn, each weighing as often as it was."""
+def _resampled(bags: Bags, counts: Ints) -> Bags:
+    """Return the bags that were drawn, their weights times how often."""
     drawn, sizes = counts > 0, np.diff(bags.offsets)
     rows = np.repeat(drawn, sizes)
     return Bags(
@@ -205,6 +190,6 @@ def _with_intervals(table: Table) -> Table:
     """Return a table in which every three columns (value, lower and upper end) are one."""
     rows = []
     for name, *cells in table.rows:
-        three = zip(cells[::3], cells[1::3], cells[2::3], strict=True)
-        rows.append([name, *(Cell(f"{value.text} ({low.text} .. {high.text})") for value, low, high in three)])
+        triples = zip(cells[::3], cells[1::3], cells[2::3], strict=True)
+        rows.append([name, *(Cell(f"{value.text} ({low.text} .. {high.text})") for value, low, high in triples)])
     return Table([table.header[0], *table.header[1::3]], rows)

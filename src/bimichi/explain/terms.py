@@ -6,58 +6,45 @@ equal shares: a term of one source belongs to it, and that of a pair to each of 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Flags, Floats, Ints
+from bimichi.explain.base import Parts
 from bimichi.integral.terms import LANES, add_features, sign_table, term_rows
 from bimichi.measures.lattice import set_label
 from bimichi.measures.terms import Terms
 
 __all__ = ["TermParts"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-
 _fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 
 @dataclass(frozen=True, eq=False)
-class TermParts:
-    """Terms, as `bimichi.explain.elements.ElementParts` has elements.
-
-    The weight of a term in an instance is |x|, or the smaller |x| of its two sources.
-    """
+class TermParts(Parts):
+    """The terms of an additive bi-capacity; the weight of a term is |x|, or the smaller |x| of its two sources."""
 
     space: Terms
-    values: Floats
-    names: tuple[str, ...]
-    columns: ClassVar[tuple[str, str, str, str]] = ("term", "min |x|", "b", "product")
-
-    @property
-    def listed(self) -> NDArray[np.int64]:
-        """The terms that may differ from 0, the largest first."""
-        return np.argsort(-np.abs(self.values[: self.n_free]), kind="stable")
+    columns = ("term", "min |x|", "b", "product")
 
     @property
     def n_free(self) -> int:
-        """The number of terms that may differ from 0; they stand first."""
         return self.space.size if self.space.pairs else 2 * self.space.n_sources
 
+    @property
+    def listed(self) -> Ints:
+        return np.argsort(-np.abs(self.values[: self.n_free]), kind="stable")  # those that may differ from 0
+
     def label(self, k: int) -> str:
-        """Return the name of a term: b with the sources in A, and in B."""
         m, sides = self.space.n_sources, sorted({int(side[k]) for side in self.space.both_sides})
         up, down = [s for s in sides if s < m], [s - m for s in sides if s >= m]
         return f"b_{{{set_label(up, self.names)},{set_label(down, self.names)}}}"
 
-    def with_values(self, values: Floats) -> "TermParts":
-        """Return the same terms with other values."""
-        return replace(self, values=values)
-
-    def steps(self, x: NDArray[Any]) -> tuple[NDArray[np.int64], Floats]:
+    def steps(self, x: NDArray[Any]) -> tuple[Ints, Floats]:
         """Return the terms that are not 0: sources in their order, then pairs, those that move C most first."""
         shape = (1, self.space.row_length)
         rows, features = np.empty(shape, np.int32), np.empty(shape)
@@ -74,14 +61,14 @@ class TermParts:
         table = sign_table(self.space, self.values)
         return lambda sources, out: _contribute(sources, table, self.space.pairs, out)
 
-    def use(self, rows: NDArray[Any]) -> tuple[NDArray[np.int64], Counts, Counts, Floats]:
+    def use(self, rows: NDArray[Any]) -> tuple[Ints, Ints, Ints, Floats]:
         """Count; a zero is above zero, but gives no weight."""
         touched, weighted = (self._together(above, rows < 0) for above in (rows >= 0, rows > 0))
         weight = np.zeros(self.space.size)
         add_features(np.ascontiguousarray(rows), np.ones(len(rows)), self.space.index, weight)
         return np.arange(self.space.size), touched, weighted, weight
 
-    def _together(self, above: NDArray[np.bool_], below: NDArray[np.bool_]) -> Counts:
+    def _together(self, above: Flags, below: Flags) -> Ints:
         """How many rows have a source, or both of a pair, on the sides of each term; sums of a chunk are exact."""
         sides = np.hstack([above, below]).astype(np.float32)
         return np.asarray((sides.T @ sides)[self.space.both_sides].astype(np.int64))
@@ -110,7 +97,7 @@ class TermParts:
         up, down, cross = self._tables(self.values * weight)
         return up, down, 0.0 - cross
 
-    def intervals(self, used: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def intervals(self, used: Flags) -> tuple[Floats, Floats]:
         """Return NaN: terms are not in order, so that none bounds another."""
         nothing = np.full(len(self.values), np.nan)
         return nothing, nothing

@@ -1,4 +1,4 @@
-"""Scores against the truth, and the receiver operating characteristic: of the fused map, and of each source alone."""
+"""Scores against the truth, ROC curves (of the fused map and of each source alone), and a comparison of methods."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.metrics import Scores, scores
+from bimichi.explain.results import percent
 from bimichi.report.inputs import Material
-from bimichi.report.markup import Markup, element, joined
-from bimichi.report.wording import percent, section, shown
+from bimichi.report.markup import Markup, element
+from bimichi.report.wording import section, shown, table
 
-__all__ = ["accuracy_section", "score_maps"]
+__all__ = ["accuracy_section", "comparison_section", "score_maps"]
 
 CORNERS = 400
 SIDE = 300.0
@@ -34,10 +35,9 @@ def score_maps(material: Material) -> list[tuple[str, Scores, Curve]]:
             f"truth has one class only: {int(truth.sum()):,} of the {truth.size:,} pixels that count are targets. "
             "Scores need targets and others; leave truth out."
         )
+    limits = (material.rule.low, 1.0)
     maps = [("fused", material.fused, material.rule.output_range)]
-    maps += [
-        (name, plane, (material.rule.low, 1.0)) for name, plane in zip(material.names, material.entered, strict=True)
-    ]
+    maps += [(name, plane, limits) for name, plane in zip(material.names, material.entered, strict=True)]
     return [
         (name, scores(truth, plane[~skipped], limits), _curve(truth, plane[~skipped])) for name, plane, limits in maps
     ]
@@ -61,31 +61,25 @@ def accuracy_section(material: Material) -> Markup | None:
     if not scored:
         return None
     first = scored[0][1]
-    table = element("div", _table(scored), class_="scroll")
     share = percent(first.share) if first.share >= 0.01 else f"{100 * first.share:.2g} %"
     best = f"F1 is the best over all thresholds; the fused map reaches it at {shown(first.threshold, 3)}."
     note = element("p", f"{first.n:,} pixels are scored; {share} of them are targets. {best}", class_="note")
-    figure = element(
-        "figure", _plot(scored), element("figcaption", "ROC: true positive rate against false positive rate")
+    caption = element("figcaption", "ROC: true positive rate against false positive rate")
+    body = element(
+        "div", element("div", _table(scored), note), element("figure", _plot(scored), caption), class_="pair"
     )
-    return section(
-        "scores",
-        "Compared with the truth",
-        element("div", element("div", table, note), figure, class_="pair"),
-        lead="Scores of the fused map, and of each source alone as it enters the integral.",
-    )
+    lead = "Scores of the fused map, and of each source alone as it enters the integral."
+    return section("scores", "Compared with the truth", body, lead=lead)
 
 
 def _table(scored: list[tuple[str, Scores, Curve]]) -> Markup:
-    head = ["Map", "AUC", "AP", "F1", "RMSE"]
     rows = []
     for k, (name, one, _) in enumerate(scored):
         line = element("svg", element("line", x1=1, x2=25, y1=5, y2=5), viewBox="0 0 26 10", class_=_line(k))
         numbers = (one.auc, one.average_precision, one.best_f1, one.rmse)
         cells = [element("th", line, name, scope="row"), *(element("td", shown(number, 3)) for number in numbers)]
         rows.append(element("tr", *cells, class_="first" if k == 0 else None))
-    titles = element("tr", *(element("th", title, scope="col") for title in head))
-    return element("table", element("thead", titles), element("tbody", *rows), class_="plain numbers")
+    return table(["Map", "AUC", "AP", "F1", "RMSE"], rows, "plain numbers")
 
 
 def _line(k: int) -> str:
@@ -105,16 +99,18 @@ def _plot(scored: list[tuple[str, Scores, Curve]]) -> Markup:
             element("text", f"{tick:g}", x=across, y=TOP + SIDE + 18, text_anchor="middle"),
             element("text", f"{tick:g}", x=LEFT - 8, y=down + 4, text_anchor="end"),
         ]
-    corners = f"{place(0, 0)} {place(1, 1)}"
-    lines = [element("polyline", points=corners, class_="chance")]
+    lines = [element("polyline", points=f"{place(0, 0)} {place(1, 1)}", class_="chance")]
     for k, (_, _, curve) in reversed(list(enumerate(scored))):
         lines.append(element("polyline", points=" ".join(place(x, y) for x, y in curve), class_=_line(k)))
-    best = ", ".join(f"{name} {one.auc:.3f}" for name, one, _ in scored)
-    return element(
-        "svg",
-        joined(*grid, *lines),
-        viewBox=f"0 0 {LEFT + SIDE + 12:g} {TOP + SIDE + 30:g}",
-        class_="roc",
-        role="img",
-        aria_label=f"ROC curves; areas under them: {best}",
-    )
+    label = f"ROC curves; areas under them: {', '.join(f'{name} {one.auc:.3f}' for name, one, _ in scored)}"
+    box = f"0 0 {LEFT + SIDE + 12:g} {TOP + SIDE + 30:g}"
+    return element("svg", *grid, *lines, viewBox=box, class_="roc", role="img", aria_label=label)
+
+
+def comparison_section(material: Material) -> Markup | None:
+    """Show the table of a comparison with other methods, if there is one."""
+    if material.comparison is None:
+        return None
+    methods = element("div", Markup(material.comparison.table().to_html()), class_="scroll")
+    lead = "Of the methods built on a measure, the best is bold, the second underlined."
+    return section("comparison", "Compared with other methods", methods, lead=lead)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bimichi.report import measure
 from bimichi.report.colours import MISSING, SCALE
 from bimichi.report.embedding import embed_indices, embed_plane, learned_range
 from bimichi.report.inputs import Material
+from bimichi.report.measure import view_of
 
 __all__ = ["contents"]
 
@@ -13,6 +13,7 @@ __all__ = ["contents"]
 def contents(material: Material) -> dict[str, Any]:
     """Return planes, measure and rule of the page."""
     rule, sampling = material.rule, material.sampling
+    down, across = (shown / full for shown, full in zip(sampling.shape, sampling.original, strict=True))
     document: dict[str, Any] = {
         "names": list(material.names),
         "height": sampling.shape[0],
@@ -25,11 +26,11 @@ def contents(material: Material) -> dict[str, Any]:
         "centre": rule.centre.tolist(),
         "factor": rule.factor.tolist(),
         "polarity": rule.polarity.tolist(),
-        "measure": measure.contents(material),
+        "measure": {"parts": rule.measure.parts} | view_of(material).contents(material),
         "sources": [embed_plane(sampling(plane), learned_range(rule, k)) for k, plane in enumerate(material.planes)],
         "colours": list(SCALE),
         "missing": MISSING,
-        "boxes": (material.boxes * _shrinking(material)).tolist(),
+        "boxes": (material.boxes * [across, down, across, down]).tolist(),
     }
     if material.truth is not None:
         document["truth"] = embed_indices(sampling(material.truth))
@@ -37,9 +38,3 @@ def contents(material: Material) -> dict[str, Any]:
         document["segments"] = embed_indices(sampling(material.segments))
         document["labels"] = material.labels
     return document
-
-
-def _shrinking(material: Material) -> list[float]:
-    sampling = material.sampling
-    down, across = (shown / full for shown, full in zip(sampling.shape, sampling.original, strict=True))
-    return [across, down, across, down]

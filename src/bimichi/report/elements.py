@@ -1,20 +1,21 @@
 """A bi-capacity: the paper's table up to four sources, beyond that its most used elements; of a capacity, its sets."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Floats, Ints
+from bimichi.explain.results import percent
 from bimichi.measures.base import TOLERANCE
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
-from bimichi.report.colours import colour_of, ink_on
+from bimichi.report.colours import swatch
 from bimichi.report.embedding import embed_numbers
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
-from bimichi.report.wording import listed, percent, section, short_names, shown
+from bimichi.report.wording import listed, section, short_names, shown, table
 
 __all__ = ["MATRIX_LIMIT", "contents", "panel", "title"]
 
@@ -22,8 +23,6 @@ MATRIX_LIMIT = 4
 MOST_USED = 16
 
 VALUE = "g(A, B) is the integral C where the sources in A are +1, those in B −1, and the others 0."
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +32,8 @@ class _Elements:
     measure: BiCapacity
     lower: Floats
     upper: Floats
-    counts: NDArray[np.int64]
-    touched: NDArray[np.int64]
+    counts: Ints
+    touched: Ints
     n_instances: int
     users: str
     one_sided: bool
@@ -60,15 +59,17 @@ class _Elements:
     def is_open(self, code: int) -> bool:
         return bool(self.upper[code] - self.lower[code] > TOLERANCE)
 
+    def ends(self, code: int, digits: int = 2) -> list[str]:
+        return [shown(float(end[code]), digits) for end in (self.lower, self.upper)]
+
     def sets(self, code: int) -> list[str]:
-        return [_set(members) for members in self.measure.sets(code)]
+        return [listed(names) or "none" for names in self.measure.sets(code)]
 
     def title(self, code: int) -> str:
         up, down = self.sets(code)
         value = f"{shown(float(self.measure.values[code]), 3)}; {int(self.counts[code]):,} {self.users} give it weight"
         if self.is_open(code):
-            ends = [shown(float(end[code]), 3) for end in (self.lower, self.upper)]
-            value = f"open from {ends[0]} to {ends[1]}; the solver chose {value}"
+            value = f"open from {' to '.join(self.ends(code, 3))}; the solver chose {value}"
         return f"For: {up}. Against: {down}. {value}."
 
 
@@ -89,31 +90,27 @@ def panel(material: Material) -> Markup:
     found, m = _Elements.of(material), len(material.names)
     known, heading = material.training_use, f"The {title(material)}"
     state = "" if known is None else _state(int(known.open.sum()), known.n_free)
+    codes: NDArray[Any] = np.argsort(-found.counts, kind="stable")[:MOST_USED]
+    codes = codes[found.counts[codes] > 0]
     if found.one_sided:
-        sets = sorted(range(1, 1 << m), key=int.bit_count)
-        codes: NDArray[Any] = found.measure.lattice.from_masks(sets)
         lead = f"g(A) is the integral C where the sources in A are 1 and the others 0. {state}"
         if m > MATRIX_LIMIT:
-            codes, lead = _most_used(found), f"{lead} These are the {MOST_USED} sets that most {found.users} use."
+            lead += f" These are the {MOST_USED} sets that most {found.users} use."
+        else:
+            codes = found.measure.lattice.from_masks(sorted(range(1, 1 << m), key=int.bit_count))
         return section("measure", heading, _list(found, codes), lead=lead, class_="wide" if m > MATRIX_LIMIT else None)
     if m > MATRIX_LIMIT:
         count = f"{found.measure.lattice.size:,}"
         lead = f"{VALUE} Of its {count} elements, these are the {MOST_USED} that most {found.users} use. {state}"
-        return section("measure", heading, _list(found, _most_used(found)), lead=lead, class_="wide")
-    lead = f"{VALUE} {state}"
+        return section("measure", heading, _list(found, codes), lead=lead, class_="wide")
     size = "wide" if m == MATRIX_LIMIT else None
-    return section("measure", heading, *_matrix(found), lead=lead, class_=size)
+    return section("measure", heading, *_matrix(found), lead=f"{VALUE} {state}", class_=size)
 
 
 def _state(n_open: int, n_free: int) -> str:
     if not n_free:
         return ""
     return f"Training left {n_open:,} of {n_free:,} open." if n_open else f"Training determined all {n_free:,}."
-
-
-def _most_used(found: _Elements) -> NDArray[np.int64]:
-    order = np.argsort(-found.counts, kind="stable")[:MOST_USED]
-    return order[found.counts[order] > 0]
 
 
 def _matrix(found: _Elements) -> list[Markup]:
@@ -123,19 +120,15 @@ def _matrix(found: _Elements) -> list[Markup]:
     sets = [lattice.sets(int(code))[0] for code in lattice.from_masks(np.arange(len(subsets)))]
     labels, titles = ([set_label(members, part) for members in sets] for part in (names, own))
     corner = element("th", element("span", "A \\ B", class_="corner"), scope="col")
-    head = element("tr", corner, *(_axis(label, title, "col") for label, title in zip(labels, titles, strict=True)))
+    head = [corner, *(_axis(label, title, "col") for label, title in zip(labels, titles, strict=True))]
     rows = []
     for up in subsets:
-        cells = [_axis(labels[up], titles[up], "row")]
-        for down in subsets:
-            cells.append(
-                element("td", class_="blank") if up & down else _cell(found, int(lattice.from_masks(up, down)))
-            )
-        rows.append(element("tr", *cells))
-    table = element("table", element("thead", head), element("tbody", *rows), class_="matrix")
-    region = element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table of the bi-capacity")
-    key = [f"{k + 1} = {name}" for k, name in enumerate(own)] if numbered else []
-    return [region, element("p", ", ".join(key), class_="note") if key else Markup(""), _legend(found)]
+        codes = [None if up & down else int(lattice.from_masks(up, down)) for down in subsets]
+        cells = [element("td", class_="blank") if code is None else _cell(found, code) for code in codes]
+        rows.append(element("tr", _axis(labels[up], titles[up], "row"), *cells))
+    key = ", ".join(f"{k + 1} = {name}" for k, name in enumerate(own))
+    note = element("p", key, class_="note") if numbered else Markup("")
+    return [table(head, rows, "matrix", "Table of the bi-capacity"), note, _legend(found)]
 
 
 def _axis(label: str, title: str, scope: str) -> Markup:
@@ -150,59 +143,34 @@ def _cell(found: _Elements, code: int) -> Markup:
     text: list[str] = [shown(value)]
     if found.is_open(code):
         classes.append("open")
-        text = [element("span", shown(float(end[code]))) for end in (found.lower, found.upper)]
-    colour = colour_of(value)
-    return element(
-        "td",
-        element("span", *text),
-        class_=" ".join(classes) or None,
-        style=f"--value:{colour};--ink:{ink_on(colour)}",
-        data_code=code,
-        title=found.title(code),
-    )
-
-
-def _set(names: Sequence[str]) -> str:
-    return listed(names) if names else "none"
+        text = [element("span", end) for end in found.ends(code)]
+    marks = {"class_": " ".join(classes) or None, "style": swatch(value), "data_code": code, "title": found.title(code)}
+    return element("td", element("span", *text), **marks)
 
 
 def _legend(found: _Elements) -> Markup:
-    open_ = (
-        element("i", class_="key hatch"),
-        "open: every value between the two numbers fits the training data alike ",
-    )
-    return element(
-        "p",
-        element("i", class_="key frame"),
-        f"touched by {found.users} ",
-        *(open_ if (found.upper - found.lower > TOLERANCE).any() else ()),
-        element("i", class_="key ring"),
-        "used by the chosen pixel",
-        class_="note legend",
-    )
+    key = [element("i", class_="key frame"), f"touched by {found.users} "]
+    if (found.upper - found.lower > TOLERANCE).any():
+        key.append(element("i", class_="key hatch"))
+        key.append("open: every value between the two numbers fits the training data alike ")
+    return element("p", *key, element("i", class_="key ring"), "used by the chosen pixel", class_="note legend")
 
 
 def _list(found: _Elements, codes: NDArray[Any]) -> Markup:
     rows = []
     for code in codes.tolist():
         up, down = found.sets(code)
-        colour = colour_of(float(found.measure.values[code]))
-        share = int(found.counts[code]) / found.n_instances
-        value = shown(float(found.measure.values[code]), 3)
-        if found.is_open(code):
-            value = " to ".join(shown(float(end[code])) for end in (found.lower, found.upper))
+        value, share = float(found.measure.values[code]), int(found.counts[code]) / found.n_instances
+        text = " to ".join(found.ends(code)) if found.is_open(code) else shown(value, 3)
         bar = element("span", element("i", class_="plain", style=f"width:{100 * share:.2f}%"), class_="bar")
         cells = [
             element("th", up, scope="row"),
             *([] if found.one_sided else [element("td", down, class_="text")]),
-            element("td", value, class_="swatch", style=f"--value:{colour};--ink:{ink_on(colour)}"),
+            element("td", text, class_="swatch", style=swatch(value)),
             element("td", bar, class_="wide"),
             element("td", percent(share)),
         ]
         rows.append(element("tr", *cells, data_code=code, title=found.title(code)))
-    sets = {"A": None, "g(A)": None} if found.one_sided else {"For (A)": None, "Against (B)": None, "g(A, B)": None}
-    head = sets | {f"Share of the {found.users} that use it": 2}
-    titles = [element("th", title, scope="col", colspan=span) for title, span in head.items()]
+    sets = ["A", "g(A)"] if found.one_sided else ["For (A)", "Against (B)", "g(A, B)"]
     kind = "bars elements one-sided" if found.one_sided else "bars elements"
-    table = element("table", element("thead", element("tr", *titles)), element("tbody", *rows), class_=kind)
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Elements of the measure")
+    return table([*sets, (f"Share of the {found.users} that use it", 2)], rows, kind, "Elements of the measure")

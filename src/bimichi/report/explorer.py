@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.explain.parts import parts_of
-from bimichi.report import measure
 from bimichi.report.colours import gradient
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
+from bimichi.report.measure import view_of
 from bimichi.report.wording import section, shown
 
 __all__ = ["explorer_section"]
@@ -26,15 +26,13 @@ KEYS = (
 def explorer_section(material: Material) -> Markup:
     """Return the section of the maps; the measure stands beside them, or below if it is wide."""
     height, width = material.integral.shape
-    fused = _map("fused", "Fused" + (", |C|" if material.absolute else ""), material.fused, width, height, main=True)
+    fused = _map("fused", "Fused" + (", |C|" if material.absolute else ""), material.fused, main=True)
     small = [
-        _map(f"source-{k}", name, plane, width, height, inverted=bool(sign < 0))
-        for k, (name, plane, sign) in enumerate(
-            zip(material.names, material.planes, material.rule.polarity, strict=True)
-        )
+        _map(f"source-{k}", name, material.planes[k], inverted=name in material.rule.inverted)
+        for k, name in enumerate(material.names)
     ]
     if material.truth is not None:
-        small.append(_map("truth", "Truth", material.truth.astype(np.float64), width, height))
+        small.append(_map("truth", "Truth", material.truth.astype(np.float64)))
     stage = element(
         "div",
         element("div", fused, _scale_bar(material), _tools(material)),
@@ -46,33 +44,23 @@ def explorer_section(material: Material) -> Markup:
         "maps",
         "Ask any pixel",
         element("p", "This page needs JavaScript to show its maps.", class_="notice", id="problem"),
-        element("div", stage, _readout(material), measure.panel(material), class_="explorer"),
+        element("div", stage, _readout(material), view_of(material).panel(material), class_="explorer"),
         lead="Move over a map or tap it, or use the arrow keys on the fused map, to see how that pixel was decided.",
     )
 
 
-def _map(
-    key: str, title: str, plane: NDArray[Any], width: int, height: int, inverted: bool = False, main: bool = False
-) -> Markup:
+def _map(key: str, title: str, plane: NDArray[Any], inverted: bool = False, main: bool = False) -> Markup:
+    height, width = plane.shape
     low, mean, high = (float(end(plane)) for end in (np.nanmin, np.nanmean, np.nanmax))
     missing = int(np.isnan(plane).sum())
     alt = f"{title}: {width} by {height} pixels, from {low:.3g} to {high:.3g}, mean {mean:.3g}"
     alt += f"; {missing:,} without data." if missing else "."
-    focus: dict[str, Any] = (
-        {"tabindex": 0, "role": "application", "aria_roledescription": "map", "aria_describedby": "keys"}
-        if main
-        else {"role": "img"}
-    )
+    focus: dict[str, Any] = {"role": "img"}
+    if main:
+        focus = {"tabindex": 0, "role": "application", "aria_roledescription": "map", "aria_describedby": "keys"}
     badge = element("span", "inverted", class_="badge") if inverted else ""
-    view = element(
-        "div",
-        element("canvas", aria_hidden="true"),
-        element("div", class_="cursor", aria_hidden="true"),
-        class_="view",
-        data_map=key,
-        aria_label=alt,
-        **focus,
-    )
+    layers = (element("canvas", aria_hidden="true"), element("div", class_="cursor", aria_hidden="true"))
+    view = element("div", *layers, class_="view", data_map=key, aria_label=alt, **focus)
     caption = element("figcaption", element("span", title, class_="name"), badge)
     return element("figure", caption, view, class_="map main" if main else "map")
 
@@ -81,26 +69,15 @@ def _scale_bar(material: Material) -> Markup:
     low, high = material.rule.output_range
     ends = ("no target", "target") if low == 0 else ("against a target", "for a target")
     ticks = [tick for tick in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= tick <= high]
-    has_gaps = bool(np.isnan(material.integral).any())
+    label = f"Colour scale from {low:g}, {ends[0]}, to {high:g}, {ends[1]}"
+    mark = element("i", id="mark", aria_hidden="true")
+    gap = element("span", element("i", class_="key gap"), "no data") if np.isnan(material.integral).any() else ""
+    words = (element("span", ends[0]), gap, element("span", ends[1]))
     return element(
         "div",
-        element(
-            "div",
-            element("i", id="mark", aria_hidden="true"),
-            class_="ramp",
-            style=f"background:{gradient(low, high)}",
-            role="img",
-            aria_label=f"Colour scale from {low:g}, {ends[0]}, to {high:g}, {ends[1]}",
-        ),
+        element("div", mark, class_="ramp", style=f"background:{gradient(low, high)}", role="img", aria_label=label),
         element("div", *(element("span", shown(tick, 1)) for tick in ticks), class_="ticks", aria_hidden="true"),
-        element(
-            "div",
-            element("span", ends[0]),
-            element("span", element("i", class_="key gap"), "no data") if has_gaps else "",
-            element("span", ends[1]),
-            class_="ends",
-            aria_hidden="true",
-        ),
+        element("div", *words, class_="ends", aria_hidden="true"),
         class_="scale",
     )
 
@@ -139,18 +116,12 @@ def _readout(material: Material) -> Markup:
         cells += [element("td", bar, element("span", class_="number"), class_="part")]
         rows.append(element("tr", *cells, data_source=k))
     sources = _table("sources", "Sources and what they contribute", head, rows, len(head))
-    columns = [
-        name.capitalize() if len(name) > 1 and name.isalpha() else name for name in parts_of(rule.measure).columns
-    ]
-    steps = _table("chain", "The integral, step by step", columns, [], 4)
-    chosen = element(
-        "div",
-        element(
-            "p", element("span", id="place"), element("button", "Release", type="button", id="release", hidden=True)
-        ),
-        element("p", element("output", id="fused-value"), element("span", id="fused-note")),
-        class_="chosen",
-    )
+    columns = parts_of(rule.measure).columns
+    titles = [name.capitalize() if len(name) > 1 and name.isalpha() else name for name in columns]
+    steps = _table("chain", "The integral, step by step", titles, [], 4)
+    release = element("button", "Release", type="button", id="release", hidden=True)
+    value = element("p", element("output", id="fused-value"), element("span", id="fused-note"))
+    chosen = element("div", element("p", element("span", id="place"), release), value, class_="chosen")
     live = element("p", class_="unseen", id="announcement", aria_live="polite")
     return element("aside", chosen, sources, steps, live, class_="readout card", aria_label="The chosen pixel")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
@@ -31,43 +32,18 @@ MAX_SEGMENTS = 2**16 - 1
 class Material:
     """What a report shows, all of it checked; what sections share is computed once, when first asked for.
 
-    Attributes
-    ----------
-    rule : FusionRule
-        Its sources have the names to show.
-    planes : list of ndarray of shape (height, width)
-        The sources as given.
-    entered : list of ndarray of shape (height, width)
-        The sources as they enter the integral, scaled and inverted.
-    integral : ndarray of shape (height, width)
-        C; NaN where a source is.
-    truth, ignore : ndarray of bool, shape (height, width), or None
-        Targets, and pixels that are excluded from scoring.
-    boxes : ndarray of shape (n_boxes, 4)
-        Boxes (x, y, width, height).
-    segments : ndarray of int, shape (height, width), or None
-        Bags, numbered from 0.
-    labels : list of bool or None
-        Whether each bag is positive; None for bags without a label.
-    comparison : Comparison or None
-        Of several methods.
-    title : str
-        Heading of the page.
-    notes : mapping of str to str
-        Facts to list besides.
-    n_jobs : int or None
-        Threads.
+    Arrays have the shape of the image, (height, width), except for boxes: (x, y, width, height) each.
     """
 
     rule: FusionRule
-    planes: list[NDArray[Any]]
-    entered: list[NDArray[Any]]
-    integral: NDArray[Any]
-    truth: NDArray[np.bool_] | None
-    ignore: NDArray[np.bool_] | None
-    boxes: NDArray[np.float64]
-    segments: NDArray[np.int64] | None
-    labels: list[bool | None]
+    planes: list[NDArray[Any]]  # the sources as given
+    entered: list[NDArray[Any]]  # the same, scaled and inverted
+    integral: NDArray[Any]  # NaN where a source is
+    truth: Flags | None
+    ignore: Flags | None
+    boxes: Floats
+    segments: Ints | None  # bags, numbered from 0
+    labels: list[bool | None]  # whether each bag is positive, None if it has no label
     comparison: Comparison | None
     title: str
     notes: Mapping[str, str]
@@ -128,7 +104,7 @@ def gather(
     notes: Mapping[str, str] | None,
     n_jobs: int | None,
 ) -> Material:
-    """Check what `write_report` was given; a scene lends what is not given besides."""
+    """Check what `write_report` was given; what is not given is taken from a scene."""
     rule = as_rule(model)
     if isinstance(sources, Scene):
         scene, sources = sources, sources.sources
@@ -143,17 +119,19 @@ def gather(
         raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
     named = _named(rule, sources, names)
     planes = _image(sources, named)
-    shape = planes[0].shape
-    entered = named.enter(planes)
+    shape, entered = planes[0].shape, named.enter(planes)
+    integral = choquet(entered, named.measure, n_jobs=n_jobs)
+    if np.isnan(integral).all():
+        raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
     numbered, signs = _bags(segments, labels, shape)
     return Material(
         rule=named,
         planes=planes,
         entered=entered,
-        integral=_integral(entered, named, n_jobs),
+        integral=integral,
         truth=None if truth is None else _truth(truth, shape),
-        ignore=None if ignore is None else _mask(ignore, shape),
-        boxes=_boxes(boxes),
+        ignore=None if ignore is None else _like_source(ignore, "ignore", "b", "a bool mask", shape),
+        boxes=_boxes([] if boxes is None else boxes),
         segments=numbered,
         labels=signs,
         comparison=comparison,
@@ -207,36 +185,25 @@ def _image(sources: Any, rule: FusionRule) -> list[NDArray[Any]]:
     return planes
 
 
-def _integral(entered: list[NDArray[Any]], rule: FusionRule, n_jobs: int | None) -> NDArray[Any]:
-    integral = choquet(entered, rule.measure, n_jobs=n_jobs)
-    if np.isnan(integral).all():
-        raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
-    return integral
+def _like_source(given: Any, name: str, kinds: str, rule: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    array = np.asarray(given)
+    if array.dtype.kind not in kinds or array.shape != shape:
+        raise InvalidInputError(
+            f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}."
+        )
+    return array
 
 
-def _truth(truth: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    given = np.asarray(truth)
-    if given.shape != shape:
-        raise InvalidInputError(f"truth has shape {given.shape}; it must be that of a source, {shape}.")
-    found = set(np.unique(given).tolist()) if given.dtype.kind in "biuf" else {given.dtype}
-    if not (found <= {0, 1} or found <= {-1, 1}):
-        shown = ", ".join(map(str, sorted(found, key=str)[:5]))
-        raise InvalidInputError(f"truth must be bool, 0 and 1, or -1 and +1; found {shown}.")
+def _truth(truth: Any, shape: tuple[int, ...]) -> Flags:
+    rule = "bool, 0 and 1, or -1 and +1"
+    given = _like_source(truth, "truth", "biuf", rule, shape)
+    found = np.unique(given).tolist()
+    if not (set(found) <= {0, 1} or set(found) <= {-1, 1}):
+        raise InvalidInputError(f"truth must be {rule}; found {', '.join(map(str, found[:5]))}.")
     return np.asarray(given == 1)
 
 
-def _mask(ignore: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    given = np.asarray(ignore)
-    if given.dtype != bool or given.shape != shape:
-        raise InvalidInputError(
-            f"ignore must be a bool mask of the shape of a source, {shape}, got {given.dtype} of shape {given.shape}."
-        )
-    return given
-
-
-def _boxes(boxes: Any) -> NDArray[np.float64]:
-    if boxes is None:
-        return np.empty((0, 4))
+def _boxes(boxes: Any) -> Floats:
     try:
         given = np.asarray(boxes, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -252,17 +219,13 @@ def _boxes(boxes: Any) -> NDArray[np.float64]:
 
 def _bags(
     segments: Any, labels: Mapping[int, bool] | None, shape: tuple[int, ...]
-) -> tuple[NDArray[np.int64] | None, list[bool | None]]:
+) -> tuple[Ints | None, list[bool | None]]:
     """Number the bags from 0, and list their labels."""
     if (segments is None) != (labels is None):
         raise InvalidInputError("segments and labels go together: the bag of each pixel, and the label of each bag.")
     if segments is None or labels is None:
         return None, []
-    given = np.asarray(segments)
-    if given.shape != shape or given.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"segments must be whole numbers in the shape of a source, {shape}, got {given.dtype} {given.shape}."
-        )
+    given = _like_source(segments, "segments", "iu", "whole numbers", shape)
     found, numbered = np.unique(given, return_inverse=True)
     if len(found) > MAX_SEGMENTS:
         raise InvalidInputError(f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.")

@@ -14,20 +14,11 @@ class Markup(str):
 
 
 def element(tag: str, *content: str, **attributes: str | int | float | bool | None) -> Markup:
-    """Return an element of HTML.
+    """Return an element of HTML; content that is not `Markup` is escaped.
 
-    Parameters
-    ----------
-    tag : str
-        Its name.
-    *content : str or Markup
-        What is in it; `str` is escaped.
-    **attributes : str, int, float, bool or None
-        Its attributes: ``class_`` stands for class, ``data_code`` for data-code. True is an attribute without a
-        value; False and None leave it out.
+    As attributes, ``class_`` stands for class and ``data_code`` for data-code. True is an attribute without a value;
+    False and None leave it out.
 
-    Examples
-    --------
     >>> element("p", "a < b ", element("b", "&"), class_="note", hidden=True)
     '<p class="note" hidden>a &lt; b <b>&amp;</b></p>'
     """

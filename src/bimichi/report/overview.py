@@ -5,9 +5,9 @@ import platform
 import numpy as np
 
 import bimichi
-from bimichi.report import measure
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
+from bimichi.report.measure import view_of
 from bimichi.report.wording import listed, section
 from bimichi.rule import FusionRule
 
@@ -29,23 +29,27 @@ OBJECTIVES = {
 
 
 def introduction(material: Material) -> str:
-    """Say in one sentence what this is."""
+    """Say in one sentence what was fused, and by what."""
+    measure = view_of(material).title(material)
+    article = "a learned" if material.rule.training is not None else "an" if measure.startswith("a") else "a"
     m = len(material.names)
     count = "One source" if m == 1 else f"{m} sources"
     names = f" ({listed(material.names)})" if m <= NAMED else ""
-    return f"{count}{names} fused by a Choquet integral over {measure.title(material)}."
+    return f"{count}{names} fused by a Choquet integral over {article} {measure}."
 
 
 def _facts(material: Material) -> Markup:
     """List what was fused, and how the model was trained."""
-    rows = _training(material.rule) | {"Scale": _scale(material.rule), "Image": _size(material)}
+    height, width = material.integral.shape
+    missing = int(np.isnan(material.integral).sum())
+    size = f"{width:,} × {height:,} pixels" + (f", {missing:,} without data" if missing else "")
+    rows = _training(material.rule) | {"Scale": _scale(material.rule), "Image": size}
     if material.labels:
         known = [label for label in material.labels if label is not None]
         rows["Bags of the image"] = f"{len(known):,} labelled, {sum(known):,} of them positive"
     rows |= material.notes
-    return element(
-        "dl", *(element("div", element("dt", key), element("dd", rows[key])) for key in rows), class_="facts"
-    )
+    facts = [element("div", element("dt", name), element("dd", text)) for name, text in rows.items()]
+    return element("dl", *facts, class_="facts")
 
 
 def _training(rule: FusionRule) -> dict[str, str]:
@@ -54,14 +58,12 @@ def _training(rule: FusionRule) -> dict[str, str]:
         return {"Training": "not learned here"}
     words = OBJECTIVES.get(record.objective, "").format(low="0" if rule.low == 0 else "−1")
     rounds = f"{record.n_iter:,} round{'' if record.n_iter == 1 else 's'}"
-    value = f"{record.objective_value:.6g}"
-    if record.lower_bound is not None:
-        value += f" (lower bound {record.lower_bound:.6g})"
+    bound = "" if record.lower_bound is None else f" (lower bound {record.lower_bound:.6g})"
     rows = {
         "Method": record.method,
         "Objective": f"{record.objective}: {words}" if words else record.objective,
         "Solver": f"{record.solver}, {record.status} after {rounds}",
-        "J": value,
+        "J": f"{record.objective_value:.6g}{bound}",
     }
     if rule.n_instances is not None:
         rows["Learned from"] = f"{rule.n_instances:,} instances"
@@ -80,12 +82,6 @@ def _scale(rule: FusionRule) -> str:
     return f"none: sources lie in {given}" if given == enters else f"fixed: sources in {given} are mapped to {enters}"
 
 
-def _size(material: Material) -> str:
-    height, width = material.integral.shape
-    missing = int(np.isnan(material.integral).sum())
-    return f"{width:,} × {height:,} pixels" + (f", {missing:,} without data" if missing else "")
-
-
 def notices(material: Material) -> Markup:
     """Say what the page does not show as it is."""
     notes, sampling = [], material.sampling
@@ -95,9 +91,7 @@ def notices(material: Material) -> Markup:
             f"The maps are thinned: they show {width:,} × {height:,} evenly spaced pixels of {full_width:,} × "
             f"{full_height:,}. Sentences, bars and scores are about all pixels."
         )
-    beyond = [
-        name for k, name in enumerate(material.names) if material.rule.scale is not None and _outside(material, k)
-    ]
+    beyond = [name for k, name in enumerate(material.names) if material.rule.scale and _outside(material, k)]
     if beyond:
         notes.append(
             f"Values of {listed(beyond)} reach beyond the range of the training data; "
@@ -107,6 +101,7 @@ def notices(material: Material) -> Markup:
 
 
 def _outside(material: Material, k: int) -> bool:
+    """Whether values of a source lie outside its learned range."""
     rule, plane = material.rule, material.planes[k]
     low, high = ((end(plane) - rule.centre[k]) * rule.factor[k] for end in (np.nanmin, np.nanmax))
     return bool(low < rule.low - 1e-6 or high > 1 + 1e-6)
@@ -115,23 +110,16 @@ def _outside(material: Material, k: int) -> bool:
 def opening(material: Material) -> Markup:
     """Show the sentences, and beside them what they are about."""
     sentences = element("ul", *(element("li", text) for text in material.summary.sentences), class_="sentences")
-    return element(
-        "div",
-        section("summary", "In short", sentences),
-        section("training", "How it was trained", _facts(material)),
-        class_="opening",
-    )
+    facts = section("training", "How it was trained", _facts(material))
+    return element("div", section("summary", "In short", sentences), facts, class_="opening")
 
 
 def fine_print(material: Material) -> Markup:
     """List parameters and versions."""
     record = material.rule.training
-    parameters = {} if record is None else record.parameters
-    rows = [element("tr", element("th", key, scope="row"), element("td", repr(parameters[key]))) for key in parameters]
-    versions = {"bimichi": bimichi.__version__, "numpy": np.__version__, "Python": platform.python_version()}
-    return section(
-        "parameters",
-        "Parameters and versions",
-        element("div", element("table", element("tbody", *rows), class_="plain"), class_="scroll") if rows else "",
-        element("p", ", ".join(f"{key} {versions[key]}" for key in versions), class_="versions"),
-    )
+    given = {} if record is None else record.parameters
+    rows = [element("tr", element("th", name, scope="row"), element("td", repr(given[name]))) for name in given]
+    parameters = element("div", element("table", element("tbody", *rows), class_="plain"), class_="scroll")
+    versions = f"bimichi {bimichi.__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    note = element("p", versions, class_="versions")
+    return section("parameters", "Parameters and versions", parameters if rows else "", note)

@@ -17,8 +17,7 @@ class Sampling:
     """
 
     def __init__(self, shape: tuple[int, ...], limit: int = MAX_PIXELS) -> None:
-        self.original = (int(shape[0]), int(shape[1]))
-        height, width = self.original
+        height, width = self.original = (int(shape[0]), int(shape[1]))
         self.shrunk = height * width > limit
         if self.shrunk:
             height = min(height, max(1, int((limit * height / width) ** 0.5)))

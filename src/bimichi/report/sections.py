@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from bimichi.report.accuracy import accuracy_section
-from bimichi.report.comparison import comparison_section
+from bimichi.report.accuracy import accuracy_section, comparison_section
 from bimichi.report.explorer import explorer_section
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup

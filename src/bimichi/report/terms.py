@@ -8,18 +8,17 @@ from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.report.embedding import embed_numbers
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
-from bimichi.report.wording import listed, section, shown, signed_bar
+from bimichi.report.wording import MOST, Head, folded_table, listed, section, shown, signed_bar, table
 
 __all__ = ["contents", "panel", "title"]
 
-FIRST = 10
-"""Pairs that are shown at once, the strongest first."""
-
-MOST = 200
-"""Pairs that are listed at most."""
-
 FAINT = 0.0005
 """Pairs below it are 0.000."""
+
+SIGNS = (
+    "used by the chosen pixel. Both for, above 0: together they count more for a target than separately; below 0: "
+    "one replaces the other. Both against: the other way round. With a term of 0 the two only add up."
+)
 
 BESIDE = 8
 """Sources up to which the weights fit beside the maps."""
@@ -69,9 +68,8 @@ def _weights(material: Material, measure: AdditiveBiCapacity) -> Markup:
         else:
             cells = [below, element("td", signed_bar(down / most, up / most), class_="wide"), above]
         rows.append(element("tr", element("th", name, scope="row"), *cells))
-    sides: list[tuple[str, int | None]] = [("below 0", None), ("", None), ("above 0", None)]
-    head = [("Source", None), *([("Weight", 2)] if one_sided else sides)]
-    return _table(head, rows, "bars weights", "Weights of the sources")
+    head: Head = ["Source", ("Weight", 2)] if one_sided else ["Source", "below 0", "", "above 0"]
+    return table(head, rows, "bars weights", "Weights of the sources")
 
 
 def _pairs(material: Material, measure: AdditiveBiCapacity) -> list[Markup]:
@@ -87,38 +85,22 @@ def _pairs(material: Material, measure: AdditiveBiCapacity) -> list[Markup]:
     rows = []
     for k in order[:MOST].tolist():
         value = float(measure.values[k])
-        up, down = (listed(part) if part else "–" for part in measure.sets(k))
-        bar = element("td", signed_bar(min(value, 0.0) / most, max(value, 0.0) / most), class_="wide")
+        up, down = (listed(part) or "–" for part in measure.sets(k))
         cells = [
             element("th", up, scope="row"),
             element("td", down, class_="text"),
-            bar,
+            element("td", signed_bar(value / most), class_="wide"),
             element("td", shown(value, 3)),
         ]
         rows.append(element("tr", *cells, data_code=k, title=_title(material, k)))
-    head = [("For (A)", None), ("Against (B)", None), ("Term of the pair", 2)]
-    shown_first = _table(head, rows[:FIRST], "bars elements", "Pairs by strength")
-    rest = _table(head, rows[FIRST:], "bars elements", "Weaker pairs")
-    more = f"{len(rows) - FIRST:,} weaker pairs" + (f" of {len(order) - FIRST:,}" if len(order) > len(rows) else "")
-    note = element(
-        "p",
-        element("i", class_="key ring"),
-        "used by the chosen pixel. Both for, above 0: together they count more for a target than separately; below 0: "
-        "one replaces the other. Both against: the other way round. With a term of 0 the two only add up.",
-        class_="note legend",
-    )
-    details = element("details", element("summary", more), rest) if len(rows) > FIRST else Markup("")
-    return [element("h3", "Pairs by strength"), shown_first, details, note]
-
-
-def _table(head: list[tuple[str, int | None]], rows: list[Markup], kind: str, label: str) -> Markup:
-    titles = [element("th", text, scope="col" if text else None, colspan=span) for text, span in head]
-    table = element("table", element("thead", element("tr", *titles)), element("tbody", *rows), class_=kind)
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
+    head: Head = ["For (A)", "Against (B)", ("Term of the pair", 2)]
+    note = element("p", element("i", class_="key ring"), SIGNS, class_="note legend")
+    pairs = folded_table(head, rows, len(order), len(order), "bars elements", "Pairs by strength")
+    return [element("h3", "Pairs by strength"), pairs, note]
 
 
 def _title(material: Material, k: int) -> str:
-    up, down = (listed(part) if part else "none" for part in material.rule.measure.sets(k))
+    up, down = (listed(part) or "none" for part in material.rule.measure.sets(k))
     use = material.training_use
     count = "" if use is None else f" {int(use.counts[k]):,} training instances give it weight."
     return f"For: {up}. Against: {down}. {shown(float(material.rule.measure.values[k]), 3)}.{count}"
