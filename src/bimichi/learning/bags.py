@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.learning.reduction import merge_equal, undominated
@@ -43,11 +44,11 @@ class Bags:
     def __init__(
         self,
         X: NDArray[Any],
-        offsets: NDArray[np.int64],
+        offsets: Ints,
         labels: NDArray[Any],
-        weights: NDArray[np.float64],
-        counts: NDArray[np.float64],
-        instance: NDArray[np.int64],
+        weights: Floats,
+        counts: Floats,
+        instance: Ints,
         ids: Sequence[Hashable],
     ) -> None:
         self.X, self.offsets, self.labels, self.weights = X, offsets, labels, weights
@@ -206,7 +207,7 @@ class Bags:
         X = self.X if (signs == 1).all() else self.X * signs
         return Bags(X, self.offsets, self.labels, self.weights, self.counts, self.instance, self.ids)
 
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """Return how much each instance counts in the mean over its bag, times the weight of the bag."""
         number = np.add.reduceat(self.counts, self.offsets[:-1])
         return np.asarray(np.repeat(self.weights / number, np.diff(self.offsets)) * self.counts)
@@ -214,7 +215,7 @@ class Bags:
     def merged(self, n_jobs: int | None = None) -> "Bags":
         """Merge equal instances of a bag into one that counts as many; no objective can tell."""
 
-        def run(part: slice) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        def run(part: slice) -> tuple[Ints, Floats, Ints]:
             rows, offsets = self._part(part)
             X = np.ascontiguousarray(self.X[rows]) + self.X.dtype.type(0)  # which turns -0 into 0
             first, counts, starts = merge_equal(X, offsets, self.counts[rows])
@@ -258,9 +259,9 @@ class Bags:
             return self
         X = np.ascontiguousarray(self.X)
 
-        def run(part: slice) -> NDArray[np.bool_]:
+        def run(part: slice) -> Flags:
             rows, offsets = self._part(part)
-            keep: NDArray[np.bool_] = undominated(X[rows], offsets, zero_bound)
+            keep: Flags = undominated(X[rows], offsets, zero_bound)
             return keep | undominated(-X[rows], offsets, zero_bound) if which == "extreme" else keep
 
         keep = np.concatenate(run_chunks(run, self._parts(), check_n_jobs(n_jobs)))
@@ -274,16 +275,16 @@ class Bags:
         cuts = np.unique(np.append(cuts, len(self)))
         return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
 
-    def _part(self, part: slice) -> tuple[slice, NDArray[np.int64]]:
+    def _part(self, part: slice) -> tuple[slice, Ints]:
         """Rows of some bags, and the offsets among them."""
         offsets = self.offsets[part.start : part.stop + 1]
         return slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0]
 
-    def _select(self, first: NDArray[np.int64], offsets: NDArray[np.int64], counts: NDArray[np.float64]) -> "Bags":
+    def _select(self, first: Ints, offsets: Ints, counts: Floats) -> "Bags":
         return Bags(self.X[first], offsets, self.labels, self.weights, counts, self.instance[first], self.ids)
 
 
-def group(bags: ArrayLike, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
+def group(bags: ArrayLike, n: int) -> tuple[Ints, Ints, list[Hashable]]:
     """Order of instances that puts bags together, their offsets, and their ids in order of appearance."""
     if not isinstance(bags, list | tuple) and np.ndim(bags) == 0:
         raise InvalidInputError(f"bags must be ids, one per instance, got {bags!r}.")
@@ -328,7 +329,7 @@ def _one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
     return array
 
 
-def _check_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def _check_labels(labels: NDArray[Any]) -> Flags:
     found = set(np.unique(labels).tolist()) if labels.dtype.kind in "biuf" else {object}
     if not (found <= {0, 1} or found <= {-1, 1}):
         shown = ", ".join(map(str, np.unique(labels.astype(str))[:5]))
@@ -376,7 +377,7 @@ def check_segment_labels(
     return list(given[segments].tolist())
 
 
-def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
+def check_weights(weights: ArrayLike | None, n: int) -> Floats:
     """Weights of n instances, checked; all 1 when None."""
     if weights is None:
         return np.ones(n)
@@ -389,7 +390,7 @@ def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
     return given
 
 
-def _check_constant(values: NDArray[Any], offsets: NDArray[np.int64], ids: Sequence[Hashable], what: str) -> None:
+def _check_constant(values: NDArray[Any], offsets: Ints, ids: Sequence[Hashable], what: str) -> None:
     bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     wrong = np.flatnonzero(values != values[offsets[bag]])
     if wrong.size:
@@ -399,7 +400,7 @@ def _check_constant(values: NDArray[Any], offsets: NDArray[np.int64], ids: Seque
         )
 
 
-def _finite(rows: NDArray[Any], nan: str) -> NDArray[np.bool_]:
+def _finite(rows: NDArray[Any], nan: str) -> Flags:
     if nan not in ("raise", "drop"):
         raise InvalidInputError(f"nan must be 'raise' or 'drop', got {nan!r}.")
     if np.isinf(rows).any():

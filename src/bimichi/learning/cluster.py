@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import ON_CLUSTER
 from bimichi.learning.bags import Bags, check_weights
@@ -23,8 +24,6 @@ from bimichi.learning.scaling import Scale
 
 __all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BATCH = 64
 """How many answers are fetched at once, so that large ones do not pile up here."""
@@ -152,7 +151,7 @@ class Partitioned:
         ]
         return Extremes(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
-    def rows(self, which: Ints) -> tuple[NDArray[np.int32], Floats]:
+    def rows(self, which: Ints) -> tuple[Codes, Floats]:
         """Codes and weights of some rows."""
         shape = (len(which), self.space.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)

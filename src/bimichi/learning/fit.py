@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._checks import check_choice
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import IN_MEMORY, check_solver
 from bimichi.learning.objectives import Objective
@@ -37,9 +37,9 @@ class FitResult:
     """
 
     measure: Any
-    polarity: NDArray[np.float64]
+    polarity: Floats
     solution: Solution
-    usage: dict[str, NDArray[np.int64]]
+    usage: dict[str, Ints]
 
 
 def check_training(
@@ -116,7 +116,7 @@ def fit_measure(
     check_training(objective, solver, polarity, training.offers)
     seed = random_generator(random_state).integers(2**63)
 
-    def solve(signs: NDArray[np.float64], solver: Any = solver) -> Solution:
+    def solve(signs: Floats, solver: Any = solver) -> Solution:
         problem = training.problem(objective, n_jobs).with_signs(signs)
         found: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
         return found

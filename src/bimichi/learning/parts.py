@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
@@ -18,8 +19,6 @@ from bimichi.learning.spaces.gram import Gram
 from bimichi.learning.training import bag_ranges
 
 __all__ = ["LazyScene", "Part", "PartSummary", "ReductionPlan", "Totals", "read_part", "reduce_part", "summarise"]
-
-Floats = NDArray[np.float64]
 
 
 class Part(NamedTuple):
@@ -56,7 +55,7 @@ class PartSummary(NamedTuple):
     part: Part  # without its bags
     low: Floats  # the least and the greatest value of each source
     high: Floats
-    labels: NDArray[np.bool_]  # of bags
+    labels: Flags  # of bags
     weights: Floats
     bag_low: Floats  # the same of each bag, if signs are learned
     bag_high: Floats
@@ -181,7 +180,7 @@ class Totals:
         self.n_sources = first.n_sources
         self.low: Floats = np.min(low, axis=0)
         self.high: Floats = np.max(high, axis=0)
-        self.labels: NDArray[np.bool_] = np.concatenate(labels)
+        self.labels: Flags = np.concatenate(labels)
         self.weights: Floats = np.concatenate(weights)
         self.bag_low: Floats = np.concatenate(bag_low)
         self.bag_high: Floats = np.concatenate(bag_high)

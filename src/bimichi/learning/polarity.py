@@ -8,20 +8,19 @@ inverted is decided by how their extremes rank the bags; which of those are, by 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Floats
 from bimichi.learning.problem import Solution
 from bimichi.learning.training import BagRanges
 
 __all__ = ["guess_polarity", "learn_polarity"]
 
-Signs = NDArray[np.float64]
 
 CLEAR = 2.0
 """How many standard errors make a difference."""
 
 
-def guess_polarity(bags: BagRanges) -> Signs:
+def guess_polarity(bags: BagRanges) -> Floats:
     """Invert the sources whose minimum over a bag clearly ranks positive bags better than their maximum does.
 
     "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. It
@@ -38,7 +37,7 @@ def guess_polarity(bags: BagRanges) -> Signs:
     return np.array([-1.0 if _clear(gain, bags) else 1.0 for gain in gains])
 
 
-def _placements(values: Signs, bags: BagRanges) -> Signs:
+def _placements(values: Floats, bags: BagRanges) -> Floats:
     """For each bag, the share of the other class on its right side, ties half; the mean over a class is the AUC."""
     _, place = np.unique(values, return_inverse=True)
     positive = np.bincount(place, bags.weights * bags.labels)
@@ -48,7 +47,7 @@ def _placements(values: Signs, bags: BagRanges) -> Signs:
     return np.asarray(np.where(bags.labels, under[place], over[place]))
 
 
-def _clear(gain: Signs, bags: BagRanges) -> bool:
+def _clear(gain: Floats, bags: BagRanges) -> bool:
     """Whether the mean gain of a class, which is that of the other, too, exceeds its standard error enough."""
     mean = float(np.average(gain[bags.labels], weights=bags.weights[bags.labels]))
     shares = bags.weights / np.where(bags.labels, bags.weights[bags.labels].sum(), bags.weights[~bags.labels].sum())
@@ -61,8 +60,8 @@ def _value(solution: Solution) -> float:
 
 
 def learn_polarity(
-    guess: Signs, solve: Callable[[Signs], Solution], compare: Callable[[Signs], Solution] | None = None
-) -> tuple[Signs, Solution]:
+    guess: Floats, solve: Callable[[Floats], Solution], compare: Callable[[Floats], Solution] | None = None
+) -> tuple[Floats, Solution]:
     """Start from the better of "as given" and the guess; flip a source that was guessed to be inverted while J falls.
 
     A fall of J alone inverts no source: what surrounds targets lies in positive bags, too, and often more of it, so
@@ -81,7 +80,7 @@ def learn_polarity(
     """
     known: dict[tuple[float, ...], Solution] = {}
 
-    def at(signs: Signs) -> Solution:
+    def at(signs: Floats) -> Solution:
         key = tuple(signs.tolist())
         if key not in known:
             known[key] = (compare or solve)(signs)

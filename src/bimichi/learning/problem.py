@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import choquet
 from bimichi.integral.linear import linear_form
@@ -27,10 +28,6 @@ from bimichi.learning.spaces.elements import ElementSpace, Rows
 from bimichi.learning.spaces.gram import CHUNK, Gram, RowsOfSquares, gram
 
 __all__ = ["Extremes", "InMemory", "Problem", "Solution", "Summed"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 
 class Extremes(NamedTuple):
@@ -235,7 +232,7 @@ class Summed:
     def __init__(
         self,
         form: Gram,
-        labels: NDArray[np.bool_],
+        labels: Flags,
         weights: Floats,
         objective: Objective,
         n_sources: int,
@@ -249,7 +246,7 @@ class Summed:
     def of_instances(
         cls,
         X: NDArray[Any],
-        positive: NDArray[np.bool_],
+        positive: Flags,
         weights: Floats,
         objective: Objective,
         n_jobs: int | None = None,

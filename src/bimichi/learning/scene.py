@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags, check_segment_labels
 from bimichi.measures.base import check_names
@@ -59,9 +60,9 @@ class Scene:
     source_names: tuple[str, ...] = ()
     segments: NDArray[np.integer[Any]] | None = None
     labels: Mapping[int, bool] | None = None
-    truth: NDArray[np.bool_] | None = None
-    ignore: NDArray[np.bool_] | None = None
-    boxes: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 4)))
+    truth: Flags | None = None
+    ignore: Flags | None = None
+    boxes: Floats = field(default_factory=lambda: np.empty((0, 4)))
     rgb: NDArray[np.uint8] | None = None
     thermal: NDArray[Any] | None = None
     truth_from: str = "pixels"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._progress import progress_bar
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import IN_MEMORY, needs_of
@@ -29,8 +30,6 @@ from bimichi.learning.spaces.base import Usage
 from bimichi.learning.training import BagRanges
 
 __all__ = ["Executor", "LocalExecutor", "PartitionedTraining", "lazy_training"]
-
-Floats = NDArray[np.float64]
 
 
 class Executor(Protocol):

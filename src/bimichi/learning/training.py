@@ -4,8 +4,8 @@ from os import PathLike
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Flags, Floats
 from bimichi.learning.abilities import IN_MEMORY
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
@@ -15,8 +15,6 @@ from bimichi.learning.scene import Scene, Scenes
 from bimichi.learning.spaces.base import Usage
 
 __all__ = ["BagRanges", "BagsInMemory", "Training", "bag_ranges", "is_lazy"]
-
-Floats = NDArray[np.float64]
 
 
 def is_lazy(X: Any) -> bool:
@@ -33,7 +31,7 @@ class BagRanges(NamedTuple):
 
     low: Floats
     high: Floats
-    labels: NDArray[np.bool_]
+    labels: Flags
     weights: Floats
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, check_integer
 from bimichi._jit import jit
+from bimichi._types import Flags
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import InMemory, Solution
@@ -21,7 +21,6 @@ from bimichi.measures.capacity import ENUMERATION_LIMIT, binary_values
 
 __all__ = ["BinarySolver"]
 
-Floats = NDArray[np.float64]
 
 EXACT = "exact"
 
@@ -81,9 +80,9 @@ class BinarySolver:
         return Solution(values, value, status, len(J), np.minimum.accumulate(J), starts=J)
 
 
-def _random_binary(problem: InMemory, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _random_binary(problem: InMemory, rng: np.random.Generator) -> Flags:
     """Cut a random capacity at a random height."""
-    cut: NDArray[np.bool_] = problem.space.sample(rng) > rng.uniform(0.02, 0.98)
+    cut: Flags = problem.space.sample(rng) > rng.uniform(0.02, 0.98)
     cut[-1] = True
     return cut
 

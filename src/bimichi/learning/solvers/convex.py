@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
+from bimichi._types import Floats
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import Problem, Solution
@@ -25,7 +25,6 @@ from bimichi.learning.solvers.working_set import WorkingSet
 
 __all__ = ["ConvexSolver"]
 
-Floats = NDArray[np.float64]
 
 log = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Floats, Ints
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers.working_set import Answer, Cuts, Witnesses, WorkingSet
 from bimichi.learning.spaces.base import Order
@@ -12,8 +12,6 @@ from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
 __all__ = ["Descent", "begin", "polish", "solution_of", "step", "take_up_missing"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 RISE = 1e-9
 """What is less, relative to J, may be rounding."""

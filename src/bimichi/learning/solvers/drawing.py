@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 from bimichi.measures.sampling import codes_by_height, walked_covers
 
 __all__ = ["DrawingOrder", "bounds_of", "draw", "drawing_order", "uniform"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BREADTH_FIRST_LIMIT = 6
 
@@ -28,12 +27,12 @@ class DrawingOrder(NamedTuple):
     cover: Ints
     start: Ints
     other: Ints
-    above: NDArray[np.bool_]
+    above: Flags
     by_rank: Ints  # codes, rank 0, then +1, -1, +2, ...; empty when breadth-first
     rank_start: Ints
     fixed: Ints
     fixed_values: Floats
-    in_order: NDArray[np.bool_]
+    in_order: Flags
     least: float
 
 
@@ -78,7 +77,7 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
     )
 
 
-def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, Flags]:
     own = np.concatenate([lower, upper]).astype(np.int64)
     other = np.concatenate([upper, lower]).astype(np.int64)
     above = np.repeat([True, False], len(lower))

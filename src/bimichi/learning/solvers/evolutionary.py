@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bimichi._checks import check_choice, check_integer, check_number
 from bimichi._jit import jit
 from bimichi._progress import progress_bar
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
@@ -32,8 +33,6 @@ from bimichi.measures.lattice import Lattice
 
 __all__ = ["EvolutionarySolver"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BLOCK_WORK = 2_000_000_000
 """Row visits between two looks at the population: progress, callbacks, checkpoints and the stopping rule."""

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
+from bimichi._types import Floats
 from bimichi.errors import ModelFileError
 
 __all__ = ["Population"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Codes, Floats, Ints
 from bimichi.learning.objectives import ConvexForm
 from bimichi.learning.problem import Extremes, Problem
 from bimichi.learning.spaces.base import Completion, Order, QuadraticRows
@@ -12,8 +13,6 @@ from bimichi.learning.spaces.quadratic import PRECISION
 
 __all__ = ["Answer", "Cuts", "Witnesses", "WorkingSet"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LOSS = 0.5
 """How much of what it is needed for a cut may lose by using fewer elements."""
@@ -30,11 +29,11 @@ class Witnesses(NamedTuple):
 
     row: Ints
     sign: Ints
-    codes: NDArray[np.int32]
+    codes: Codes
     weights: Floats
 
     @property
-    def used(self) -> NDArray[np.int32]:
+    def used(self) -> Codes:
         """The codes to which they give weight."""
         return np.asarray(self.codes[self.weights != 0])
 
@@ -55,7 +54,7 @@ class Cuts(NamedTuple):
     bag: Ints
     side: Ints
     row: Ints
-    codes: NDArray[np.int32]
+    codes: Codes
     weights: Floats
 
     def take(self, which: NDArray[Any]) -> "Cuts":

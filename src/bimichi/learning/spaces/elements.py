@@ -1,18 +1,19 @@
 """The space of all monotone values on a lattice: bi-capacities, with or without the zero bound, and capacities."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from copy import copy
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Codes, Floats, Ints
 from bimichi.integral.linear import Usage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
-from bimichi.learning.spaces.base import Completion, Fit, Minimum, QuadraticRows, Sums
+from bimichi.learning.spaces.base import Completion, Fit, Instances, Minimum, QuadraticRows, Space, Sums
 from bimichi.learning.spaces.gram import Gram, RowsOfSquares, check_used, gram
 from bimichi.learning.spaces.order import OrderedPairs, completion_of
 from bimichi.learning.spaces.quadratic import Program
@@ -23,10 +24,6 @@ from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 from bimichi.measures.sampling import sample
 
 __all__ = ["ElementInstances", "ElementSpace", "Rows"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 
 class Rows(NamedTuple):
@@ -40,27 +37,17 @@ class Rows(NamedTuple):
     bag_weights: Floats
 
 
-class ElementInstances:
-    """Instances as arrays of codes and weights; see `bimichi.learning.spaces.base.Instances`."""
+class ElementInstances(Instances):
+    """Instances as arrays of codes and weights; O(n m) memory."""
 
     def __init__(self, space: "ElementSpace", bags: Bags, n_jobs: int | None = None) -> None:
         codes, weights = linear_form(bags.X, space.kind, n_jobs=n_jobs)
-        self._take(space, bags, codes, weights.astype(np.float64, copy=False), {}, n_jobs)
-
-    def _take(
-        self,
-        space: "ElementSpace",
-        bags: Bags,
-        codes: Codes,
-        weights: Floats,
-        grams: dict[tuple[float, float], Gram],
-        n_jobs: int | None,
-    ) -> None:
-        self._space, self._bags, self._grams, self._n_jobs = space, bags, grams, check_n_jobs(n_jobs)
-        self.table = Rows(codes, weights, bags.counts, bags.offsets, bags.labels.astype(np.float64), bags.weights)
+        weights, labels = weights.astype(np.float64, copy=False), bags.labels.astype(np.float64)
+        self._space, self._bags, self._n_jobs = space, bags, check_n_jobs(n_jobs)
+        self._grams: dict[tuple[float, float], Gram] = {}
+        self.table = Rows(codes, weights, bags.counts, bags.offsets, labels, bags.weights)
 
     def fuse(self, values: Floats) -> Floats:
-        """Return the integral of every instance; O(n m)."""
         codes, weights = self.table.codes, self.table.weights
         fused = np.empty(len(codes))
 
@@ -72,15 +59,13 @@ class ElementInstances:
         return fused
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
-        """Return codes and weights of some instances."""
         return self.table.codes[which], self.table.weights[which]
 
     def with_signs(self, signs: Floats, bags: Bags) -> "ElementInstances":
-        """Return the same rows, and quadratic forms, with other codes: signs change nothing else."""
-        codes = self._space.lattice.with_signs(signs)
-        grams = {targets: known.with_signs(signs) for targets, known in self._grams.items()}
-        made = object.__new__(ElementInstances)
-        made._take(self._space, bags, codes[self.table.codes], self.table.weights, grams, self._n_jobs)
+        made = copy(self)  # signs change the codes of rows, and those of quadratic forms, but nothing else
+        made._bags = bags
+        made._grams = {targets: known.with_signs(signs) for targets, known in self._grams.items()}
+        made.table = self.table._replace(codes=self._space.lattice.with_signs(signs)[self.table.codes])
         return made
 
     def gram(self, targets: tuple[float, float]) -> Gram:
@@ -96,86 +81,50 @@ class ElementInstances:
         return self._grams[targets]
 
 
-@dataclass(frozen=True)
-class ElementSpace:
-    """Monotone values on a lattice; see `bimichi.learning.spaces.base.Space`.
+class ElementSpace(Space):
+    """Monotone values on a lattice of pairs of disjoint sets of sources ("bicapacity"), or of sets ("capacity")."""
 
-    Attributes
-    ----------
-    n_sources : int
-        Number of sources, m.
-    kind : {"bicapacity", "capacity"}
-        Whether elements are pairs of disjoint sets of sources, or sets.
-    zero_bound : bool
-        Whether g(empty, empty) = 0 is part of the order of a bi-capacity.
-    lattice : Lattice
-        The elements and their order.
-    """
+    offers = frozenset({"elements", "one pass"})
+    polishes = True
 
-    offers: ClassVar[frozenset[str]] = frozenset({"elements", "one pass"})
-    polishes: ClassVar[bool] = True
-
-    n_sources: int
-    kind: Literal["bicapacity", "capacity"] = "bicapacity"
-    zero_bound: bool = True
-    lattice: Lattice = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        pairs = self.kind == "bicapacity"
-        made = pair_lattice(self.n_sources, self.zero_bound) if pairs else subset_lattice(self.n_sources)
-        object.__setattr__(self, "lattice", made)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.lattice.size
-
-    @property
-    def row_length(self) -> int:
-        """An instance uses at most one element per source."""
-        return self.n_sources
+    def __init__(
+        self, n_sources: int, kind: Literal["bicapacity", "capacity"] = "bicapacity", zero_bound: bool = True
+    ) -> None:
+        self.kind, self.zero_bound = kind, zero_bound
+        self.lattice = pair_lattice(n_sources, zero_bound) if kind == "bicapacity" else subset_lattice(n_sources)
+        self.n_sources = self.row_length = n_sources
+        self.size = self.lattice.size
 
     def instances(self, bags: Bags, n_jobs: int | None = None) -> ElementInstances:
-        """Prepare the instances of bags; O(n m) memory."""
         return ElementInstances(self, bags, n_jobs)
 
     def count_usage(self, X: NDArray[Any], n_jobs: int | None = None) -> Usage:
-        """Count how often instances use each element."""
         return count_usage(X, self.kind, check_range=False, n_jobs=n_jobs)
 
     def middle(self) -> Floats:
-        """Return the middle between the bounds of each element."""
         lower, upper = self.lattice.bounds(np.full(self.size, np.nan))
         return (lower + upper) / 2
 
     def sample(self, rng: np.random.Generator) -> Floats:
-        """Draw a measure at random."""
         return sample(self.lattice, rng)
 
     def known_at(self, values: Floats, codes: Codes) -> Floats:
-        """Return the values of these elements, NaN elsewhere."""
         partial = np.full_like(values, np.nan)
         partial[codes] = values[codes]
         return partial
 
     def complete(self, partial: Floats, completion: str) -> Completion:
-        """Fill NaN by the rule, and undo what rounding did to the order."""
         return completion_of(self.lattice, partial, completion)
 
     def order(self) -> OrderedPairs:
-        """Return no pairs but neighbours; programs then add what they violate."""
         return OrderedPairs(self.lattice)
 
     def minimise(self, rows: QuadraticRows, order: OrderedPairs, precision: float, near: Floats) -> Minimum | None:
-        """Minimise over the elements that the rows use."""
         lines = _Lines(self.lattice, rows)
         n_v = len(lines.elements)
         program = Program(n_v + len(rows.slack_weight))
-        program.below(
-            -lines.constant[rows.tied],
-            lines.triplets(rows.tied),
-            (np.arange(len(rows.tied)), n_v + rows.slack, -1.0),
-        )
+        slacks = (np.arange(len(rows.tied)), n_v + rows.slack, -1.0)
+        program.below(-lines.constant[rows.tied], lines.triplets(rows.tied), slacks)
         program.below_in_order(self.lattice, lines.elements, order.among(lines.elements))
         P, q, constant = lines.squares(rows.alone, rows.share)
         P = sp.block_diag([P, sp.diags_array(2 * rows.slack_weight)], format="csc")
@@ -190,7 +139,6 @@ class ElementSpace:
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
     ) -> Fit:
-        """Fit by one QP over the elements that have weight, from one pass over the instances."""
         lattice, form = self.lattice, data.total("gram", targets=targets)
         boundary = lattice.with_boundary(np.zeros(lattice.size))
         use = form.matrix.diagonal()
@@ -214,7 +162,6 @@ class ElementSpace:
         return Fit(self.middle(), "the QP could not be solved", -np.inf)
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> BiCapacity | Capacity:
-        """Return the measure with these values."""
         return Capacity(values, names) if self.kind == "capacity" else BiCapacity(values, names, self.zero_bound)
 
 

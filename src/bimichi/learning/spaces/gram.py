@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Codes, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice, pair_lattice
 
 __all__ = ["MAX_USED", "Gram", "RowsOfSquares", "check_used", "gram"]
 
-Floats = NDArray[np.float64]
 
 CHUNK = 1 << 17
 
@@ -49,7 +49,7 @@ class Gram(NamedTuple):
 class RowsOfSquares(NamedTuple):
     """Some instances: their linear form, how much each counts, and its target."""
 
-    codes: NDArray[np.int32]
+    codes: Codes
     weights: NDArray[Any]
     share: Floats
     target: Floats

@@ -9,18 +9,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._jit import jit
-from bimichi.learning.spaces.base import Completion
+from bimichi._types import Codes, Floats, Ints
+from bimichi.learning.spaces.base import Completion, Order
 from bimichi.measures.base import COMPLETIONS
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["OrderedPairs", "Pairs", "completion_of", "highest_below", "limits", "lowest_above"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Pairs = tuple[Ints, Ints]
 
 
@@ -76,18 +73,15 @@ def completion_of(lattice: Lattice, partial: Floats, completion: str) -> Complet
     return Completion(values, lower, upper)
 
 
-class OrderedPairs:
-    """Ordered pairs of elements that were found to matter. It is never changed, so that threads may share it."""
+class OrderedPairs(Order):
+    """Ordered pairs of elements that were found to matter."""
 
     def __init__(self, lattice: Lattice, keys: Ints | None = None) -> None:
         self.lattice = lattice
         self._keys = np.empty(0, np.int64) if keys is None else keys  # lower * size + upper
 
     def among(self, elements: Ints) -> Pairs:
-        """Pairs (lower, upper) of the known order, and neighbours in the lattice, as positions in `elements`.
-
-        O(size + m len(elements)).
-        """
+        """Pairs (lower, upper) of the known order, and neighbours in the lattice, as positions in `elements`."""
         position = np.full(self.lattice.size, -1)
         position[elements] = np.arange(len(elements))
         near = _neighbours(self.lattice, elements, position)
@@ -96,10 +90,7 @@ class OrderedPairs:
         return np.concatenate([near[0], lower[both]]), np.concatenate([near[1], upper[both]])
 
     def with_violated(self, values: Floats, tolerance: float) -> tuple["OrderedPairs", bool]:
-        """Add the pairs whose values are out of order by more than `tolerance`: of each element the worst two.
-
-        `values` is NaN for elements that are no variables. Returns the order, and whether any of the pairs is new.
-        """
+        """Add the pairs whose values are out of order by more than `tolerance`: of each element the worst two."""
         below, lower = highest_below(self.lattice, values)
         above, upper = lowest_above(self.lattice, values)
         high, low = np.flatnonzero(below > values + tolerance), np.flatnonzero(above < values - tolerance)
@@ -109,7 +100,6 @@ class OrderedPairs:
         return found, len(found._keys) > len(self._keys)
 
     def joined(self, other: "OrderedPairs") -> "OrderedPairs":
-        """Return all pairs of both."""
         return OrderedPairs(self.lattice, np.union1d(self._keys, other._keys))
 
 

@@ -5,15 +5,14 @@ import logging
 import clarabel
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bimichi._types import Floats, Ints
 from bimichi.learning.spaces.order import Pairs, limits
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["POLISH", "PRECISION", "Program"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 log = logging.getLogger(__name__)
 

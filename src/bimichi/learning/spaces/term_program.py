@@ -10,16 +10,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bimichi._types import Floats, Ints
 from bimichi.learning.spaces.base import Sums
 from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.terms import Terms
 
 __all__ = ["SquaredLines", "SumOfSquares", "TermMinimum", "Tied", "minimise"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ALL_TERMS = 128
 """Up to so many, all are variables from the start."""
@@ -36,15 +34,13 @@ class QuadraticFunction(Protocol):
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
         """P and q of x'Px/2 + q'x, for these terms alone."""
-        ...
 
     def gradient(self, values: Floats) -> Floats:
         """Its gradient in all terms."""
-        ...
 
 
 @dataclass(frozen=True)
-class SumOfSquares:
+class SumOfSquares(QuadraticFunction):
     """The mean over each bag of squared distances to targets, divided by `scale`, without its constant.
 
     Of the quadratic form only what is in use is ever computed.
@@ -69,16 +65,14 @@ class SumOfSquares:
         return self.gradient(np.zeros(self.space.size))
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
-        """P and q for these terms alone."""
         return 2 / self.scale * self.data.total("squares", columns=columns), self._at_zero[columns]
 
     def gradient(self, values: Floats) -> Floats:
-        """Its gradient in all terms."""
         return np.asarray(2 / self.scale * self.data.total("slope", targets=self.targets, values=values))
 
 
 @dataclass(frozen=True)
-class SquaredLines:
+class SquaredLines(QuadraticFunction):
     """The sum of share * (row @ v + constant)^2 over some rows, without share * constant^2."""
 
     rows: sp.csr_array
@@ -86,13 +80,11 @@ class SquaredLines:
     share: Floats
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
-        """P and q for these terms alone."""
         rows = self.rows[:, columns].toarray()
         weighted = 2 * self.share[:, None] * rows
         return rows.T @ weighted, weighted.T @ self.constant
 
     def gradient(self, values: Floats) -> Floats:
-        """Its gradient in all terms."""
         return np.asarray(self.rows.T @ (2 * self.share * (self.rows @ values + self.constant)))
 
 
@@ -116,30 +108,13 @@ class TermMinimum(NamedTuple):
 def minimise(
     space: Terms, squares: QuadraticFunction, tied: Tied | None, precision: float, near: Floats | None = None
 ) -> TermMinimum | None:
-    """Minimise over all monotone terms within bounds.
+    """Minimise over all monotone terms within bounds; None if a program could not be solved.
 
-    Parameters
-    ----------
-    space : Terms
-        The terms.
-    squares : QuadraticFunction
-        What to minimise.
-    tied : Tied, optional
-        What to minimise besides.
-    precision : float
-        Of each program.
-    near : ndarray, optional
-        Terms that are not zero here are variables from the start, unless most of them are.
-
-    Returns
-    -------
-    minimum : TermMinimum or None
-        None if a program could not be solved.
+    Terms that are not zero in `near` are variables from the start, unless most of them are.
     """
     n_sides = 2 * space.n_sources
-    tied = (
-        Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0)) if tied is None else tied
-    )
+    if tied is None:
+        tied = Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0))
     inside = np.full(space.size, space.pairs and space.size <= ALL_TERMS)
     if near is not None and space.pairs and 2 * np.count_nonzero(near) < space.size:
         inside |= np.abs(near) > NEAR_ZERO
