@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import reduce
 from itertools import pairwise
-from operator import add
+from operator import add, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import ON_CLUSTER
 from bimichi.learning.bags import Bags, check_weights
 from bimichi.learning.parts import Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
-from bimichi.learning.problem import Extremes, InMemory
+from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
+from bimichi.learning.streaming import Executor
 
 __all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
 
@@ -29,8 +30,8 @@ BATCH = 64
 """How many answers are fetched at once, so that large ones do not pile up here."""
 
 
-class ClusterExecutor:
-    """The workers of a Dask cluster; see `bimichi.learning.streaming.Executor`."""
+class ClusterExecutor(Executor):
+    """The workers of a Dask cluster."""
 
     offers = ON_CLUSTER
 
@@ -40,23 +41,22 @@ class ClusterExecutor:
         self._kept: list[Any] = []
 
     def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
-        """Read parts, and keep them on the workers until they are reduced."""
         self._read = self.hold(read_part, self._computing(items))
         return self.ask(summarise, self._read)
 
     def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
-        """Reduce parts to problems, which stay on the workers; or to sums, of which nothing does."""
         given, self._read = self._read or self._computing(items), None
-        made = self.hold(_summary if plan.keep == "sums" else _Kept.of, given, plan=plan, scale=scale)
+        made = self.hold(_summary_and_problem, given, plan=plan, scale=scale)
         del given  # so that workers release each part when it is reduced
+        summaries = self.hold(itemgetter(0), made)
         if plan.keep != "sums":
-            self._kept, made = made, self.hold(_Kept.summary_of, made)
-        yield from self._fetched(made)
+            self._kept = made  # problems stay on the workers
+        del made
+        yield from self._fetched(summaries)
 
     def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> "Partitioned":
-        """Return the problem of all parts that have bags."""
         have = [k for k, n in enumerate(totals.n_bags) if n]
-        parts = self.hold(_Kept.problem_of, [self._kept[k] for k in have])
+        parts = self.hold(itemgetter(1), [self._kept[k] for k in have])
         self._kept = []
         return Partitioned(self, parts, plan, totals, np.array([totals.starts[k] for k in have]))
 
@@ -86,32 +86,14 @@ class ClusterExecutor:
             del futures[:BATCH]
 
 
-class _Kept(NamedTuple):
-    """What stays of a part on its worker."""
-
-    summary: PartSummary
-    problem: InMemory | None
-
-    @classmethod
-    def of(cls, item: Any, plan: ReductionPlan, scale: Scale | None) -> "_Kept":
-        summary, bags = reduce_part(item, plan, scale)
-        if bags is None:
-            return cls(summary, None)
-        return cls(summary, InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keep != "relevant"))
-
-    def summary_of(self) -> PartSummary:
-        return self.summary
-
-    def problem_of(self) -> InMemory | None:
-        return self.problem
+def _summary_and_problem(item: Any, plan: ReductionPlan, scale: Scale | None) -> tuple[PartSummary, InMemory | None]:
+    summary, bags = reduce_part(item, plan, scale)
+    problem = None if bags is None else InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keep != "relevant")
+    return summary, problem
 
 
-def _summary(item: Any, plan: ReductionPlan, scale: Scale | None) -> PartSummary:
-    return reduce_part(item, plan, scale)[0]
-
-
-class Partitioned:
-    """A problem in parts, whose rows are numbered through them; see `bimichi.learning.problem.Problem`."""
+class Partitioned(Problem):
+    """A problem in parts on the workers, whose rows are numbered through them."""
 
     offers = ON_CLUSTER
 
@@ -128,7 +110,6 @@ class Partitioned:
         self._first = np.concatenate([[0], np.cumsum(list(self._executor.ask(_n_rows, parts)))])
 
     def with_signs(self, signs: Floats) -> "Partitioned":
-        """Return the problem whose sources are multiplied by these signs."""
         if (signs == 1).all():
             return self
         other = copy(self)
@@ -136,15 +117,12 @@ class Partitioned:
         return other
 
     def value(self, values: Floats) -> float:
-        """J at these values."""
         return float(sum(self._ask("value", values=values)))
 
     def total(self, question: str, **arguments: Any) -> Any:
-        """Add up what the parts answer."""
         return reduce(add, self._ask("total", question=question, **arguments))
 
     def extremes(self, values: Floats) -> Extremes:
-        """For each bag, the rows that can decide it now; one number a bag comes back."""
         moved = [
             Extremes(e.low, e.high, e.low_row + first, e.high_row + first)
             for e, first in zip(self._ask("extremes", values=values), self._first[:-1], strict=True)
@@ -152,7 +130,6 @@ class Partitioned:
         return Extremes(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
-        """Codes and weights of some rows."""
         shape = (len(which), self.space.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
         for places, _, (some_codes, some_weights) in self._ask_rows(InMemory.rows, which):
@@ -160,7 +137,6 @@ class Partitioned:
         return codes, weights
 
     def instances(self, which: Ints) -> Ints:
-        """The instances, as the user numbers them, of some rows."""
         found = np.empty(len(which), np.int64)
         for places, part, numbers in self._ask_rows(InMemory.instances, which):
             found[places] = numbers + self._starts[part]
@@ -189,7 +165,7 @@ def _n_rows(problem: InMemory) -> int:
 
 
 class _BagsOfRows(NamedTuple):
-    """The bags that follow upon each other in some rows: how long each is, its label and its weight."""
+    """Consecutive bags of rows: the length, the label and the weight of each."""
 
     lengths: Ints
     labels: NDArray[Any]
@@ -197,7 +173,7 @@ class _BagsOfRows(NamedTuple):
 
     @classmethod
     def of(cls, n: int, y: Any, bags: Any, sample_weight: Any) -> "_BagsOfRows":
-        """Check what was given for n rows, and take what each bag needs of it."""
+        """Check labels, ids and weights of n rows, and take those of the bags."""
         if y is None:
             raise InvalidInputError("y is missing: the label of its bag, for every instance.")
         given = {"y": np.asarray(y), "bags": np.arange(n) if bags is None else np.asarray(bags)}
@@ -231,7 +207,7 @@ class _BagsOfRows(NamedTuple):
 def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], list[Any]]:
     """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins.
 
-    Returns the two classes, and lazy parts. Of labels, ids and weights only what a bag needs goes to the workers.
+    Returns the two classes, and lazy parts; workers get one label and one weight per bag.
     """
     from dask.delayed import delayed
 

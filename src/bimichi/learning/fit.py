@@ -49,12 +49,8 @@ def check_training(
 
     Parameters
     ----------
-    objective : Objective
-        What is minimised.
-    solver : object
-        How.
-    polarity : {"given", "learn"}
-        Whether signs of sources are learned.
+    objective, solver, polarity
+        As in `fit_measure`.
     offers : frozenset of str, default=IN_MEMORY
         What the data offer: `Training.offers`.
 

@@ -13,12 +13,12 @@ from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import InMemory
 from bimichi.learning.scaling import Scale
-from bimichi.learning.scene import Scene, Scenes, join_bags
+from bimichi.learning.scene import Scene, Scenes, check_joins, join_bags
 from bimichi.learning.spaces.base import Usage
 from bimichi.learning.spaces.gram import Gram
 from bimichi.learning.training import bag_ranges
 
-__all__ = ["LazyScene", "Part", "PartSummary", "ReductionPlan", "Totals", "read_part", "reduce_part", "summarise"]
+__all__ = ["Part", "PartSummary", "ReductionPlan", "Totals", "read_part", "read_scene", "reduce_part", "summarise"]
 
 
 class Part(NamedTuple):
@@ -32,21 +32,11 @@ class Part(NamedTuple):
 
 
 class ReductionPlan(NamedTuple):
-    """What to keep of each part.
-
-    Attributes
-    ----------
-    objective : Objective
-        What is minimised.
-    keep : {"sums", "relevant", "merged", "all"}
-        The quadratic form alone; instances that can decide their bags; all that differ; or all.
-    bag_ranges : bool
-        Whether the extremes of each source in each bag are asked for, to learn signs.
-    """
+    """What to keep of each part."""
 
     objective: Objective
-    keep: Literal["sums", "relevant", "merged", "all"]
-    bag_ranges: bool
+    keep: Literal["sums", "relevant", "merged", "all"]  # "sums" is the quadratic form, "merged" all that differ
+    bag_ranges: bool  # whether the extremes of each source in each bag are needed, to learn signs
 
 
 class PartSummary(NamedTuple):
@@ -63,20 +53,14 @@ class PartSummary(NamedTuple):
     gram: Gram | None = None
 
 
-class LazyScene:
-    """One scene of a lazy sequence, to be read where it is used."""
-
-    def __init__(self, scenes: Scenes, name: str) -> None:
-        self._scenes, self._name = scenes, name
-
-    def __call__(self) -> Scene:
-        """Read it; an error names it."""
-        try:
-            return self._scenes[self._name]
-        except InvalidInputError as error:
-            if repr(self._name) in str(error):
-                raise
-            raise InvalidInputError(f"Scene {self._name!r}: {error}") from error
+def read_scene(scenes: Scenes, name: str) -> Scene:
+    """Read one scene of a lazy sequence; an error names it."""
+    try:
+        return scenes[name]
+    except InvalidInputError as error:
+        if repr(name) in str(error):
+            raise
+        raise InvalidInputError(f"Scene {name!r}: {error}") from error
 
 
 def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
@@ -106,20 +90,9 @@ def summarise(item: Any) -> PartSummary:
 def reduce_part(
     item: Any, plan: ReductionPlan, scale: Scale | None = None, n_jobs: int | None = 1
 ) -> tuple[PartSummary, Bags | None]:
-    """Read a part; return what is known of it, and what is kept of its instances.
+    """Read and scale a part; return its summary, and what the plan keeps of its instances.
 
     Nothing is kept of one without labelled bags, nor of one that leaves [-1, 1], as its summary shows.
-
-    Parameters
-    ----------
-    item : Part, scene, or what gives one
-        See `read_part`.
-    plan : ReductionPlan
-        What to keep.
-    scale : Scale, optional
-        How sources are mapped first.
-    n_jobs : int, optional
-        Threads.
     """
     part = read_part(item)
     if part.bags is not None and scale is not None:
@@ -144,29 +117,18 @@ def reduce_part(
 
 
 class Totals:
-    """The summaries of all parts, checked and added up as they come.
-
-    Attributes
-    ----------
-    starts : list of int
-        The number of instances before each part, and of all.
-    n_bags : list of int
-        Of each part.
-    low, high, labels, weights, bag_low, bag_high, usage, gram
-        As in `PartSummary`, of all parts.
-    """
+    """The summaries of all parts, checked and added up as they come: what `PartSummary` has, of all parts."""
 
     def __init__(self, summaries: Iterable[PartSummary]) -> None:
-        self.starts: list[int] = [0]
-        self.n_bags: list[int] = []
+        self.starts: list[int] = [0]  # the number of instances before each part, and of all
+        self.n_bags: list[int] = []  # of each part
         self.usage: Usage | None = None
         self.gram: Gram | None = None
-        first: Part | None = None
-        names: set[str] = set()
+        scenes: dict[str, tuple[str, ...]] = {}
         columns: list[tuple[NDArray[Any], ...]] = []
         for one in summaries:
-            first = first or one.part
-            _check_joins(one.part, first, names)
+            if one.part.source_names:  # rows of an array have none
+                check_joins(one.part, scenes)
             self.starts.append(self.starts[-1] + one.part.n_given)
             self.n_bags.append(len(one.labels))
             if one.usage is not None:
@@ -174,26 +136,13 @@ class Totals:
             if one.gram is not None:
                 self.gram = one.gram if self.gram is None else self.gram + one.gram
             columns.append((one.low, one.high, one.labels, one.weights, one.bag_low, one.bag_high))
-        if first is None:
+        if not columns:
             raise InvalidInputError("There are no scenes to learn from; give at least one.")
         low, high, labels, weights, bag_low, bag_high = zip(*columns, strict=True)
-        self.n_sources = first.n_sources
         self.low: Floats = np.min(low, axis=0)
         self.high: Floats = np.max(high, axis=0)
+        self.n_sources = len(self.low)
         self.labels: Flags = np.concatenate(labels)
         self.weights: Floats = np.concatenate(weights)
         self.bag_low: Floats = np.concatenate(bag_low)
         self.bag_high: Floats = np.concatenate(bag_high)
-
-
-def _check_joins(part: Part, first: Part, names: set[str]) -> None:
-    """Raise if a part is of other sources than the first, or a scene of its name was there before."""
-    if part.n_sources != first.n_sources or part.source_names != first.source_names:
-        raise InvalidInputError(
-            f"Scene {part.name!r} has {part.n_sources} sources, {', '.join(part.source_names)}, but scene "
-            f"{first.name!r} has {first.n_sources}, {', '.join(first.source_names)}; all must have the same."
-        )
-    if part.name in names:
-        raise InvalidInputError(f"Two scenes are named {part.name!r}; names distinguish their bags.")
-    if part.name:
-        names.add(part.name)

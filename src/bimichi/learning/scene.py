@@ -17,7 +17,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags, check_segment_labels
 from bimichi.measures.base import check_names
 
-__all__ = ["Scene", "Scenes", "join_bags"]
+__all__ = ["Scene", "Scenes", "check_joins", "join_bags"]
 
 ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal")
 TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
@@ -214,8 +214,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     ids: list[tuple[str, int]] = []
     names: dict[str, tuple[str, ...]] = {}
     for scene in scenes:
-        _check_joins(scene, names)
-        names[scene.name] = scene.source_names
+        check_joins(scene, names)
         numbers, given = scene._parts()
         found, where = np.unique(numbers, return_inverse=True)
         code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
@@ -231,12 +230,14 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     return bags
 
 
-def _check_joins(scene: Scene, names: Mapping[str, tuple[str, ...]]) -> None:
-    if scene.name in names:
-        raise InvalidInputError(f"Two scenes are named {scene.name!r}; names tell their bags apart.")
-    for other, source_names in names.items():
-        if scene.source_names != source_names:
-            raise InvalidInputError(
-                f"Scene {scene.name!r} has sources {', '.join(scene.source_names)}, but scene {other!r} has "
-                f"{', '.join(source_names)}; join scenes of the same sources."
-            )
+def check_joins(scene: Any, known: dict[str, tuple[str, ...]]) -> None:
+    """Add the name of a scene (or part) and its source names to the known ones, which must go together."""
+    if scene.name in known:
+        raise InvalidInputError(f"Two scenes are named {scene.name!r}; give them names that distinguish their bags.")
+    other, source_names = next(iter(known.items()), (scene.name, scene.source_names))
+    if scene.source_names != source_names:
+        raise InvalidInputError(
+            f"Scene {scene.name!r} has sources {', '.join(scene.source_names)}, but scene {other!r} has "
+            f"{', '.join(source_names)}; join scenes of the same sources."
+        )
+    known[scene.name] = scene.source_names

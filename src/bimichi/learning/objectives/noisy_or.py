@@ -132,7 +132,7 @@ NOISY_OR = Objective(
     about="instances as independent chances of a target: at least one in each positive bag, none in a negative one",
     measure="capacity",
     settings=(
-        Parameter("mu", 1.0, about="the mean of a target's C"),
-        Parameter("sigma", 0.1, above=0.0, about="the standard deviation of a target's C"),
+        Parameter("mu", 1.0),  # the mean of a target's C
+        Parameter("sigma", 0.1, above=0.0),  # the standard deviation of a target's C
     ),
 )
