@@ -12,8 +12,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes
-from bimichi.learning.bags import check_weights
 from bimichi.learning.fit import FitResult
+from bimichi.learning.inputs import check_weights
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Summed

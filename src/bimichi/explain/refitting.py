@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.bags import Bags
+from bimichi.learning.inputs import check_weights
 from bimichi.learning.objectives import REGISTRY, Objective, get_objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Solution

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import ON_CLUSTER
-from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.bags import Bags
+from bimichi.learning.inputs import check_weights
 from bimichi.learning.parts import Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
 from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
@@ -231,7 +232,7 @@ def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
     if np.isfinite(X).all() and (bags.weights > 0).all():  # nothing is left out, and rows are sorted by bag
         X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
         offsets = np.concatenate([[0], np.cumsum(bags.lengths)])
-        made = Bags(X, offsets, bags.labels, bags.weights, np.ones(n), np.arange(n), range(len(bags.lengths)))
+        made = Bags(X, offsets, bags.labels, bags.weights, np.ones(n), np.arange(n), [*range(len(bags.lengths))])
         return Part(made, n, m)
     ids = np.repeat(np.arange(len(bags.lengths)), bags.lengths)
     left_out = np.isnan(X).any(axis=1) if nan == "drop" else np.zeros(n, dtype=bool)

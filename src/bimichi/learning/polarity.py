@@ -6,6 +6,7 @@ inverted is decided by how their extremes rank the bags; which of those are, by 
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from bimichi.learning.training import BagRanges
 __all__ = ["guess_polarity", "learn_polarity"]
 
 
+_value: Callable[[Solution], float] = attrgetter("objective_value")
+
 CLEAR = 2.0
 """How many standard errors make a difference."""
 
@@ -23,9 +26,9 @@ CLEAR = 2.0
 def guess_polarity(bags: BagRanges) -> Floats:
     """Invert the sources whose minimum over a bag clearly ranks positive bags better than their maximum does.
 
-    "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. It
-    asks of a source what the label of a bag says: that one instance shows the target. Means over bags would ask for
-    what surrounds targets as well. O(m b log b) for b bags.
+    "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. As
+    the label of a bag says that one instance shows the target, extremes are compared, not means over bags, which depend
+    on what surrounds targets as well. O(m b log b) for b bags.
 
     References
     ----------
@@ -55,10 +58,6 @@ def _clear(gain: Floats, bags: BagRanges) -> bool:
     return mean > CLEAR * error
 
 
-def _value(solution: Solution) -> float:
-    return solution.objective_value
-
-
 def learn_polarity(
     guess: Floats, solve: Callable[[Floats], Solution], compare: Callable[[Floats], Solution] | None = None
 ) -> tuple[Floats, Solution]:
@@ -74,9 +73,8 @@ def learn_polarity(
     solve : callable
         Takes the signs, returns the solution for bags with these signs.
     compare : callable, optional
-        A quicker `solve` whose J decides which signs are better; `solve` then is called for the best and for "as given"
-        alone, and its J has the last word. It is called once for each set of signs: for k sources that may be
-        inverted, between k + 1 and, rarely, a few times k.
+        A quicker `solve` to compare signs by; `solve` is then called for the best and for "as given" alone, and its J
+        decides. Called once for each set of signs: for k sources that may be inverted, at least k + 1 times.
     """
     known: dict[tuple[float, ...], Solution] = {}
 

@@ -1,6 +1,6 @@
 """Maps of sources to [-1, 1], learned in `fit` and kept in the model."""
 
-from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +23,7 @@ class Scale(NamedTuple):
 
     def bags(self, bags: Bags) -> Bags:
         """Return the same bags with sources mapped."""
-        made = copy(bags)
-        made.X = np.stack(self.apply(list(bags.X.T), np.ones(bags.n_sources)), axis=1)
-        return made
+        return replace(bags, X=np.stack(self.apply(list(bags.X.T), np.ones(bags.n_sources)), axis=1))
 
     def apply(self, planes: list[NDArray[Any]], polarity: Floats) -> list[NDArray[Any]]:
         """Return scaled planes with these signs; those that stay as they are are not copied."""

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.learning.bags import Bags, check_segment_labels
+from bimichi.learning.bags import Bags
+from bimichi.learning.inputs import check_segment_labels
 from bimichi.measures.base import check_names
 
 __all__ = ["Scene", "Scenes", "check_joins", "join_bags"]
@@ -226,7 +227,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     if not sources:
         raise InvalidInputError("scenes is empty; give at least one scene.")
     bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels, nan=nan, one_class=one_class)
-    bags.ids = [ids[k] for k in bags.ids]  # type: ignore[call-overload]  # from_image made them whole numbers
+    bags.ids = [ids[k] for k in bags.ids]  # which from_image numbered
     return bags
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi.errors import InvalidInputError
+from bimichi.learning.inputs import check_segment_labels
 from bimichi.plotting._checks import check_labels
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size_in_points
 from bimichi.plotting.outlines import outlines
@@ -104,8 +105,6 @@ def _draw(ax: "Axes", numbers: NDArray[np.integer], kinds: dict[int, str]) -> No
 
 def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) -> dict[int, str]:
     """Name the kind of every segment."""
-    from bimichi.learning.bags import check_segment_labels  # here, because numba takes long to import
-
     found = np.unique(numbers)
     named = dict(zip(found.tolist(), check_segment_labels(found, labels), strict=True))
     labelled = {segment: label for segment, label in named.items() if label is not None}

@@ -22,9 +22,6 @@ from bimichi.measures.capacity import ENUMERATION_LIMIT, binary_values
 __all__ = ["BinarySolver"]
 
 
-EXACT = "exact"
-
-
 @dataclass(frozen=True)
 class BinarySolver:
     """Minimise min-max over measures with values in {0, 1}.
@@ -39,8 +36,8 @@ class BinarySolver:
 
     Notes
     -----
-    Of several measures with the least J, the one with the fewest sets of value 1 is returned: no set is worth 1 unless
-    the data ask for it. `Solution.status` says which of the two methods was used.
+    Of several measures with the least J, the one with the fewest sets of value 1 is returned. `Solution.status` says
+    which of the two methods was used.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("in memory", "elements", "min-max")
@@ -59,15 +56,14 @@ class BinarySolver:
         check_solver(self, problem.objective, problem.offers)
         reach = _reach(np.ascontiguousarray(problem.bags.X), problem.bags.offsets)
         bags = (reach, problem.labels, problem.weights)
-        m = problem.space.n_sources
-        jobs = check_n_jobs(n_jobs)
+        m, jobs = problem.space.n_sources, check_n_jobs(n_jobs)
         if self.method == "exact" or (self.method == "auto" and m <= ENUMERATION_LIMIT):
             candidates = binary_values(m).astype(np.bool_)
             candidates = candidates[np.argsort(candidates.sum(axis=1), kind="stable")]
             with ThreadPoolExecutor(jobs) as pool:
                 parts = pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))
                 J = np.concatenate(list(parts))
-            status = f"{EXACT}: all {len(candidates):,} binary measures"
+            status = f"exact: all {len(candidates):,} binary measures"
         else:
             starts = [_random_binary(problem, seed) for seed in rng.spawn(self.n_restarts)]
             with ThreadPoolExecutor(jobs) as pool:
@@ -76,8 +72,7 @@ class BinarySolver:
             status = f"local search, {self.n_restarts} restarts"
         best = int(np.lexsort((candidates.sum(axis=1), J))[0])
         values = candidates[best].astype(np.float64)
-        value = problem.value(values)
-        return Solution(values, value, status, len(J), np.minimum.accumulate(J), starts=J)
+        return Solution(values, problem.value(values), status, len(J), np.minimum.accumulate(J), starts=J)
 
 
 def _random_binary(problem: InMemory, rng: np.random.Generator) -> Flags:

@@ -80,7 +80,7 @@ class ConvexSolver:
             states = self._descend_all(working, states, pool.map)
             first = min(range(len(states)), key=lambda start: states[start].best_value)
             best = states[first]
-            while not best.status:  # it met another, which then ended higher: let it go on alone
+            while not best.status:  # it met another start, which then ended higher: it continues alone
                 (best,) = self._descend_all(working, [best], map)
         states[first] = best
         values = np.array([state.best_value for state in states])
@@ -103,7 +103,7 @@ class ConvexSolver:
         return starts + [space.sample(seed) for seed in rng.spawn(self.n_starts - len(starts))]
 
     def _descend_all(self, working: WorkingSet, states: list[Descent], parallel: Callable[..., Any]) -> list[Descent]:
-        """Let all starts take one step at a time; one that meets the witnesses of another need not go on.
+        """Let all starts take one step at a time; one that meets the witnesses of another ends.
 
         What a step finds missing is added after all have taken it, so that the order of threads changes nothing.
         """

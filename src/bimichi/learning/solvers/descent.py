@@ -1,4 +1,4 @@
-"""One start of the convex search: solve for the witnesses of the moment, move them, until nothing moves."""
+"""One start of the convex search: solve for the present witnesses and move them, until nothing moves."""
 
 from dataclasses import dataclass, replace
 
@@ -49,13 +49,9 @@ def step(working: WorkingSet, state: Descent, tolerance: float, precision: float
     chosen = working.chosen(state.values, state.kept)
     answer = working.solve(chosen, state.witnesses, working.order, precision, state.values)
     if answer is None:
-        return replace(
-            state,
-            order=working.order,
-            missing=state.missing.take(np.empty(0, np.int64)),
-            complete=False,
-            status=f"the QP of round {len(state.history) + 1} could not be solved",
-        )
+        status = f"the QP of round {len(state.history) + 1} could not be solved"
+        nothing = state.missing.take(np.empty(0, np.int64))
+        return replace(state, order=working.order, missing=nothing, complete=False, status=status)
     order, violated = working.order.with_violated(answer.partial, tolerance)
     measure = working.completed(answer.partial, state.witnesses)
     seen = working.problem.extremes(measure.values)
@@ -84,9 +80,9 @@ def step(working: WorkingSet, state: Descent, tolerance: float, precision: float
 
 
 def _kept(state: Descent, answer: Answer) -> Ints:
-    """Forget rows that hold no slack up, but only when the QP's minimum is higher than ever with these witnesses.
+    """Forget rows that hold no slack up, but only when the QP's minimum reaches a new high with these witnesses.
 
-    As that cannot go on, rows do not come and go for ever.
+    That happens finitely often, so rows do not come and go for ever.
     """
     rose = answer.bound > state.reached + RISE * abs(answer.bound)
     return answer.binding if rose else np.union1d(state.kept, answer.binding)
