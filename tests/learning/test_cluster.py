@@ -189,7 +189,7 @@ def test_bad_input():
     for arguments, message in (
         ((lazy,), "y is missing"),
         ((lazy, y[:-1], ids), "y has shape"),
-        ((lazy, np.arange(len(y)) % 2, ids), "y must be the same for all rows of a bag"),
+        ((lazy, np.arange(len(y)) % 2, ids), "y must be the same for all instances of a bag"),
         ((lazy, y, ids % 7), "Rows of a bag must stand together"),
         ((lazy, 0 * y, ids), "y must have two classes"),
         ((lazy * 9, y, ids), r"reaches .*; sources must lie in \[-1, 1\]"),

@@ -18,7 +18,7 @@ from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Summed
 from bimichi.learning.solvers import ConvexSolver
-from bimichi.learning.solvers.least_squares import solve_least_squares
+from bimichi.learning.solvers.convex import solve_least_squares
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.rule import FusionRule

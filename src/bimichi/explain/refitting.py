@@ -14,7 +14,7 @@ from bimichi.learning.objectives import REGISTRY, Objective, get_objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import solver_from_record
-from bimichi.learning.solvers.least_squares import solve_least_squares
+from bimichi.learning.solvers.convex import solve_least_squares
 from bimichi.learning.training import BagsInMemory
 from bimichi.measures.sampling import random_generator
 from bimichi.record import TrainingRecord

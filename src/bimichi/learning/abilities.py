@@ -18,11 +18,8 @@ from bimichi.learning.objectives import Objective
 
 __all__ = ["IN_MEMORY", "ON_CLUSTER", "check_solver", "needs_of"]
 
-ON_CLUSTER = frozenset({"rows"})
-"""What data in parts on a cluster offer."""
-
-IN_MEMORY = ON_CLUSTER | {"in memory"}
-"""What data in this process offer."""
+ON_CLUSTER = frozenset({"rows"})  # what data in parts on a cluster offer
+IN_MEMORY = ON_CLUSTER | {"in memory"}  # what data in this process offer
 
 
 def needs_of(solver: Any, objective: Objective) -> frozenset[str]:

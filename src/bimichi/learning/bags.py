@@ -13,7 +13,6 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.learning.inputs import (
-    check_constant,
     check_labels,
     check_rows,
     check_segment_labels,
@@ -112,9 +111,7 @@ class Bags:
         if bags is None:
             order, offsets, ids = np.arange(n), np.arange(n + 1), [*range(n)]
         else:
-            order, offsets, ids = group(bags, n)
-            for what, per_instance in (("y", label), ("sample_weight", weight)):
-                check_constant(per_instance[order], offsets, ids, what)
+            order, offsets, ids = group(bags, n, y=label, sample_weight=weight)
         keep = usable(rows, nan)[order] & (weight[order] > 0)
         order, offsets = order[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
         filled = np.diff(offsets) > 0
@@ -122,7 +119,16 @@ class Bags:
         ids = [name for name, some in zip(ids, filled, strict=True) if some]
         offsets = np.concatenate([[0], offsets[1:][filled]])
         made = cls(rows[order], offsets, label[starts], weight[starts], np.ones(len(order)), order, ids)
-        return made._checked(one_class)
+        if not len(made):
+            raise InvalidInputError(
+                "There are no bags left: sample weights are all zero, all instances have NaN, or X is empty."
+            )
+        if not one_class and made.labels.dtype == bool and (made.labels.all() or not made.labels.any()):
+            side = "positive" if made.labels.all() else "negative"
+            raise InvalidInputError(
+                f"All {len(made)} bags are {side}: only one class. Learning needs at least one bag of each class."
+            )
+        return made
 
     @classmethod
     def from_list(
@@ -187,18 +193,6 @@ class Bags:
         made.instance = np.flatnonzero(kept)[made.instance]
         return made
 
-    def _checked(self, one_class: bool) -> "Bags":
-        if not len(self):
-            raise InvalidInputError(
-                "There are no bags left: sample weights are all zero, all instances have NaN, or X is empty."
-            )
-        if not one_class and self.labels.dtype == bool and (self.labels.all() or not self.labels.any()):
-            side = "positive" if self.labels.all() else "negative"
-            raise InvalidInputError(
-                f"All {len(self)} bags are {side}: only one class. Learning needs at least one bag of each class."
-            )
-        return self
-
     def turned(self, polarity: ArrayLike) -> "Bags":
         """Return `with_signs`, its name from now on."""
         warnings.warn("Bags.turned is now named Bags.with_signs.", DeprecationWarning, stacklevel=2)
@@ -243,10 +237,9 @@ class Bags:
     def reduced(self, which: Relevant, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
         """Drop instances that cannot decide their bag, whatever the measure.
 
-        Let x <= x' in every source. The integral is the integral over levels t in (0, max|x|] of
-        g({x >= t}, {x <= -t}), and at each level the pair of x is below that of x'. So C(x) <= C(x') for every
-        monotone g: always with the zero bound; without it, if max|x| = max|x'|, so that no level of one meets
-        the pair of empty sets, which is out of the order, while that of the other does not. Hence
+        Let x <= x' in every source. The integral is that of g({x >= t}, {x <= -t}) over levels t in (0, max|x|], and at
+        each level the pair of x is below that of x'. So C(x) <= C(x') for every monotone g: always with the zero bound;
+        without it, if max|x| = max|x'|, since the pair of empty sets, met above the maximum, is out of the order. Hence
 
         - an objective that asks only for the largest C of a bag needs no instance below another ("maximal");
         - one that asks for the largest |C| needs none that lies between two others ("extreme").

@@ -18,7 +18,7 @@ from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import ON_CLUSTER
 from bimichi.learning.bags import Bags
-from bimichi.learning.inputs import check_weights
+from bimichi.learning.inputs import check_constant, check_weights, one_per
 from bimichi.learning.parts import Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
 from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
@@ -27,8 +27,7 @@ from bimichi.learning.streaming import Executor
 __all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
 
 
-BATCH = 64
-"""How many answers are fetched at once, so that large ones do not pile up here."""
+BATCH = 64  # how many answers are fetched at once, so that large ones do not pile up here
 
 
 class ClusterExecutor(Executor):
@@ -102,7 +101,7 @@ class Partitioned(Problem):
         self, executor: ClusterExecutor, parts: Sequence[Any], plan: ReductionPlan, totals: Totals, starts: Ints
     ) -> None:
         self.objective, self.space = plan.objective, plan.objective.space(totals.n_sources)
-        self.labels, self.weights = totals.labels, totals.weights
+        self.labels, self.weights = totals.bags.labels, totals.bags.weights
         self._executor, self._starts = executor, starts
         self._take(parts)
 
@@ -177,29 +176,20 @@ class _BagsOfRows(NamedTuple):
         """Check labels, ids and weights of n rows, and take those of the bags."""
         if y is None:
             raise InvalidInputError("y is missing: the label of its bag, for every instance.")
-        given = {"y": np.asarray(y), "bags": np.arange(n) if bags is None else np.asarray(bags)}
-        if sample_weight is not None:
-            given["sample_weight"] = np.asarray(sample_weight, dtype=np.float64)
-        for what, column in given.items():
-            if column.shape != (n,):
-                raise InvalidInputError(
-                    f"{what} has shape {column.shape}; it must have one entry for each of {n:,} rows."
-                )
-        ids = given.pop("bags")
+        labels, ids = one_per(y, n, "y"), np.arange(n) if bags is None else one_per(bags, n, "bags")
         begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         if len(begins) != len(np.unique(ids[begins])):
             raise InvalidInputError(
                 "Rows of a bag must stand together in a Dask array. Sort X, y and bags by bag first."
             )
-        lengths = np.diff(np.append(begins, n))
-        for what, column in given.items():
-            wrong = np.flatnonzero(column != np.repeat(column[begins], lengths))
-            if wrong.size:
-                raise InvalidInputError(
-                    f"{what} must be the same for all rows of a bag; in {ids[wrong[0]]!r} it is not."
-                )
-        weights = given["sample_weight"][begins] if "sample_weight" in given else None
-        return cls(lengths, given["y"][begins], check_weights(weights, len(begins)))
+        offsets, names = np.append(begins, n), ids[begins].tolist()
+        check_constant(labels, offsets, names, "y")
+        weights = np.ones(len(begins))
+        if sample_weight is not None:
+            given = check_weights(sample_weight, n)
+            check_constant(given, offsets, names, "sample_weight")
+            weights = given[begins]
+        return cls(np.diff(offsets), labels[begins], weights)
 
     def some(self, a: int, b: int) -> "_BagsOfRows":
         return _BagsOfRows(self.lengths[a:b], self.labels[a:b], self.weights[a:b])

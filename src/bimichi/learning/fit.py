@@ -57,7 +57,7 @@ def check_training(
     Raises
     ------
     InvalidInputError
-        If they do not go together; the message says what to change.
+        If they do not go together.
     """
     check_choice(polarity, "polarity", ("given", "learn"))
     if polarity == "learn" and objective.measure == "capacity":
@@ -92,7 +92,7 @@ def fit_measure(
     objective : Objective
         What is minimised; see `bimichi.learning.objectives.get_objective`.
     solver : object
-        How; see `bimichi.learning.solvers.get_solver`. If it has a method `quick`, that solver compares polarities.
+        See `bimichi.learning.solvers.get_solver`. If it has a method `quick`, that solver compares polarities.
     polarity : {"given", "learn"}
         Whether to learn which sources to invert.
     names : sequence of str, optional

@@ -23,8 +23,11 @@ __all__ = [
 ]
 
 
-def group(bags: ArrayLike, n: int) -> tuple[Ints, Ints, list[Hashable]]:
-    """Order of instances that puts bags together, their offsets, and their ids in order of appearance."""
+def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints, list[Hashable]]:
+    """Order of instances that puts bags together, their offsets, and their ids in order of appearance.
+
+    Of `constant`, arrays of n by name, all instances of a bag must have the same value.
+    """
     if not isinstance(bags, list | tuple) and np.ndim(bags) == 0:
         raise InvalidInputError(f"bags must be ids, one per instance, got {bags!r}.")
     try:
@@ -49,7 +52,10 @@ def group(bags: ArrayLike, n: int) -> tuple[Ints, Ints, list[Hashable]]:
     if len(where) != n:
         raise InvalidInputError(f"bags has {len(where)} ids for {n} instances; it must have one per instance.")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=len(ids)))])
-    return np.argsort(where, kind="stable"), offsets, ids
+    order = np.argsort(where, kind="stable")
+    for what, values in constant.items():
+        check_constant(values[order], offsets, ids, what)
+    return order, offsets, ids
 
 
 def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:

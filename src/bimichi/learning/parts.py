@@ -5,9 +5,8 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bimichi._types import Flags, Floats
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
@@ -16,7 +15,7 @@ from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes, check_joins, join_bags
 from bimichi.learning.spaces.base import Usage
 from bimichi.learning.spaces.gram import Gram
-from bimichi.learning.training import bag_ranges
+from bimichi.learning.training import BagRanges, bag_ranges
 
 __all__ = ["Part", "PartSummary", "ReductionPlan", "Totals", "read_part", "read_scene", "reduce_part", "summarise"]
 
@@ -45,10 +44,7 @@ class PartSummary(NamedTuple):
     part: Part  # without its bags
     low: Floats  # the least and the greatest value of each source
     high: Floats
-    labels: Flags  # of bags
-    weights: Floats
-    bag_low: Floats  # the same of each bag, if signs are learned
-    bag_high: Floats
+    bags: BagRanges  # without extremes, unless signs are learned
     usage: Usage | None = None
     gram: Gram | None = None
 
@@ -79,12 +75,11 @@ def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
 def summarise(item: Any) -> PartSummary:
     """Read a part for its size and the range of its sources alone."""
     part = read_part(item)
-    m, none = part.n_sources, np.empty(0)
-    low, high = np.full(m, np.inf), np.full(m, -np.inf)
+    low, high = np.full(part.n_sources, np.inf), np.full(part.n_sources, -np.inf)
     if part.bags is not None:
         low, high = (np.array([of(column) for column in part.bags.X.T], dtype=float) for of in (np.min, np.max))
-    ranges = np.empty((0, m))
-    return PartSummary(part._replace(bags=None), low, high, none.astype(bool), none, ranges, ranges)
+    none = np.empty((0, part.n_sources))
+    return PartSummary(part._replace(bags=None), low, high, BagRanges(none, none, np.empty(0, bool), np.empty(0)))
 
 
 def reduce_part(
@@ -101,10 +96,8 @@ def reduce_part(
     if bags is None or summary.low.min() < -1 or summary.high.max() > 1:
         return summary, None
     usage = objective.space(bags.n_sources).count_usage(bags.X, n_jobs)
-    summary = summary._replace(labels=bags.labels, weights=bags.weights, usage=usage)
-    if plan.bag_ranges:
-        ranges = bag_ranges(bags)
-        summary = summary._replace(bag_low=ranges.low, bag_high=ranges.high)
+    known = bag_ranges(bags) if plan.bag_ranges else summary.bags._replace(labels=bags.labels, weights=bags.weights)
+    summary = summary._replace(bags=known, usage=usage)
     if plan.keep == "sums":
         form = InMemory(bags, objective, n_jobs).total("gram", targets=objective.parameters)
         return summary._replace(gram=form), None
@@ -125,24 +118,22 @@ class Totals:
         self.usage: Usage | None = None
         self.gram: Gram | None = None
         scenes: dict[str, tuple[str, ...]] = {}
-        columns: list[tuple[NDArray[Any], ...]] = []
+        lows, highs, bags = [], [], []
         for one in summaries:
             if one.part.source_names:  # rows of an array have none
                 check_joins(one.part, scenes)
             self.starts.append(self.starts[-1] + one.part.n_given)
-            self.n_bags.append(len(one.labels))
+            self.n_bags.append(len(one.bags.labels))
             if one.usage is not None:
                 self.usage = one.usage if self.usage is None else self.usage + one.usage
             if one.gram is not None:
                 self.gram = one.gram if self.gram is None else self.gram + one.gram
-            columns.append((one.low, one.high, one.labels, one.weights, one.bag_low, one.bag_high))
-        if not columns:
+            lows.append(one.low)
+            highs.append(one.high)
+            bags.append(one.bags)
+        if not bags:
             raise InvalidInputError("There are no scenes to learn from; give at least one.")
-        low, high, labels, weights, bag_low, bag_high = zip(*columns, strict=True)
-        self.low: Floats = np.min(low, axis=0)
-        self.high: Floats = np.max(high, axis=0)
+        self.low: Floats = np.min(lows, axis=0)
+        self.high: Floats = np.max(highs, axis=0)
         self.n_sources = len(self.low)
-        self.labels: Flags = np.concatenate(labels)
-        self.weights: Floats = np.concatenate(weights)
-        self.bag_low: Floats = np.concatenate(bag_low)
-        self.bag_high: Floats = np.concatenate(bag_high)
+        self.bags = BagRanges(*(np.concatenate(column) for column in zip(*bags, strict=True)))

@@ -19,8 +19,7 @@ __all__ = ["guess_polarity", "learn_polarity"]
 
 _value: Callable[[Solution], float] = attrgetter("objective_value")
 
-CLEAR = 2.0
-"""How many standard errors make a difference."""
+CLEAR = 2.0  # how many standard errors make a difference
 
 
 def guess_polarity(bags: BagRanges) -> Floats:
@@ -63,18 +62,12 @@ def learn_polarity(
 ) -> tuple[Floats, Solution]:
     """Start from the better of "as given" and the guess; flip a source that was guessed to be inverted while J falls.
 
-    A fall of J alone inverts no source: what surrounds targets lies in positive bags, too, and often more of it, so
-    that J falls where an inverted source is high on what is *around* them.
+    A fall of J alone inverts no other source: what surrounds targets lies in positive bags, too, so that J also falls
+    where an inverted source is high on what is *around* them.
 
-    Parameters
-    ----------
-    guess : ndarray of shape (n_sources,)
-        The sources that may be inverted have -1; see `guess_polarity`.
-    solve : callable
-        Takes the signs, returns the solution for bags with these signs.
-    compare : callable, optional
-        A quicker `solve` to compare signs by; `solve` is then called for the best and for "as given" alone, and its J
-        decides. Called once for each set of signs: for k sources that may be inverted, at least k + 1 times.
+    `guess` has -1 for the sources that may be inverted. `solve` takes signs and returns the solution for bags with
+    these; `compare` is a quicker one to compare signs by, called once for each set of them. `solve` is then called for
+    the best signs and for "as given" alone, and its J decides.
     """
     known: dict[tuple[float, ...], Solution] = {}
 

@@ -1,8 +1,8 @@
 """`Problem` and `Solution`: what solvers are given, and what they return. Read this first.
 
-A solver sees a `Problem`, never X, images or files. A problem answers a few questions about labelled bags:
-`InMemory` from arrays, `bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster, `Summed` from
-sums that were added up before. What it can answer it says in `offers`.
+A solver sees a `Problem`, never X, images or files. A problem answers a few questions about labelled bags, listed in
+its `offers`: `InMemory` from arrays, `bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster,
+`Summed` from sums that were added up before.
 """
 
 from collections.abc import Callable
@@ -113,23 +113,9 @@ class Solution:
 
 
 class InMemory(Problem):
-    """A problem whose instances are arrays.
+    """A problem whose instances, in [-1, 1] or for a capacity in [0, 1], are arrays.
 
-    Parameters
-    ----------
-    bags : Bags
-        Instances in [-1, 1], or in [0, 1] for a capacity.
-    objective : Objective
-        What is minimised.
-    n_jobs : int, optional
-        Threads.
-    reduce : bool, default=True
-        Whether to drop instances that cannot decide their bag (see `Bags.reduced`); False if that was done.
-
-    Attributes
-    ----------
-    bags : Bags
-        The instances that are left.
+    Those that cannot decide their bag are dropped (see `Bags.reduced`), unless `reduce` is False; `bags` has the rest.
     """
 
     offers = frozenset({"rows", "in memory"})
@@ -208,12 +194,7 @@ class Summed(Sums):
 
     @classmethod
     def of_instances(
-        cls,
-        X: NDArray[Any],
-        positive: Flags,
-        weights: Floats,
-        objective: Objective,
-        n_jobs: int | None = None,
+        cls, X: NDArray[Any], positive: Flags, weights: Floats, objective: Objective, n_jobs: int | None = None
     ) -> "Summed":
         """Add up weight * (C - target)^2 over instances, which are `positive` or not, chunk by chunk; O(n m^2)."""
         space, jobs = cast(ElementSpace, objective.space(X.shape[1])), check_n_jobs(n_jobs)

@@ -1,4 +1,4 @@
-"""`Scene`: co-registered sources with whatever is known about them; what data sets give and comparisons take."""
+"""`Scene`: co-registered sources with what is known about them, as data sets give and comparisons take them."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,17 +33,17 @@ class Scene:
     sources : ndarray of shape (..., n_sources)
         The sources, usually (height, width, n_sources), in [-1, 1].
     name : str
-        What to call it.
+        Its name.
     source_names : sequence of str, optional
         Names of the sources; "1", "2", ... by default.
     segments : ndarray of int, shape (...), optional
-        To which bag each instance belongs.
+        The bag of each instance.
     labels : mapping of int to bool, optional
         Whether a bag is positive; bags that are not named are left out of learning.
     truth : ndarray of bool, shape (...), optional
         Whether each instance is a target.
     ignore : ndarray of bool, shape (...), optional
-        Instances that no score counts.
+        Instances that are excluded from scoring.
     boxes : ndarray of shape (n_boxes, 4)
         Boxes (x, y, width, height) around targets, in pixels.
     rgb : ndarray of uint8, shape (height, width, 3), optional
@@ -147,9 +147,9 @@ class Scenes(Sequence[Scene]):
     Parameters
     ----------
     names : sequence of str
-        What the scenes are called, in order.
+        Names of the scenes, in order.
     load : callable
-        Takes a name, gives its scene.
+        Takes a name, returns its scene.
     """
 
     def __init__(self, names: Sequence[str], load: Callable[[str], Scene]) -> None:
@@ -192,10 +192,8 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     ----------
     scenes : iterable of Scene
         Scenes of distinct names, all of the same sources.
-    one_class : bool, default=False
-        Whether all bags may be positive, or all negative: for parts of a larger whole.
-    nan : {"raise", "drop"}
-        Whether pixels with NaN are an error, or left out with a warning.
+    one_class, nan
+        As in `Bags.from_instances`.
 
     Returns
     -------

@@ -68,13 +68,12 @@ class PartitionedTraining(Training):
         return self
 
     def bag_ranges(self) -> BagRanges:
-        totals = self._totals
-        return BagRanges(totals.bag_low, totals.bag_high, totals.labels, totals.weights)
+        return self._totals.bags
 
     def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
         totals = self._totals
         if totals.gram is not None:
-            return Summed(totals.gram, totals.labels, totals.weights, objective, totals.n_sources)
+            return Summed(totals.gram, totals.bags.labels, totals.bags.weights, objective, totals.n_sources)
         if self._problem is None:
             self._problem = self._executor.problem(totals, self._plan, n_jobs)
         return self._problem
@@ -86,7 +85,8 @@ class PartitionedTraining(Training):
     def _reduced(self, scale: Scale | None) -> Totals:
         totals = self._added_up(self._executor.reduce(self._items, self._plan, scale), "reading")
         in_range = totals.low.min() >= -1 and totals.high.max() <= 1  # else the caller, who checks them, raises
-        if in_range and (totals.labels.all() or not totals.labels.any()):
+        labels = totals.bags.labels
+        if in_range and (labels.all() or not labels.any()):
             raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
         self._items = ()
         return totals
@@ -130,7 +130,7 @@ class LocalExecutor(Executor):
 
 
 def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
-    """Join bags whose instances stood behind so many others; each part is released when it has been copied."""
+    """Join bags, each with the number of instances before it; a part is released when it has been copied."""
     sizes = [np.diff(bags.offsets) for _, bags in parts]
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
     n, m = int(offsets[-1]), parts[0][1].n_sources

@@ -28,17 +28,13 @@ __all__ = [
     "to_common_scale",
 ]
 
-REGISTRY: list[Objective] = []
-"""All objectives; the tables hold those of one kind by name."""
+REGISTRY: list[Objective] = []  # all objectives; the tables hold those of one kind by name
 
-OBJECTIVES: dict[str, Objective] = {}
-"""For bi-capacities."""
+OBJECTIVES: dict[str, Objective] = {}  # for bi-capacities
 
-CAPACITY_OBJECTIVES: dict[str, Objective] = {}
-"""For normalised measures."""
+CAPACITY_OBJECTIVES: dict[str, Objective] = {}  # for normalised measures
 
-ADDITIVE_OBJECTIVES: dict[str, Objective] = {}
-"""For additive bi-capacities, which have the zero bound."""
+ADDITIVE_OBJECTIVES: dict[str, Objective] = {}  # for additive bi-capacities, which have the zero bound
 
 
 def register_objective(objective: Objective) -> Objective:

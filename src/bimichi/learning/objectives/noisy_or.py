@@ -13,18 +13,10 @@ __all__ = ["NOISY_OR"]
 SURE = 1.0 - 2.0**-53
 """The most that N may be: ones in a negative bag, which no measure can help, cost 37 an instance, not infinity."""
 
-SILENT = 1.2e-16
-"""Below it, 1 - N is 1 in double precision."""
-
-QUIET = 1e-5
-"""Below it, three terms of the series of ln(1 - N) are exact."""
-
-SMALL = 32
-"""Up to so many instances, an array of their chances would take longer to make than to fill."""
-
-FACTORS = 16
-"""So many factors of at least 2^-53 do not underflow."""
-
+SILENT = 1.2e-16  # below it, 1 - N is 1 in double precision
+QUIET = 1e-5  # below it, three terms of the series of ln(1 - N) are exact
+SMALL = 32  # up to so many instances, an array of their chances would take longer to make than to fill
+FACTORS = 16  # so many factors of at least 2^-53 do not underflow
 LEAST = -53 * math.log(2.0)
 IMPOSSIBLE = -690.0
 

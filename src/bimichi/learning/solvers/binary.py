@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from bimichi._checks import check_choice, check_integer
 from bimichi._jit import jit
@@ -49,9 +50,7 @@ class BinarySolver:
         object.__setattr__(self, "n_restarts", check_integer(self.n_restarts, "n_restarts"))
         check_choice(self.method, "method", ("auto", "exact", "local"))
 
-    def solve(
-        self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
-    ) -> Solution:
+    def solve(self, problem: InMemory, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best binary measure."""
         check_solver(self, problem.objective, problem.offers)
         reach = _reach(np.ascontiguousarray(problem.bags.X), problem.bags.offsets)
@@ -75,7 +74,7 @@ class BinarySolver:
         return Solution(values, problem.value(values), status, len(J), np.minimum.accumulate(J), starts=J)
 
 
-def _random_binary(problem: InMemory, rng: np.random.Generator) -> Flags:
+def _random_binary(problem: InMemory, rng: Generator) -> Flags:
     """Cut a random capacity at a random height."""
     cut: Flags = problem.space.sample(rng) > rng.uniform(0.02, 0.98)
     cut[-1] = True

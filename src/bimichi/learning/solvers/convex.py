@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Floats
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
-from bimichi.learning.problem import Problem, Solution
+from bimichi.learning.problem import Problem, Solution, Summed
 from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of, step, take_up_missing
-from bimichi.learning.solvers.least_squares import solve_least_squares
 from bimichi.learning.solvers.working_set import WorkingSet
+from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
-__all__ = ["ConvexSolver"]
+__all__ = ["ConvexSolver", "solve_least_squares"]
 
 
 log = logging.getLogger(__name__)
 
-GUESS_LIMIT = 3**6
-"""With more elements, fitting all instances would cost more than a few random starts."""
+GUESS_LIMIT = 3**6  # with more elements, fitting all instances would cost more than a few random starts
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,7 @@ class ConvexSolver:
             object.__setattr__(self, name, check_integer(getattr(self, name), name))
         check_number(self.tolerance, "tolerance", 0.0, 1.0, exclusive=True)
 
-    def solve(
-        self, problem: Problem, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
-    ) -> Solution:
+    def solve(self, problem: Problem, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best solution over all starts."""
         check_solver(self, problem.objective, problem.offers)
         form = problem.objective.convex
@@ -95,7 +93,7 @@ class ConvexSolver:
         """Return the solver with its first two starts alone, to compare problems before one is solved in earnest."""
         return replace(self, n_starts=min(2, self.n_starts))
 
-    def _starts(self, working: WorkingSet, rng: np.random.Generator) -> list[Floats]:
+    def _starts(self, working: WorkingSet, rng: Generator) -> list[Floats]:
         space = working.space
         starts = [space.middle()]
         if self.n_starts > 1 and space.size <= GUESS_LIMIT:
@@ -123,3 +121,13 @@ class ConvexSolver:
                 states[start] = take_up_missing(working, state)
             going = [start for start in going if not states[start].status]
         return states
+
+
+def solve_least_squares(problem: Problem | Summed, completion: str = "lowest") -> Solution:
+    """Minimise an objective that is one sum of squares by one QP; values without weight follow by `completion`."""
+    first, second = problem.objective.parameters
+    values, status, bound = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
+    if status != "converged":
+        warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
+    value = problem.value(values)
+    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))

@@ -1,8 +1,7 @@
 """Algorithm 1 of the paper: a population of bi-capacities under small and large mutations.
 
-Departures from the printed algorithm, all listed in docs/design.md: a child replaces its parent only if it is better;
-the best is kept; the search stops when the best has hardly improved over `patience` generations, not at the first
-generation that does not improve.
+Departures from the printed algorithm, listed in docs/design.md: a child replaces its parent only if it is better; the
+best is kept; the search stops when the best has hardly improved over `patience` generations, not over one.
 """
 
 import hashlib
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, check_integer, check_number
@@ -68,9 +68,8 @@ class EvolutionarySolver:
 
     Notes
     -----
-    Members of the population never meet, so each runs alone for a block of generations, with a random stream of
-    its own: the result depends on the seed, not on `n_jobs`. A small mutation updates only rows and bags that
-    use the element. Memory is O(P n).
+    Members of the population never meet: each has a random stream of its own, so that the result does not depend on
+    `n_jobs`. A small mutation updates only rows and bags that use the element. Memory is O(P n).
 
     References
     ----------
@@ -98,9 +97,7 @@ class EvolutionarySolver:
         check_choice(self.element_choice, "element_choice", ("weighted", "touched"))
         check_choice(self.sampling, "sampling", (None, "breadth-first", "ranks"))
 
-    def solve(
-        self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
-    ) -> Solution:
+    def solve(self, problem: InMemory, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best measure found."""
         check_solver(self, problem.objective, problem.offers)
         fingerprint = _fingerprint(problem, self)
@@ -140,7 +137,7 @@ class EvolutionarySolver:
         history = np.array(population.history)
         return Solution(best, problem.value(best), status, len(history), history, starts=population.J)
 
-    def _population(self, problem: InMemory, rng: np.random.Generator, fingerprint: str) -> Population:
+    def _population(self, problem: InMemory, rng: Generator, fingerprint: str) -> Population:
         """A new population, or that of the checkpoint."""
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
             raise InvalidInputError(

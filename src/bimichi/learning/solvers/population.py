@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
@@ -24,7 +25,7 @@ class Population:
     history: list[float]
 
     @classmethod
-    def start(cls, n_values: int, size: int, rng: np.random.Generator) -> "Population":
+    def start(cls, n_values: int, size: int, rng: Generator) -> "Population":
         """Prepare a population of so many measures of `n_values` each; they are drawn in the first block."""
         state = rng.integers(0, 2**64, size, dtype=np.uint64)
         return cls(np.zeros((size, n_values)), state, np.full(size, np.inf), [])

@@ -7,7 +7,7 @@ integral of an instance is linear in either: a row of codes and weights. Solvers
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._types import Codes, Floats, Ints
@@ -132,7 +132,7 @@ class Space(Protocol):
     def middle(self) -> Floats:
         """Return the values in the middle of all valid ones."""
 
-    def sample(self, rng: np.random.Generator) -> Floats:
+    def sample(self, rng: Generator) -> Floats:
         """Draw valid values at random."""
 
     def known_at(self, values: Floats, codes: Codes) -> Floats:
@@ -145,40 +145,18 @@ class Space(Protocol):
         """Return the order that programs start with."""
 
     def minimise(self, rows: QuadraticRows, order: Any, precision: float, near: Floats) -> Minimum | None:
-        """Minimise a sum of squares of rows and slacks over values in this order.
+        """Minimise a sum of squares of rows and slacks over values in an `Order`; None if that fails.
 
-        Parameters
-        ----------
-        rows : QuadraticRows
-            The sum.
-        order : Order
-            From `order`, or extended by `Order.with_violated`.
-        precision : float
-            Of the program.
-        near : ndarray
-            Values that the minimum may be near to.
-
-        Returns
-        -------
-        minimum : Minimum or None
-            None if the program could not be solved.
+        `near` are values that the minimum may be near to.
         """
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
     ) -> Fit:
-        """Minimise the mean over each bag of squared distances to targets of the two classes.
+        """Minimise the mean over each bag of squared distances to the targets of negative and positive bags.
 
-        Parameters
-        ----------
-        data : Sums
-            The labelled bags.
-        targets : tuple of two floats
-            Of negative and of positive bags.
-        completion : str
-            How values without weight follow from the others.
-        precisions : sequence of float
-            Of the program; the first that succeeds is taken. If none does, the values are those of `middle`.
+        Values without weight follow by the rule `completion`. The program is solved with the first of `precisions`
+        that succeeds; if none does, the values are those of `middle`.
         """
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
@@ -105,7 +106,7 @@ class ElementSpace(Space):
         lower, upper = self.lattice.bounds(np.full(self.size, np.nan))
         return (lower + upper) / 2
 
-    def sample(self, rng: np.random.Generator) -> Floats:
+    def sample(self, rng: Generator) -> Floats:
         return sample(self.lattice, rng)
 
     def known_at(self, values: Floats, codes: Codes) -> Floats:
@@ -120,21 +121,25 @@ class ElementSpace(Space):
         return OrderedPairs(self.lattice)
 
     def minimise(self, rows: QuadraticRows, order: OrderedPairs, precision: float, near: Floats) -> Minimum | None:
-        lines = _Lines(self.lattice, rows)
-        n_v = len(lines.elements)
+        elements, lines, constant = _lines(self.lattice, rows)
+        n_v = len(elements)
         program = Program(n_v + len(rows.slack_weight))
+        tied, alone = lines[rows.tied].tocoo(), lines[rows.alone]
         slacks = (np.arange(len(rows.tied)), n_v + rows.slack, -1.0)
-        program.below(-lines.constant[rows.tied], lines.triplets(rows.tied), slacks)
-        program.below_in_order(self.lattice, lines.elements, order.among(lines.elements))
-        P, q, constant = lines.squares(rows.alone, rows.share)
+        program.below(-constant[rows.tied], (tied.row, tied.col, tied.data), slacks)
+        program.below_in_order(self.lattice, elements, order.among(elements))
+        weighted = sp.diags_array(2 * rows.share) @ alone
+        P = sp.triu(alone.T @ weighted, format="csc")
         P = sp.block_diag([P, sp.diags_array(2 * rows.slack_weight)], format="csc")
-        solved = program.solve(sp.csc_matrix(P), np.append(q, np.zeros(len(rows.slack_weight))), precision)
+        q = np.append(weighted.T @ constant[rows.alone], np.zeros(len(rows.slack_weight)))
+        solved = program.solve(sp.csc_matrix(P), q, precision)
         if solved is None:
             return None
         x, bound = solved
         partial = np.full(self.size, np.nan)
-        partial[lines.elements] = x[:n_v]
-        return Minimum(partial, lines.at(x[:n_v]), x[n_v:], bound + constant)
+        partial[elements] = x[:n_v]
+        bound += float(rows.share @ constant[rows.alone] ** 2)
+        return Minimum(partial, lines @ x[:n_v] + constant, x[n_v:], bound)
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
@@ -188,35 +193,17 @@ def minimise_in_order(
     return solved
 
 
-class _Lines:
-    """Rows as linear functions of the elements that they use, with a constant from those that are fixed."""
-
-    def __init__(self, lattice: Lattice, rows: QuadraticRows) -> None:
-        codes, weights = rows.codes, rows.weights
-        elements = np.setdiff1d(codes[weights != 0], list(lattice.fixed)).astype(np.int64)
-        position = np.full(lattice.size, -1)
-        position[elements] = np.arange(len(elements))
-        used = (weights != 0) & (position[codes] >= 0)
-        boundary = lattice.with_boundary(np.zeros(lattice.size))
-        self.elements = elements
-        self.constant = rows.constant + (weights * boundary[codes]).sum(axis=1)
-        pointers = np.append(0, np.cumsum(used.sum(axis=1)))
-        self._matrix = sp.csr_array((weights[used], position[codes[used]], pointers), shape=(len(codes), len(elements)))
-
-    def at(self, values: Floats) -> Floats:
-        """Their values, given those of the elements."""
-        return np.asarray(self._matrix @ values + self.constant)
-
-    def triplets(self, which: Ints) -> tuple[Ints, Ints, Floats]:
-        """Some of them as (row, column, weight)."""
-        part = self._matrix[which].tocoo()
-        return part.row, part.col, part.data
-
-    def squares(self, which: Ints, share: Floats) -> tuple[sp.csc_array, Floats, float]:
-        """The weighted sum of their squares as (P, q, constant) of x'Px/2 + q'x + constant, P upper triangular."""
-        part, constant = self._matrix[which], self.constant[which]
-        weighted = sp.diags_array(2 * share) @ part
-        return sp.triu(part.T @ weighted, format="csc"), weighted.T @ constant, float(share @ constant**2)
+def _lines(lattice: Lattice, rows: QuadraticRows) -> tuple[Ints, sp.csr_array, Floats]:
+    """The free elements that rows use, and the rows as a matrix over these and a constant from the fixed ones."""
+    codes, weights = rows.codes, rows.weights
+    elements = np.setdiff1d(codes[weights != 0], list(lattice.fixed)).astype(np.int64)
+    position = np.full(lattice.size, -1)
+    position[elements] = np.arange(len(elements))
+    used = (weights != 0) & (position[codes] >= 0)
+    boundary = lattice.with_boundary(np.zeros(lattice.size))
+    pointers = np.append(0, np.cumsum(used.sum(axis=1)))
+    matrix = sp.csr_array((weights[used], position[codes[used]], pointers), shape=(len(codes), len(elements)))
+    return elements, matrix, rows.constant + (weights * boundary[codes]).sum(axis=1)
 
 
 @jit

@@ -5,6 +5,7 @@ those that are neighbours in the lattice, and a sweep over its solution finds, f
 has the largest value: if that is more than its own, the two are the pair that was missing.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -35,22 +36,23 @@ def highest_below(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
     code that of the element itself; so it is where its own value is the largest. O(m base^m); without the zero bound,
     code 0 is passed through but has no value.
     """
-    value = np.where(np.isnan(known), -np.inf, known)
-    if not lattice.zero_bound:
-        value[0] = -np.inf
-    source = np.arange(lattice.size, dtype=np.int32)
-    _carry_up(value, source, np.array(lattice.chain), lattice.n_sources)
-    return value, source
+    return _highest(lattice, known, lattice.chain)
 
 
 def lowest_above(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
     """Return the smallest known value at or above each element, and the code of its element; see `highest_below`."""
-    value = np.where(np.isnan(known), -np.inf, -known)
+    value, source = _highest(lattice, -known, lattice.chain[::-1])
+    return -value, source
+
+
+def _highest(lattice: Lattice, known: Floats, chain: Sequence[int]) -> tuple[Floats, Codes]:
+    """The largest known value at or below each element in the order of `chain`, and the code of its element."""
+    value = np.where(np.isnan(known), -np.inf, known)
     if not lattice.zero_bound:
         value[0] = -np.inf
     source = np.arange(lattice.size, dtype=np.int32)
-    _carry_up(value, source, np.array(lattice.chain[::-1]), lattice.n_sources)
-    return -value, source
+    _carry_up(value, source, np.array(chain), lattice.n_sources)
+    return value, source
 
 
 def completion_of(lattice: Lattice, partial: Floats, completion: str) -> Completion:

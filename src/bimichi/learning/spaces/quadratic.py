@@ -18,8 +18,7 @@ log = logging.getLogger(__name__)
 
 PRECISION = 1e-8
 
-POLISH = 1e-13
-"""J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far."""
+POLISH = 1e-13  # J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far
 
 
 class Program:

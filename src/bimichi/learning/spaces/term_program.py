@@ -19,11 +19,8 @@ from bimichi.measures.terms import Terms
 __all__ = ["SquaredLines", "SumOfSquares", "TermMinimum", "Tied", "minimise"]
 
 
-ALL_TERMS = 128
-"""Up to so many, all are variables from the start."""
-
-NEAR_ZERO = 1e-6
-"""What is less may be rounding."""
+ALL_TERMS = 128  # up to so many, all are variables from the start
+NEAR_ZERO = 1e-6  # what is less may be rounding
 
 PRICE = 1e-8
 """How much a term must promise to lower the minimum, relative to the pull on terms; what is less is rounding."""
@@ -41,10 +38,7 @@ class QuadraticFunction(Protocol):
 
 @dataclass(frozen=True)
 class SumOfSquares(QuadraticFunction):
-    """The mean over each bag of squared distances to targets, divided by `scale`, without its constant.
-
-    Of the quadratic form only what is in use is ever computed.
-    """
+    """The mean over each bag of squared distances to targets, divided by `scale`, without its constant."""
 
     data: Sums
     targets: tuple[float, float]
@@ -98,7 +92,7 @@ class Tied(NamedTuple):
 
 
 class TermMinimum(NamedTuple):
-    """What was found: terms, nearly valid; slacks; and what no valid terms can be below of."""
+    """Terms, nearly valid; slacks; and a lower bound over all valid terms."""
 
     values: Floats
     slack: Floats

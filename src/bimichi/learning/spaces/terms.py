@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._types import Codes, Floats, Ints
@@ -24,11 +25,8 @@ from bimichi.measures.terms import Terms
 __all__ = ["TermInstances", "TermSpace", "TermUsage"]
 
 
-FEATURES = 1 << 22
-"""How many features are held at a time when quadratic forms are summed up: 32 MB."""
-
-POLISH_LIMIT = 3**6
-"""With more terms, a program of the highest precision would cost seconds."""
+FEATURES = 1 << 22  # how many features are held at a time when quadratic forms are summed up: 32 MB
+POLISH_LIMIT = 3**6  # with more terms, a program of the highest precision would cost seconds
 
 
 class TermInstances(Instances):
@@ -118,7 +116,7 @@ class TermSpace(Space):
     def middle(self) -> Floats:
         return self.terms.neutral()
 
-    def sample(self, rng: np.random.Generator) -> Floats:
+    def sample(self, rng: Generator) -> Floats:
         return self.terms.sample(rng)
 
     def known_at(self, values: Floats, codes: Codes) -> Floats:
