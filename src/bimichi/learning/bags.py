@@ -9,18 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_choice
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
-from bimichi.learning.inputs import (
-    check_labels,
-    check_rows,
-    check_segment_labels,
-    check_weights,
-    group,
-    one_per,
-    usable,
-)
+from bimichi.learning.inputs import check_labels, check_rows, check_segment_labels, check_weights, group, one_per
 from bimichi.learning.reduction import merge_equal, undominated
 
 __all__ = ["Bags", "Relevant"]
@@ -112,7 +105,7 @@ class Bags:
             order, offsets, ids = np.arange(n), np.arange(n + 1), [*range(n)]
         else:
             order, offsets, ids = group(bags, n, y=label, sample_weight=weight)
-        keep = usable(rows, nan)[order] & (weight[order] > 0)
+        keep = _usable(rows, nan)[order] & (weight[order] > 0)
         order, offsets = order[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
         filled = np.diff(offsets) > 0
         starts = order[offsets[:-1][filled]]
@@ -120,9 +113,7 @@ class Bags:
         offsets = np.concatenate([[0], offsets[1:][filled]])
         made = cls(rows[order], offsets, label[starts], weight[starts], np.ones(len(order)), order, ids)
         if not len(made):
-            raise InvalidInputError(
-                "There are no bags left: sample weights are all zero, all instances have NaN, or X is empty."
-            )
+            raise InvalidInputError("There are no bags left: all weights are 0, all instances have NaN, or X is empty.")
         if not one_class and made.labels.dtype == bool and (made.labels.all() or not made.labels.any()):
             side = "positive" if made.labels.all() else "negative"
             raise InvalidInputError(
@@ -277,3 +268,18 @@ class Bags:
 
     def _select(self, first: Ints, offsets: Ints, counts: Floats) -> "Bags":
         return replace(self, X=self.X[first], offsets=offsets, counts=counts, instance=self.instance[first])
+
+
+def _usable(rows: NDArray[Any], nan: str) -> Flags:
+    """Mark the instances without NaN; others are an error unless `nan` is "drop"."""
+    check_choice(nan, "nan", ("raise", "drop"))
+    if np.isinf(rows).any():
+        raise InvalidInputError("X has infinite values; instances must be finite.")
+    missing = np.isnan(rows).any(axis=1)
+    if missing.any():
+        if nan == "raise":
+            raise InvalidInputError(
+                f"{int(missing.sum()):,} of {len(rows):,} instances have NaN. Drop them with nan='drop', or fill them."
+            )
+        warnings.warn(f"{int(missing.sum()):,} of {len(rows):,} instances have NaN and are left out.", stacklevel=4)
+    return np.asarray(~missing)

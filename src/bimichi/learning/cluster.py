@@ -179,9 +179,7 @@ class _BagsOfRows(NamedTuple):
         labels, ids = one_per(y, n, "y"), np.arange(n) if bags is None else one_per(bags, n, "bags")
         begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         if len(begins) != len(np.unique(ids[begins])):
-            raise InvalidInputError(
-                "Rows of a bag must stand together in a Dask array. Sort X, y and bags by bag first."
-            )
+            raise InvalidInputError("Rows of a bag must stand together. Sort X, y and bags by bag first.")
         offsets, names = np.append(begins, n), ids[begins].tolist()
         check_constant(labels, offsets, names, "y")
         weights = np.ones(len(begins))

@@ -1,26 +1,15 @@
 """Checks of instances, labels, ids of bags and weights as users give them."""
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import check_choice
-from bimichi._types import Flags, Floats, Ints
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 
-__all__ = [
-    "check_constant",
-    "check_labels",
-    "check_rows",
-    "check_segment_labels",
-    "check_weights",
-    "group",
-    "one_per",
-    "usable",
-]
+__all__ = ["check_constant", "check_labels", "check_rows", "check_segment_labels", "check_weights", "group", "one_per"]
 
 
 def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints, list[Hashable]]:
@@ -107,9 +96,7 @@ def check_segment_labels(
         return [labels.get(segment) for segment in segments.tolist()]
     given = np.asarray(labels)
     if given.ndim != 1 or segments[0] < 0 or segments[-1] >= len(given):
-        raise InvalidInputError(
-            f"{where} must be 1-D and reach segment {segments[-1]} (from 0), got shape {given.shape}."
-        )
+        raise InvalidInputError(f"{where} must be 1-D and reach segment {segments[-1]}, got shape {given.shape}.")
     return list(given[segments].tolist())
 
 
@@ -135,18 +122,3 @@ def check_constant(values: NDArray[Any], offsets: Ints, ids: Sequence[Hashable],
             f"{what} must be the same for all instances of a bag, but bag {ids[bag[wrong[0]]]!r} has "
             f"{values[offsets[bag[wrong[0]]]]} and {values[wrong[0]]}."
         )
-
-
-def usable(rows: NDArray[Any], nan: str) -> Flags:
-    """Mark the instances without NaN; others are an error unless `nan` is "drop"."""
-    check_choice(nan, "nan", ("raise", "drop"))
-    if np.isinf(rows).any():
-        raise InvalidInputError("X has infinite values; instances must be finite.")
-    missing = np.isnan(rows).any(axis=1)
-    if missing.any():
-        if nan == "raise":
-            raise InvalidInputError(
-                f"{int(missing.sum()):,} of {len(rows):,} instances have NaN. Drop them with nan='drop', or fill them."
-            )
-        warnings.warn(f"{int(missing.sum()):,} of {len(rows):,} instances have NaN and are left out.", stacklevel=4)
-    return np.asarray(~missing)

@@ -106,9 +106,7 @@ class Scene:
 
     def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
-            raise InvalidInputError(
-                f"Scene {self.name!r} has no bags; add them with scene.with_bags(segments, labels)."
-            )
+            raise InvalidInputError(f"Scene {self.name!r} has no bags; add them by its with_bags(segments, labels).")
         return self.segments, self.labels
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -176,11 +174,10 @@ class Scenes(Sequence[Scene]):
     def __getitem__(self, which: int | str | slice) -> "Scene | Scenes":
         if isinstance(which, slice):
             return Scenes(self.names[which], self._load)
-        if isinstance(which, str):
-            if which not in self.names:
-                raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
-            return self._load(which)
-        return self._load(self.names[which])
+        name = which if isinstance(which, str) else self.names[which]
+        if name not in self.names:
+            raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
+        return self._load(name)
 
 
 def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["raise", "drop"] = "raise") -> Bags:

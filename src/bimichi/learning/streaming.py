@@ -56,15 +56,14 @@ class PartitionedTraining(Training):
         self._executor, self._items, self._plan, self._verbose = executor, items, plan, verbose
         self._problem: Problem | None = None
         self._totals = self._added_up(executor.summarise(items), "measuring") if scaled else self._reduced(None)
-        self._scaled = not scaled
         self.n_sources, self.offers = self._totals.n_sources, executor.offers
 
     def ranges(self) -> tuple[Floats, Floats]:
         return self._totals.low, self._totals.high
 
     def scaled(self, scale: Scale) -> "PartitionedTraining":
-        if not self._scaled:
-            self._totals, self._scaled = self._reduced(scale), True
+        if self._items:  # which are released once they are reduced
+            self._totals = self._reduced(scale)
         return self
 
     def bag_ranges(self) -> BagRanges:

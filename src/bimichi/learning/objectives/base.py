@@ -86,10 +86,9 @@ class Objective:
         How users choose it.
     bag_term : callable
         ``bag_term(fused, counts, size, label, first, second)``, a function at the top level of its file that numba can
-        compile. ``fused[i]`` is the integral of instance i of the bag, for i below `size`, and ``counts[i]`` how many
-        equal instances it stands for; both are pointers, of which `numba.carray` makes arrays. `label` is 1.0 or 0.0
-        (or real, see `labels`), `first` and `second` are `parameters`. The term must not be negative: solvers stop
-        early because of it.
+        compile. ``fused[i]`` is the integral of instance i of the bag, and ``counts[i]`` how many equal instances it
+        stands for; both are pointers, of which `numba.carray` makes arrays. `label` is 1.0 or 0.0 (or real), `first`
+        and `second` are `parameters`. The term must not be negative: solvers stop early because of it.
     about : str
         One line for help texts and reports.
     measure : {"bicapacity", "capacity"}
@@ -103,7 +102,7 @@ class Objective:
     additive : bool
         Whether it is also offered for additive bi-capacities, which have the zero bound.
     additivity : {None, 1, 2}
-        Whether the measure is any bi-capacity, or additive: a sum over single sources, or over these and pairs.
+        None for any bi-capacity; 1 for a sum over single sources, 2 for one over these and pairs.
     convex : ConvexForm, "mean" or None
         How the convex solver minimises it: by witnesses, as one QP (the mean over each bag of squared distances to
         `parameters`), or not at all.

@@ -126,8 +126,10 @@ class ConvexSolver:
 def solve_least_squares(problem: Problem | Summed, completion: str = "lowest") -> Solution:
     """Minimise an objective that is one sum of squares by one QP; values without weight follow by `completion`."""
     first, second = problem.objective.parameters
-    values, status, bound = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
-    if status != "converged":
+    found = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
+    status = "converged" if found else "the QP could not be solved"
+    if not found:
         warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
+    values, bound = found or (problem.space.middle(), -np.inf)
     value = problem.value(values)
     return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))

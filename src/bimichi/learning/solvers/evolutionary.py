@@ -113,11 +113,8 @@ class EvolutionarySolver:
             _evolve(problem.table, index, order, setting, member, track, population.generation == 0)
             return track
 
-        status = "reached max_iter"
-        with (
-            ThreadPoolExecutor(check_n_jobs(n_jobs)) as pool,
-            progress_bar("evolving", self.max_iter, verbose) as advance,
-        ):
+        jobs, status = check_n_jobs(n_jobs), "reached max_iter"
+        with ThreadPoolExecutor(jobs) as pool, progress_bar("evolving", self.max_iter, verbose) as advance:
             advance(population.generation, None)
             while population.generation < self.max_iter:
                 if self._stalled(population.history):  # also of a finished search that is resumed
@@ -140,9 +137,7 @@ class EvolutionarySolver:
     def _population(self, problem: InMemory, rng: Generator, fingerprint: str) -> Population:
         """A new population, or that of the checkpoint."""
         if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
-            raise InvalidInputError(
-                f"checkpoint {self.checkpoint} is in a folder that does not exist; create it first."
-            )
+            raise InvalidInputError(f"The folder of checkpoint {self.checkpoint} does not exist; create it first.")
         if self.checkpoint is not None and Path(self.checkpoint).exists():
             return Population.load(self.checkpoint, fingerprint)
         return Population.start(problem.space.size, self.population_size, rng)

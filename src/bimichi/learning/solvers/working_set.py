@@ -88,7 +88,8 @@ class WorkingSet:
     def fitted(self) -> Floats:
         """The measure that fits all instances to the labels of their bags best."""
         targets = (-self.form.negative[0][1], 1.0)
-        return self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,)).values
+        found = self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,))
+        return found[0] if found else self.space.middle()
 
     def witnesses(self, seen: Extremes) -> Witnesses:
         """For each positive bag, its best row and the sign of its integral that counts."""

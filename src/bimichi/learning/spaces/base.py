@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bimichi._types import Codes, Floats, Ints
 from bimichi.learning.bags import Bags
 
-__all__ = ["Completion", "Fit", "Instances", "Minimum", "Order", "QuadraticRows", "Space", "Sums", "Usage"]
+__all__ = ["Completion", "Instances", "Minimum", "Order", "QuadraticRows", "Space", "Sums", "Usage"]
 
 
 class Completion(NamedTuple):
@@ -44,14 +44,6 @@ class Minimum(NamedTuple):
     costs: Floats  # the value of each row there
     slacks: Floats
     bound: float  # no valid values have a smaller sum of squares
-
-
-class Fit(NamedTuple):
-    """A least-squares fit."""
-
-    values: Floats
-    status: str
-    bound: float
 
 
 class Usage(Protocol):
@@ -152,11 +144,11 @@ class Space(Protocol):
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
-    ) -> Fit:
+    ) -> tuple[Floats, float] | None:
         """Minimise the mean over each bag of squared distances to the targets of negative and positive bags.
 
-        Values without weight follow by the rule `completion`. The program is solved with the first of `precisions`
-        that succeeds; if none does, the values are those of `middle`.
+        Values without weight follow by the rule `completion`. Returns the values and a lower bound of the minimum, with
+        the first of `precisions` that succeeds; None if none does.
         """
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> Any:

@@ -14,7 +14,7 @@ from bimichi._types import Codes, Floats, Ints
 from bimichi.integral.linear import Usage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
-from bimichi.learning.spaces.base import Completion, Fit, Instances, Minimum, QuadraticRows, Space, Sums
+from bimichi.learning.spaces.base import Completion, Instances, Minimum, QuadraticRows, Space, Sums
 from bimichi.learning.spaces.gram import Gram, RowsOfSquares, check_used, gram
 from bimichi.learning.spaces.order import OrderedPairs, completion_of
 from bimichi.learning.spaces.quadratic import Program
@@ -143,7 +143,7 @@ class ElementSpace(Space):
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
-    ) -> Fit:
+    ) -> tuple[Floats, float] | None:
         lattice, form = self.lattice, data.total("gram", targets=targets)
         boundary = lattice.with_boundary(np.zeros(lattice.size))
         use = form.matrix.diagonal()
@@ -154,7 +154,7 @@ class ElementSpace(Space):
         constant = form.constant + boundary @ pull - 2 * form.linear @ boundary
         partial = np.full(lattice.size, np.nan)
         if len(elements) == 0:
-            return Fit(completion_of(lattice, partial, completion).values, "converged", constant)
+            return completion_of(lattice, partial, completion).values, constant
         P = sp.csc_matrix(sp.triu(2 / scale * form.matrix[elements][:, elements]))
         q = 2 / scale * (pull - form.linear)[elements]
         for precision in precisions:
@@ -162,9 +162,8 @@ class ElementSpace(Space):
             if solved is not None:
                 partial[elements] = solved[0]
                 partial[use == 0] = np.nan  # some were variables only because that is simpler
-                values = completion_of(lattice, partial, completion).values
-                return Fit(values, "converged", scale * solved[1] + constant)
-        return Fit(self.middle(), "the QP could not be solved", -np.inf)
+                return completion_of(lattice, partial, completion).values, scale * solved[1] + constant
+        return None
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> BiCapacity | Capacity:
         return Capacity(values, names) if self.kind == "capacity" else BiCapacity(values, names, self.zero_bound)

@@ -17,7 +17,7 @@ from bimichi._types import Codes, Floats, Ints
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.integral.terms import add_features, integrate_terms, sign_table, term_features, term_rows
 from bimichi.learning.bags import Bags
-from bimichi.learning.spaces.base import Completion, Fit, Instances, Minimum, Order, QuadraticRows, Space, Sums
+from bimichi.learning.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
 from bimichi.learning.spaces.term_program import SquaredLines, SumOfSquares, Tied, minimise
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.terms import Terms
@@ -143,14 +143,13 @@ class TermSpace(Space):
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
-    ) -> Fit:
+    ) -> tuple[Floats, float] | None:
         squares = SumOfSquares(data, targets, self.terms)
         for precision in precisions:
             found = minimise(self.terms, squares, None, precision)
             if found is not None:
-                bound = squares.scale * found.bound + squares.constant
-                return Fit(self.terms.repaired(found.values), "converged", bound)
-        return Fit(self.middle(), "the QP could not be solved", -np.inf)
+                return self.terms.repaired(found.values), squares.scale * found.bound + squares.constant
+        return None
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> AdditiveBiCapacity:
         return AdditiveBiCapacity(values, names, 2 if self.terms.pairs else 1)
