@@ -24,7 +24,7 @@ from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.base import term_of_bag
 from bimichi.learning.spaces import Space
 from bimichi.learning.spaces.base import Sums
-from bimichi.learning.spaces.elements import ElementSpace, Rows
+from bimichi.learning.spaces.elements import ElementInstances, ElementSpace, Rows
 from bimichi.learning.spaces.gram import CHUNK, Gram, RowsOfSquares, gram
 
 __all__ = ["Extremes", "InMemory", "Problem", "Solution", "Summed"]
@@ -162,8 +162,7 @@ class InMemory(Problem):
     @property
     def table(self) -> Rows:
         """All rows; of an element space alone."""
-        table: Rows = self._instances.table  # type: ignore[attr-defined]
-        return table
+        return cast(ElementInstances, self._instances).table
 
     def usage_counts(self, weighted: bool) -> Ints:
         """How many instances touch each code, or give it weight; dropped ones count, too."""

@@ -6,8 +6,9 @@ In this process, what is kept of the parts is joined, and learned from as if all
 
 import sys
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -135,18 +136,15 @@ def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
     n, m = int(offsets[-1]), parts[0][1].n_sources
     X = np.empty((n, m), np.result_type(*{bags.X.dtype for _, bags in parts}))
     counts, instance = np.empty(n), np.empty(n, np.int64)
-    labels, weights = [], []
-    ids: list[Hashable] = []
+    labels, weights = (np.concatenate([getattr(bags, name) for _, bags in parts]) for name in ("labels", "weights"))
+    ids = [name for _, bags in parts for name in bags.ids]
     at = 0
     while parts:
         start, bags = parts.popleft()
         rows = slice(at, at + len(bags.X))
         X[rows], counts[rows], instance[rows] = bags.X, bags.counts, bags.instance + start
-        labels.append(bags.labels)
-        weights.append(bags.weights)
-        ids += bags.ids
         at = rows.stop
-    return Bags(X, offsets, np.concatenate(labels), np.concatenate(weights), counts, instance, ids)
+    return Bags(X, offsets, labels, weights, counts, instance, ids)
 
 
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:
@@ -228,10 +226,6 @@ def _plan(objective: Objective, solver: Any, signs: bool) -> ReductionPlan:
 
 def _client() -> Any:
     """The active client of dask.distributed; there is none if it has not been imported."""
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return None
-    try:
-        return distributed.get_client()
-    except ValueError:
-        return None
+    with suppress(ValueError):  # raised where there is none
+        return sys.modules["distributed"].get_client() if "distributed" in sys.modules else None
+    return None

@@ -36,18 +36,10 @@ class BagRanges(NamedTuple):
 
 
 class Training(Protocol):
-    """Labelled bags to learn from.
-
-    Attributes
-    ----------
-    n_sources : int
-        Number of sources.
-    offers : frozenset of str
-        What problems about them can answer; see `bimichi.learning.abilities`.
-    """
+    """Labelled bags to learn from."""
 
     n_sources: int
-    offers: frozenset[str]
+    offers: frozenset[str]  # what problems about them can answer; see `bimichi.learning.abilities`
 
     def ranges(self) -> tuple[Floats, Floats]:
         """The least and the greatest value of each source."""

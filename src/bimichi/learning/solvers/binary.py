@@ -60,8 +60,7 @@ class BinarySolver:
             candidates = binary_values(m).astype(np.bool_)
             candidates = candidates[np.argsort(candidates.sum(axis=1), kind="stable")]
             with ThreadPoolExecutor(jobs) as pool:
-                parts = pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))
-                J = np.concatenate(list(parts))
+                J = np.concatenate([*pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))])
             status = f"exact: all {len(candidates):,} binary measures"
         else:
             starts = [_random_binary(problem, seed) for seed in rng.spawn(self.n_restarts)]

@@ -35,8 +35,7 @@ from bimichi.measures.lattice import Lattice
 __all__ = ["EvolutionarySolver"]
 
 
-BLOCK_WORK = 2_000_000_000
-"""Row visits per block of generations; progress, callbacks, checkpoints and the stopping rule follow each block."""
+BLOCK_WORK = 2_000_000_000  # row visits per block; progress, callbacks, checkpoints and stopping follow each
 
 
 @dataclass(frozen=True)
@@ -182,10 +181,9 @@ def _lattice(problem: InMemory) -> Lattice:
 
 def _choice(problem: InMemory, element_choice: str) -> Floats:
     counts, fixed = problem.usage_counts(element_choice == "weighted").astype(np.float64), list(_lattice(problem).fixed)
-    counts[fixed] = 0
-    if not counts.any():  # no instance depends on a free element; any choice is as good
-        counts[:] = 1
-        counts[fixed] = 0
+    free = np.ones(len(counts))
+    free[fixed] = 0
+    counts = counts * free if (counts * free).any() else free  # if no instance depends on one, any choice is as good
     return np.asarray(np.cumsum(counts) / max(counts.sum(), 1.0))
 
 

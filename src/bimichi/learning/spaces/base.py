@@ -90,30 +90,14 @@ class Sums(Protocol):
 
 
 class Space(Protocol):
-    """The values that make up a measure.
+    """The values that make up a measure."""
 
-    Attributes
-    ----------
-    offers : frozenset of str
-        What a solver may count on; see `bimichi.learning.abilities`.
-    n_sources : int
-        Number of sources, m.
-    size : int
-        How many values there are.
-    row_length : int
-        How many of them an instance uses at most.
-    zero_bound : bool
-        Whether g(empty, empty) = 0 is part of the order.
-    polishes : bool
-        Whether a program of the highest precision is quick enough to end a search with.
-    """
-
-    offers: ClassVar[frozenset[str]]
+    offers: ClassVar[frozenset[str]]  # what a solver may count on; see `bimichi.learning.abilities`
     n_sources: int
-    size: int
-    row_length: int
-    zero_bound: bool
-    polishes: bool
+    size: int  # how many values there are
+    row_length: int  # how many of them an instance uses at most
+    zero_bound: bool  # whether g(empty, empty) = 0 is part of the order
+    polishes: bool  # whether a program of the highest precision is quick enough to end a search with
 
     def instances(self, bags: Bags, n_jobs: int | None = None) -> Instances:
         """Prepare the instances of bags."""

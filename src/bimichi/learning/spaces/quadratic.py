@@ -31,9 +31,7 @@ class Program:
         self.n_variables = n_variables
         self.n_rows = 0
         self.n_equal = 0
-        self._row: list[Ints] = []
-        self._column: list[Ints] = []
-        self._data: list[Floats] = []
+        self._triplets: list[tuple[Ints, Ints, Floats]] = []
         self._limit: list[Floats] = []
         self.multipliers = np.empty(0)  # of the rows, once solved
 
@@ -46,9 +44,7 @@ class Program:
         """Add rows A x <= limit, A given by triplets (row within this block, column, value)."""
         for row, column, data in triplets:
             row, column, data = np.broadcast_arrays(row, column, np.asarray(data, dtype=np.float64))
-            self._row.append(row.ravel() + self.n_rows)
-            self._column.append(column.ravel())
-            self._data.append(data.ravel())
+            self._triplets.append((row.ravel() + self.n_rows, column.ravel(), data.ravel()))
         self._limit.append(limit)
         self.n_rows += len(limit)
 
@@ -76,8 +72,8 @@ class Program:
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
         settings.iterative_refinement_enable = precision < PRECISION  # needless above, and half of the time
-        place = (np.concatenate(self._row), np.concatenate(self._column))
-        A = sp.csc_matrix((np.concatenate(self._data), place), shape=(self.n_rows, self.n_variables))
+        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
+        A = sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables))
         cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(self.n_rows - self.n_equal)]
         answer = clarabel.DefaultSolver(P, q, A, np.concatenate(self._limit), cones, settings).solve()
         if str(answer.status) not in ("Solved", "AlmostSolved"):
