@@ -1,7 +1,7 @@
 """Learning on the workers of a Dask cluster: data stay there, reduced to what learning needs.
 
-The data are parts that hold whole bags. What a solver asks is asked of every part: the values of the measure go out,
-one row per bag comes back. Dask computes a part again whose worker died.
+The data are parts that hold whole bags. Each question of a solver goes to every part with the values of the measure,
+and one row per bag comes back. If a worker dies, Dask computes its parts again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,6 @@ from bimichi.learning.scaling import Scale
 from bimichi.learning.streaming import Executor
 
 __all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
-
 
 BATCH = 64  # how many answers are fetched at once, so that large ones do not pile up here
 
@@ -61,15 +60,14 @@ class ClusterExecutor(Executor):
         return Partitioned(self, parts, plan, totals, np.array([totals.starts[k] for k in have]))
 
     def _computing(self, items: Sequence[Any]) -> list[Any]:
-        """Let the workers compute what is lazy, in one graph; the rest travels with the tasks that read it."""
+        """Let the workers compute lazy items, in one graph; others are sent along with the tasks that read them."""
         lazy = [k for k, item in enumerate(items) if hasattr(item, "__dask_graph__")]
         computing = dict(zip(lazy, self._client.compute([items[k] for k in lazy]), strict=True))
         return [computing.get(k, item) for k, item in enumerate(items)]
 
     def hold(self, function: Callable[..., Any], parts: Sequence[Any], **arguments: Any) -> list[Any]:
-        """Apply a function to each part; the results stay there, and futures are returned."""
-        futures: list[Any] = self._client.map(function, parts, pure=False, **arguments)
-        return futures
+        """Apply a function to each part; results stay on the workers, and their futures are returned."""
+        return list(self._client.map(function, parts, pure=False, **arguments))
 
     def ask(self, function: Callable[..., Any], parts: Sequence[Any], **arguments: Any) -> Iterator[Any]:
         """Apply a function to each part, and yield the results in order."""
@@ -77,8 +75,7 @@ class ClusterExecutor(Executor):
 
     def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
         """Apply a function to each part with an argument of its own, and return the results."""
-        answers: list[Any] = self._client.gather(self._client.map(function, parts, arguments, pure=False))
-        return answers
+        return list(self._client.gather(self._client.map(function, parts, arguments, pure=False)))
 
     def _fetched(self, futures: list[Any]) -> Iterator[Any]:
         while futures:

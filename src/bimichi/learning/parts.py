@@ -21,10 +21,10 @@ __all__ = ["Part", "PartSummary", "ReductionPlan", "Totals", "read_part", "read_
 
 
 class Part(NamedTuple):
-    """Whole bags (None if no instance is in a labelled one), and what they are of."""
+    """Whole bags (None if no instance is in a labelled one), and where they come from."""
 
     bags: Bags | None
-    n_given: int  # instances, left out ones included
+    n_given: int  # number of instances, including those that were left out
     n_sources: int
     source_names: tuple[str, ...] = ()
     name: str = ""  # of the scene; rows of an array have none
@@ -39,7 +39,7 @@ class ReductionPlan(NamedTuple):
 
 
 class PartSummary(NamedTuple):
-    """What is known of a part once it has been read; small, whatever its size."""
+    """Summary statistics of one part."""
 
     part: Part  # without its bags
     low: Floats  # the least and the greatest value of each source
@@ -60,7 +60,7 @@ def read_scene(scenes: Scenes, name: str) -> Scene:
 
 
 def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
-    """Return a part in whatever form it comes: itself, a scene, or lazily one of them. Its bags may be of one class."""
+    """Return a part from a part, a scene, a path, or a lazy form of these; its bags may be of one class."""
     if hasattr(item, "__dask_graph__"):
         item = item.compute(scheduler="threads")
     scene = item() if callable(item) else Scene.load(item) if isinstance(item, str | PathLike) else item

@@ -16,7 +16,6 @@ from bimichi.learning.training import BagRanges
 
 __all__ = ["guess_polarity", "learn_polarity"]
 
-
 _value: Callable[[Solution], float] = attrgetter("objective_value")
 
 CLEAR = 2.0  # how many standard errors make a difference

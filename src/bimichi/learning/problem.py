@@ -1,4 +1,4 @@
-"""`Problem` and `Solution`: what solvers are given, and what they return. Read this first.
+"""`Problem` and `Solution`: what solvers take and return. Read this first.
 
 A solver sees a `Problem`, never X, images or files. A problem answers a few questions about labelled bags, listed in
 its `offers`: `InMemory` from arrays, `bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster,

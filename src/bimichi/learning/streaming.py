@@ -1,7 +1,7 @@
 """Learning from data that come in parts: scenes that are read one at a time, or blocks of a Dask array.
 
-In this process, what is kept of the parts is joined, and learned from as if all data had been given at once;
-`bimichi.learning.cluster` leaves it on the workers of a Dask cluster.
+In this process, reduced parts are joined and learned from as if all data had been given at once; with
+`bimichi.learning.cluster` they stay on the workers of a Dask cluster.
 """
 
 import sys
@@ -148,7 +148,7 @@ def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
 
 
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:
-    """Yield ``function(item)`` for every item, in order, with few results in wait; an error stops the rest."""
+    """Yield ``function(item)`` for every item, in order, with few results waiting; an error stops the rest."""
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:
         try:

@@ -81,7 +81,7 @@ def get_objective(
     additivity : {None, 1, 2}
         Whether it is for additive bi-capacities: 1 for single sources alone, 2 with pairs.
     settings : mapping of str to number, optional
-        Parameters of all objectives of the table, and whatever else; all are checked, and the objective's own set.
+        Parameters of objectives of the table (others are ignored); all are checked, and the objective's own are set.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Random measures inside kernels: one word of state a stream, and either of the two orders of drawing."""
+"""Random measures inside kernels: streams with one word of state, and two orders of drawing."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from bimichi.measures.lattice import Lattice
 from bimichi.measures.sampling import codes_by_height, walked_covers
 
 __all__ = ["DrawingOrder", "bounds_of", "draw", "drawing_order", "uniform"]
-
 
 BREADTH_FIRST_LIMIT = 6
 
@@ -46,9 +45,10 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
         small = lattice.base == 3 and lattice.n_sources <= BREADTH_FIRST_LIMIT
         sampling = "breadth-first" if small else "ranks"
     by_rank = rank_start = np.empty(0, np.int64)
-    bounding: tuple[NDArray[Any], NDArray[Any]]
+    lower: NDArray[Any]
+    upper: NDArray[Any]
     if sampling == "ranks":
-        bounding = lattice.covers()
+        lower, upper = lattice.covers()
         groups = codes_by_height(lattice).values()
         by_rank, rank_start = np.concatenate([*groups]), np.cumsum([0, *map(len, groups)])
     else:
@@ -59,7 +59,6 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
             )
         codes = np.arange(lattice.size)
         lower, upper = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
-        bounding = lower, upper
     fixed = np.array(sorted(lattice.fixed))
     in_order = np.ones(lattice.size, dtype=bool)
     in_order[0] = lattice.zero_bound
@@ -67,7 +66,7 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
     return DrawingOrder(
         cover_start,
         cover,
-        *_neighbours(lattice.size, *bounding),
+        *_neighbours(lattice.size, lower, upper),
         by_rank,
         rank_start,
         fixed,

@@ -15,7 +15,6 @@ from bimichi.measures.lattice import Lattice, pair_lattice
 
 __all__ = ["MAX_USED", "Gram", "RowsOfSquares", "check_used", "gram"]
 
-
 CHUNK = 1 << 17
 
 DENSE_LIMIT = 3**7  # up to so many elements, sums are taken in a full matrix (38 MB at most)

@@ -13,7 +13,6 @@ from bimichi.measures.lattice import Lattice
 
 __all__ = ["POLISH", "PRECISION", "Program"]
 
-
 log = logging.getLogger(__name__)
 
 PRECISION = 1e-8

@@ -1,7 +1,7 @@
 """The space of additive bi-capacities: terms of single sources, and of pairs of them.
 
 An instance uses m (m + 1) / 2 of the 2 m^2 terms, so the rows of all instances would take far more memory than the
-instances. They are made when asked for; integrals come from the instances themselves.
+instances. Rows are made on demand; integrals are computed from the instances themselves.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,6 @@ from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.terms import Terms
 
 __all__ = ["TermInstances", "TermSpace", "TermUsage"]
-
 
 FEATURES = 1 << 22  # how many features are held at a time when quadratic forms are summed up: 32 MB
 POLISH_LIMIT = 3**6  # with more terms, a program of the highest precision would cost seconds
