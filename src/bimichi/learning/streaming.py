@@ -179,18 +179,10 @@ def lazy_training(
 ) -> tuple[NDArray[Any], PartitionedTraining]:
     """Return the classes, and the parts of a Dask array with labels or of a list of scenes.
 
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n_instances, n_sources), Scenes, or list of scenes
-        Scenes are `Scene` objects, Dask delayed ones, functions that return one, or paths of files of `Scene.save`.
-    y, bags, sample_weight : array-like of shape (n_instances,)
-        As in `BiMIChI.fit`, for arrays; they are held in memory here. Rows of a bag must stand together.
-    objective, solver, polarity, n_jobs, verbose
-        As in `bimichi.learning.fit.fit_measure`. They decide what is kept of each part.
-    scaled : bool, default=False
-        Whether a scale will be learned.
-    nan : {"raise", "drop"}
-        Whether instances with NaN are an error, or left out with a warning.
+    Arguments are those of `BiMIChI.fit` and of `bimichi.learning.fit.fit_measure`, which decide what is kept of each
+    part, and whether a scale will be learned (`scaled`). Scenes are `Scene` objects, Dask delayed ones, functions that
+    return one, or paths of files of `Scene.save`. Rows of a bag of an array must stand together; labels, ids of bags
+    and weights are held in memory here.
     """
     client = _client()
     executor: Executor = LocalExecutor(n_jobs)

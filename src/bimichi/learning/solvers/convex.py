@@ -1,8 +1,8 @@
 """The convex search: fix a witness for each positive bag, solve a QP, move the witnesses, repeat.
 
 Not in the paper. With one instance, the witness, chosen for each positive bag, the objective is convex in the measure,
-and its minimum is found exactly. From one such round to the next J never rises, so a few rounds end in a point
-that no choice of other best instances improves; several starts look for the best such point.
+and its minimum is found exactly. J never rises from round to round, so the search ends where no other choice of best
+instances improves it; several starts look for the best such point.
 """
 
 import logging
