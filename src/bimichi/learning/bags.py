@@ -113,7 +113,7 @@ class Bags:
         offsets = np.concatenate([[0], offsets[1:][filled]])
         made = cls(rows[order], offsets, label[starts], weight[starts], np.ones(len(order)), order, ids)
         if not len(made):
-            raise InvalidInputError("There are no bags left: all weights are 0, all instances have NaN, or X is empty.")
+            raise InvalidInputError("There are no bags left: weights are all zero, instances have NaN, or X is empty.")
         if not one_class and made.labels.dtype == bool and (made.labels.all() or not made.labels.any()):
             side = "positive" if made.labels.all() else "negative"
             raise InvalidInputError(
