@@ -92,7 +92,7 @@ def test_weights_scale_terms_and_zero_leaves_out(rng):
         (lambda: Bags.from_image(X.reshape(2, 2, 2), [[0, 1], [0, 1]], {"a": 1, 1: 0}), "segment 'a'"),
         (lambda: InMemory(Bags.from_instances(5 * X, [1, 0, 1, 0]), OBJECTIVES["mean"]), r"reaches 2\.5"),
         (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[-1, 1, 1, 1]), "not negative"),
-        (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[0, 0, 0, 0]), "all zero"),
+        (lambda: Bags.from_instances(X, [1, 0, 1, 0], sample_weight=[0, 0, 0, 0]), "weights are all zero"),
         (lambda: Bags.from_instances(X[0], [1]), "n_instances, n_sources"),
         (lambda: Bags.from_instances(X.astype(complex), [1, 0, 1, 0]), "complex128"),
         (lambda: Bags.from_instances(X, [1, 0, 1, 0], nan="skip"), "nan must be"),

@@ -65,7 +65,7 @@ def test_parts_of_which_nothing_is_left(place):
     X[:100] = np.nan
     weight = np.where(ids >= 32, 0.0, 1.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NaN is left out, which workers tell elsewhere
+        warnings.simplefilter("ignore")  # NaN is left out, which workers report elsewhere
         one = BiMIChI(solver=QUICK, nan="drop", random_state=0).fit(X, y, ids, sample_weight=weight)
         two = clone(one).fit(da.from_array(X, chunks=(100, 3)), y, ids, sample_weight=weight)
     assert_same(two, one)
@@ -105,7 +105,7 @@ def test_scenes_in_every_form(place, tmp_path):
 def test_scenes_for_every_way_of_learning(place, options):
     scenes = [scene(0, "a"), scene(1, "b", positive=False), scene(2, "c"), scene(3, "d")]
     scenes = [replace(one, sources=3 * one.sources if "scale" in options else one.sources) for one in scenes]
-    scenes[0].sources[::3, ::2] = 0  # which stands on the positive side, turned over or not
+    scenes[0].sources[::3, ::2] = 0  # which stands on the positive side, inverted or not
     model = BiMIChI(solver=QUICK, random_state=0, **options)
     for first in (scenes[0], replace(scenes[0], labels={})):
         given = [first, *scenes[1:]]
@@ -192,15 +192,15 @@ def test_bad_input():
     for arguments, message in (
         ((lazy,), "y is missing"),
         ((lazy, y[:-1], ids), "y has shape"),
-        ((lazy, np.arange(len(y)) % 2, ids), "y must be the same for all rows of a bag"),
+        ((lazy, np.arange(len(y)) % 2, ids), "y must be the same for all instances of a bag"),
         ((lazy, y, ids % 7), "Rows of a bag must stand together"),
         ((lazy, 0 * y, ids), "y must have two classes"),
         ((lazy * 9, y, ids), r"reaches .*; sources must lie in \[-1, 1\]"),
-        (([scene(0, "a")], y), "Scenes bring labels"),
+        (([scene(0, "a")], y), "Scenes have labels and bags of their own"),
         (([scene(0, "a", positive=False)],), "All bags are of one class"),
         (([replace(scene(0, "a"), labels={})],), "None of the scenes has a labelled bag"),
         (([scene(0, "a"), scene(0, "a")],), "Two scenes are named 'a'"),
-        (([scene(0, "a"), renamed],), "Scene 'b' has 2 sources, x, y, but scene 'a' has 2, 1, 2"),
+        (([scene(0, "a"), renamed],), "Scene 'b' has sources x, y, but scene 'a' has 1, 2"),
         (([lambda: 3],), "A scene must be a Scene, or give one, got int"),
     ):
         with pytest.raises(InvalidInputError, match=message):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bimichi import Bags, BiMIChI, ConvexSolver, EvolutionarySolver, InvalidInputError
-from bimichi.learning import objectives, solvers
+from bimichi.learning import solvers
 from bimichi.learning.abilities import IN_MEMORY, ON_CLUSTER, check_solver, needs_of
 from bimichi.learning.fit import check_training, fit_measure
-from bimichi.learning.objectives import REGISTRY, Objective, Parameter, get_objective, register_objective
+from bimichi.learning.objectives import OBJECTIVES, REGISTRY, Objective, Parameter, get_objective, register_objective
 from bimichi.learning.problem import InMemory, Solution
 from bimichi.learning.solvers import SOLVERS, get_solver, register_solver, solver_from_record, solver_record
 from bimichi.learning.training import BagsInMemory
@@ -120,10 +120,12 @@ def fourth_power(fused, counts, size, label, first, second):
 
 
 @pytest.fixture
-def fourth(monkeypatch):
-    monkeypatch.setattr(objectives, "REGISTRY", REGISTRY.copy())
+def fourth():
     setting = Parameter("gain", 1.0, above=0.0)
-    return register_objective(Objective("fourth", fourth_power, "fourth powers", settings=(setting,)))
+    registered = register_objective(Objective("fourth", fourth_power, "fourth powers", settings=(setting,)))
+    yield registered
+    REGISTRY.remove(registered)
+    del OBJECTIVES["fourth"]
 
 
 def data():

@@ -328,7 +328,7 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
             EvolutionarySolver(checkpoint=path, population_size=5).solve(other, np.random.default_rng(0))
         with pytest.raises(ModelFileError, match="other solver parameters"):
             self.run(checkpoint=path, small_mutation_probability=0.5)
-        with pytest.raises(InvalidInputError, match="folder that does not exist"):
+        with pytest.raises(InvalidInputError, match=r"The folder of checkpoint .* does not exist"):
             self.run(checkpoint=tmp_path / "none" / "s.npz")
         path.write_bytes(b"nonsense")
         with pytest.raises(ModelFileError, match="Cannot read the checkpoint"):

@@ -16,8 +16,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.bags import Bags
 from bimichi.learning.fit import FitResult
+from bimichi.learning.inputs import check_weights
 from bimichi.learning.objectives.mean import NORMALISED_MEAN
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import ConvexSolver

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import Planes, is_xarray, split_planes
-from bimichi.learning.bags import Bags, group
+from bimichi.learning.bags import Bags
+from bimichi.learning.inputs import group
 from bimichi.learning.objectives import to_common_scale
 from bimichi.measures.base import check_names
 

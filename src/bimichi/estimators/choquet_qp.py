@@ -13,13 +13,13 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes
-from bimichi.learning.bags import check_weights
 from bimichi.learning.fit import FitResult
+from bimichi.learning.inputs import check_weights
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Summed
 from bimichi.learning.solvers import ConvexSolver
-from bimichi.learning.solvers.least_squares import solve_least_squares
+from bimichi.learning.solvers.convex import solve_least_squares
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.rule import FusionRule

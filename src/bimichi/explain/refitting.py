@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.bags import Bags
 from bimichi.learning.fit import fit_measure
+from bimichi.learning.inputs import check_weights
 from bimichi.learning.objectives import REGISTRY, Objective, get_objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers import solver_from_record
-from bimichi.learning.solvers.least_squares import solve_least_squares
+from bimichi.learning.solvers.convex import solve_least_squares
 from bimichi.learning.training import BagsInMemory
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule

@@ -2,14 +2,13 @@
 
 A solver names in `needs` what it could not do without:
 
-- "convex form": the objective has one. It then asks for what the form needs: "mean" for no more than sums over all
-  instances, others for "rows".
+- "convex form": the objective has one. "mean" then needs no more than sums over all instances, others need "rows".
 - "rows": the problem answers `extremes`, `rows` and `instances`; in memory, or on a cluster.
 - "in memory": the problem has the attributes of `bimichi.learning.problem.InMemory`.
 - "elements": values are those of a lattice, each free between those of its neighbours; not additive measures.
-- the name of an objective: it can minimise no other.
+- the name of an objective: the solver can minimise no other.
 
-A solver without `needs` may ask for all that a problem in memory answers.
+A solver without `needs` needs its data in memory.
 """
 
 from typing import Any
@@ -19,11 +18,8 @@ from bimichi.learning.objectives import Objective
 
 __all__ = ["IN_MEMORY", "ON_CLUSTER", "check_solver", "needs_of"]
 
-ON_CLUSTER = frozenset({"rows"})
-"""What data in parts on a cluster offer."""
-
-IN_MEMORY = ON_CLUSTER | {"in memory"}
-"""What data in this process offer."""
+ON_CLUSTER = frozenset({"rows"})  # what data in parts on a cluster offer
+IN_MEMORY = ON_CLUSTER | {"in memory"}  # what data in this process offer
 
 
 def needs_of(solver: Any, objective: Objective) -> frozenset[str]:
@@ -35,22 +31,7 @@ def needs_of(solver: Any, objective: Objective) -> frozenset[str]:
 
 
 def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_MEMORY) -> None:
-    """Refuse a solver that cannot minimise an objective over such data.
-
-    Parameters
-    ----------
-    solver : object
-        With `needs`, or without.
-    objective : Objective
-        What is to be minimised.
-    offers : frozenset of str, default=IN_MEMORY
-        What the data offer.
-
-    Raises
-    ------
-    InvalidInputError
-        If it needs what neither the objective nor the data have.
-    """
+    """Refuse a solver that needs more than the objective and the data, of which `offers` is known, have."""
     missing = needs_of(solver, objective) - objective.offers - offers
     if not missing:
         return

@@ -1,22 +1,27 @@
 """`Bags`: instances grouped into labelled bags, whichever way users hold them."""
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import check_choice
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
+from bimichi.learning.inputs import check_labels, check_rows, check_segment_labels, check_weights, group, one_per
 from bimichi.learning.reduction import merge_equal, undominated
 
-__all__ = ["Bags", "Relevant", "check_segment_labels", "check_weights", "group"]
+__all__ = ["Bags", "Relevant"]
 
 Relevant = Literal["all", "maximal", "extreme"]
 
 
+@dataclass(eq=False, repr=False)  # arrays do not compare to one bool, and do not fit on a line
 class Bags:
     """Instances sorted by bag, with one label and one weight per bag.
 
@@ -31,27 +36,22 @@ class Bags:
     labels : ndarray of bool, shape (n_bags,)
         Whether a bag is positive: at least one of its instances is a target. Real numbers for regression.
     weights : ndarray of float64, shape (n_bags,)
-        What each bag's term counts in the objective.
+        How much each bag counts in the objective.
     counts : ndarray of float64, shape (n_instances,)
         How many equal instances each one stands for.
     instance : ndarray of int64, shape (n_instances,)
-        Where each one stood in what the user gave.
+        The position of each one in what the user gave.
     ids : list
-        What the user called the bags.
+        The user's names of the bags.
     """
 
-    def __init__(
-        self,
-        X: NDArray[Any],
-        offsets: NDArray[np.int64],
-        labels: NDArray[Any],
-        weights: NDArray[np.float64],
-        counts: NDArray[np.float64],
-        instance: NDArray[np.int64],
-        ids: Sequence[Hashable],
-    ) -> None:
-        self.X, self.offsets, self.labels, self.weights = X, offsets, labels, weights
-        self.counts, self.instance, self.ids = counts, instance, list(ids)
+    X: NDArray[Any]
+    offsets: Ints
+    labels: NDArray[Any]
+    weights: Floats
+    counts: Floats
+    instance: Ints
+    ids: list[Any]
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -86,12 +86,11 @@ class Bags:
         X : array-like of shape (n_instances, n_sources)
             Instances.
         y : array-like of shape (n_instances,)
-            Labels, the same for all instances of a bag: 0/1, -1/+1 or bool.
+            Labels, the same within a bag: 0/1, -1/+1 or bool.
         bags : array-like of shape (n_instances,), optional
-            To which bag each instance belongs; numbers, strings or anything hashable. By default every
-            instance is its own bag.
+            The bag of each instance: numbers, strings or anything hashable. By default, each is its own bag.
         sample_weight : array-like of shape (n_instances,), optional
-            Weights, the same for all instances of a bag. A bag of weight 0 is left out.
+            Weights, the same within a bag. A bag of weight 0 is left out.
         nan : {"raise", "drop"}
             Whether instances with NaN are an error, or left out with a warning.
         real_labels : bool, default=False
@@ -99,26 +98,28 @@ class Bags:
         one_class : bool, default=False
             Whether all bags may be positive, or all negative: for parts of a larger whole.
         """
-        rows = _rows(X)
+        rows = check_rows(X)
         n = len(rows)
-        ids: list[Any]
-        label = (_check_real if real_labels else _check_labels)(_one_per(y, n, "y"))
-        weight = check_weights(sample_weight, n)
+        label, weight = check_labels(one_per(y, n, "y"), real_labels), check_weights(sample_weight, n)
         if bags is None:
-            order, offsets, ids = np.arange(n), np.arange(n + 1), list(range(n))
+            order, offsets, ids = np.arange(n), np.arange(n + 1), [*range(n)]
         else:
-            order, offsets, ids = group(bags, n)
-        for what, per_instance in (("y", label), ("sample_weight", weight)):
-            if bags is not None:
-                _check_constant(per_instance[order], offsets, ids, what)
-        keep = _finite(rows, nan)[order] & (weight[order] > 0)
+            order, offsets, ids = group(bags, n, y=label, sample_weight=weight)
+        keep = _usable(rows, nan)[order] & (weight[order] > 0)
         order, offsets = order[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
         filled = np.diff(offsets) > 0
         starts = order[offsets[:-1][filled]]
         ids = [name for name, some in zip(ids, filled, strict=True) if some]
         offsets = np.concatenate([[0], offsets[1:][filled]])
         made = cls(rows[order], offsets, label[starts], weight[starts], np.ones(len(order)), order, ids)
-        return made._checked(one_class)
+        if not len(made):
+            raise InvalidInputError("There are no bags left: weights are all zero, instances have NaN, or X is empty.")
+        if not one_class and made.labels.dtype == bool and (made.labels.all() or not made.labels.any()):
+            side = "positive" if made.labels.all() else "negative"
+            raise InvalidInputError(
+                f"All {len(made)} bags are {side}: only one class. Learning needs at least one bag of each class."
+            )
+        return made
 
     @classmethod
     def from_list(
@@ -129,7 +130,7 @@ class Bags:
         nan: Literal["raise", "drop"] = "raise",
     ) -> "Bags":
         """Take a list of bags, each an array of shape (n_i, n_sources), with one label (and weight) per bag."""
-        parts = [_rows(part, f"bag {k}") for k, part in enumerate(instances)]
+        parts = [check_rows(part, f"bag {k}") for k, part in enumerate(instances)]
         if not parts:
             raise InvalidInputError("There are no bags: the list of instances is empty.")
         for k, part in enumerate(parts):
@@ -140,8 +141,8 @@ class Bags:
                     f"Bag {k} has {part.shape[1]} sources, bag 0 has {parts[0].shape[1]}; they must agree."
                 )
         sizes = [len(part) for part in parts]
-        y = np.repeat(_one_per(labels, len(parts), "labels"), sizes)
-        weight = None if weights is None else np.repeat(_one_per(weights, len(parts), "weights"), sizes)
+        y = np.repeat(one_per(labels, len(parts), "labels"), sizes)
+        weight = None if weights is None else np.repeat(one_per(weights, len(parts), "weights"), sizes)
         return cls.from_instances(np.concatenate(parts), y, np.repeat(np.arange(len(parts)), sizes), weight, nan)
 
     @classmethod
@@ -183,18 +184,6 @@ class Bags:
         made.instance = np.flatnonzero(kept)[made.instance]
         return made
 
-    def _checked(self, one_class: bool) -> "Bags":
-        if not len(self):
-            raise InvalidInputError(
-                "There are no bags left: sample weights are all zero, all instances have NaN, or X is empty."
-            )
-        if not one_class and self.labels.dtype == bool and (self.labels.all() or not self.labels.any()):
-            side = "positive" if self.labels.all() else "negative"
-            raise InvalidInputError(
-                f"All {len(self)} bags are {side}: only one class. Learning needs at least one bag of each class."
-            )
-        return self
-
     def turned(self, polarity: ArrayLike) -> "Bags":
         """Return `with_signs`, its name from now on."""
         warnings.warn("Bags.turned is now named Bags.with_signs.", DeprecationWarning, stacklevel=2)
@@ -203,18 +192,17 @@ class Bags:
     def with_signs(self, polarity: ArrayLike) -> "Bags":
         """Return the same bags with each source multiplied by its sign."""
         signs = np.asarray(polarity, dtype=self.X.dtype)
-        X = self.X if (signs == 1).all() else self.X * signs
-        return Bags(X, self.offsets, self.labels, self.weights, self.counts, self.instance, self.ids)
+        return replace(self, X=self.X if (signs == 1).all() else self.X * signs)
 
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """Return how much each instance counts in the mean over its bag, times the weight of the bag."""
         number = np.add.reduceat(self.counts, self.offsets[:-1])
         return np.asarray(np.repeat(self.weights / number, np.diff(self.offsets)) * self.counts)
 
     def merged(self, n_jobs: int | None = None) -> "Bags":
-        """Merge equal instances of a bag into one that counts as many; no objective can tell."""
+        """Merge equal instances of a bag into one that counts as many, which changes no objective."""
 
-        def run(part: slice) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        def run(part: slice) -> tuple[Ints, Floats, Ints]:
             rows, offsets = self._part(part)
             X = np.ascontiguousarray(self.X[rows]) + self.X.dtype.type(0)  # which turns -0 into 0
             first, counts, starts = merge_equal(X, offsets, self.counts[rows])
@@ -240,10 +228,9 @@ class Bags:
     def reduced(self, which: Relevant, zero_bound: bool, n_jobs: int | None = None) -> "Bags":
         """Drop instances that cannot decide their bag, whatever the measure.
 
-        Let x <= x' in every source. The integral is the integral over levels t in (0, max|x|] of
-        g({x >= t}, {x <= -t}), and at each level the pair of x is below that of x'. So C(x) <= C(x') for every
-        monotone g: always with the zero bound; without it, if max|x| = max|x'|, so that no level of one meets
-        the pair of empty sets, which is out of the order, while that of the other does not. Hence
+        Let x <= x' in every source. The integral is that of g({x >= t}, {x <= -t}) over levels t in (0, max|x|], and at
+        each level the pair of x is below that of x'. So C(x) <= C(x') for every monotone g: always with the zero bound;
+        without it, if max|x| = max|x'|, since the pair of empty sets, met above the maximum, is out of the order. Hence
 
         - an objective that asks only for the largest C of a bag needs no instance below another ("maximal");
         - one that asks for the largest |C| needs none that lies between two others ("extreme").
@@ -258,9 +245,9 @@ class Bags:
             return self
         X = np.ascontiguousarray(self.X)
 
-        def run(part: slice) -> NDArray[np.bool_]:
+        def run(part: slice) -> Flags:
             rows, offsets = self._part(part)
-            keep: NDArray[np.bool_] = undominated(X[rows], offsets, zero_bound)
+            keep: Flags = undominated(X[rows], offsets, zero_bound)
             return keep | undominated(-X[rows], offsets, zero_bound) if which == "extreme" else keep
 
         keep = np.concatenate(run_chunks(run, self._parts(), check_n_jobs(n_jobs)))
@@ -274,134 +261,18 @@ class Bags:
         cuts = np.unique(np.append(cuts, len(self)))
         return [slice(int(a), int(b)) for a, b in pairwise(cuts)]
 
-    def _part(self, part: slice) -> tuple[slice, NDArray[np.int64]]:
+    def _part(self, part: slice) -> tuple[slice, Ints]:
         """Rows of some bags, and the offsets among them."""
         offsets = self.offsets[part.start : part.stop + 1]
         return slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0]
 
-    def _select(self, first: NDArray[np.int64], offsets: NDArray[np.int64], counts: NDArray[np.float64]) -> "Bags":
-        return Bags(self.X[first], offsets, self.labels, self.weights, counts, self.instance[first], self.ids)
+    def _select(self, first: Ints, offsets: Ints, counts: Floats) -> "Bags":
+        return replace(self, X=self.X[first], offsets=offsets, counts=counts, instance=self.instance[first])
 
 
-def group(bags: ArrayLike, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
-    """Order of instances that puts bags together, their offsets, and their ids in order of appearance."""
-    if not isinstance(bags, list | tuple) and np.ndim(bags) == 0:
-        raise InvalidInputError(f"bags must be ids, one per instance, got {bags!r}.")
-    try:
-        given = np.asarray(bags)
-    except ValueError:  # ids of several kinds and lengths
-        given = np.empty(0, dtype=object)
-    if given.dtype.kind in "iuUSb" and given.ndim == 1 and not isinstance(bags, list | tuple):
-        names, first, where = np.unique(given, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        where, ids = rank[where], list(names[np.argsort(first)].tolist())
-    else:
-        listed: list[Any] = list(bags)  # type: ignore[arg-type]  # what cannot be iterated was refused above
-        number: dict[Hashable, int] = {}
-        try:
-            where = np.array([number.setdefault(name, len(number)) for name in listed], dtype=np.int64)
-        except TypeError as error:
-            raise InvalidInputError(f"bags must be hashable ids, one per instance: {error}.") from error
-        if any(name != name for name in number):
-            raise InvalidInputError("bags has NaN among its ids; every instance needs a bag.")
-        ids = list(number)
-    if len(where) != n:
-        raise InvalidInputError(f"bags has {len(where)} ids for {n} instances; it must have one per instance.")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=len(ids)))])
-    return np.argsort(where, kind="stable"), offsets, ids
-
-
-def _rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
-    rows = np.asarray(X)
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        raise InvalidInputError(f"{what} must have shape (n_instances, n_sources), got {rows.shape}.")
-    if rows.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{what} has type {rows.dtype}; instances must be real numbers.")
-    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
-
-
-def _one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.shape != (n,):
-        raise InvalidInputError(f"{what} has shape {array.shape}; it must have one entry each, ({n},).")
-    return array
-
-
-def _check_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    found = set(np.unique(labels).tolist()) if labels.dtype.kind in "biuf" else {object}
-    if not (found <= {0, 1} or found <= {-1, 1}):
-        shown = ", ".join(map(str, np.unique(labels.astype(str))[:5]))
-        raise InvalidInputError(f"Labels must be 0 and 1, -1 and +1, or bool; found {shown}.")
-    return np.asarray(labels > 0)
-
-
-def _check_real(labels: NDArray[Any]) -> NDArray[Any]:
-    if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
-        raise InvalidInputError("Labels for regression must be finite real numbers.")
-    return labels.astype(np.float64)
-
-
-def check_segment_labels(
-    segments: NDArray[np.integer[Any]], labels: Mapping[int, Any] | ArrayLike, where: str = "labels"
-) -> list[Any]:
-    """Return the label of each segment, None for those that a mapping does not name.
-
-    Parameters
-    ----------
-    segments : ndarray of int, shape (n_segments,)
-        The segments that there are, in ascending order.
-    labels : mapping of segment to label, or array-like indexed by segment
-        Their labels.
-    where : str, default="labels"
-        Whose labels they are, for the error.
-
-    Raises
-    ------
-    InvalidInputError
-        If a mapping names a segment that no pixel belongs to, or an array does not reach all segments.
-    """
-    if isinstance(labels, Mapping):
-        unknown = sorted(set(labels) - set(segments.tolist()), key=str)
-        if unknown:
-            raise InvalidInputError(
-                f"{where} name segment {unknown[0]!r}, which no pixel belongs to; leave it out of the labels."
-            )
-        return [labels.get(segment) for segment in segments.tolist()]
-    given = np.asarray(labels)
-    if given.ndim != 1 or segments[0] < 0 or segments[-1] >= len(given):
-        raise InvalidInputError(
-            f"{where} must be 1-D and reach segment {segments[-1]} (from 0), got shape {given.shape}."
-        )
-    return list(given[segments].tolist())
-
-
-def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights of n instances, checked; all 1 when None."""
-    if weights is None:
-        return np.ones(n)
-    given = np.asarray(weights, dtype=np.float64)
-    if given.ndim == 0:
-        given = np.full(n, float(given))
-    given = _one_per(given, n, "sample_weight")
-    if not (np.isfinite(given) & (given >= 0)).all():
-        raise InvalidInputError("sample_weight must be finite and not negative.")
-    return given
-
-
-def _check_constant(values: NDArray[Any], offsets: NDArray[np.int64], ids: Sequence[Hashable], what: str) -> None:
-    bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    wrong = np.flatnonzero(values != values[offsets[bag]])
-    if wrong.size:
-        raise InvalidInputError(
-            f"{what} must be the same for all instances of a bag, but bag {ids[bag[wrong[0]]]!r} has "
-            f"{values[offsets[bag[wrong[0]]]]} and {values[wrong[0]]}."
-        )
-
-
-def _finite(rows: NDArray[Any], nan: str) -> NDArray[np.bool_]:
-    if nan not in ("raise", "drop"):
-        raise InvalidInputError(f"nan must be 'raise' or 'drop', got {nan!r}.")
+def _usable(rows: NDArray[Any], nan: str) -> Flags:
+    """Mark the instances without NaN; others are an error unless `nan` is "drop"."""
+    check_choice(nan, "nan", ("raise", "drop"))
     if np.isinf(rows).any():
         raise InvalidInputError("X has infinite values; instances must be finite.")
     missing = np.isnan(rows).any(axis=1)

@@ -1,37 +1,36 @@
 """Learning on the workers of a Dask cluster: data stay there, reduced to what learning needs.
 
-The data are parts that hold whole bags. What a solver asks is asked of every part: the values of the measure go out,
-one row per bag comes back. Dask computes a part again whose worker died.
+The data are parts that hold whole bags. Each question of a solver goes to every part with the values of the measure,
+and one row per bag comes back. If a worker dies, Dask computes its parts again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import reduce
 from itertools import pairwise
-from operator import add
+from operator import add, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import ON_CLUSTER
-from bimichi.learning.bags import Bags, check_weights
+from bimichi.learning.bags import Bags
+from bimichi.learning.inputs import check_constant, check_weights, one_per
 from bimichi.learning.parts import Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
-from bimichi.learning.problem import Extremes, InMemory
+from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
+from bimichi.learning.streaming import Executor
 
 __all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-BATCH = 64
-"""How many answers are fetched at once, so that large ones do not pile up here."""
+BATCH = 64  # how many answers are fetched at once, so that large ones do not pile up here
 
 
-class ClusterExecutor:
-    """The workers of a Dask cluster; see `bimichi.learning.streaming.Executor`."""
+class ClusterExecutor(Executor):
+    """The workers of a Dask cluster."""
 
     offers = ON_CLUSTER
 
@@ -41,36 +40,34 @@ class ClusterExecutor:
         self._kept: list[Any] = []
 
     def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
-        """Read parts, and keep them on the workers until they are reduced."""
         self._read = self.hold(read_part, self._computing(items))
         return self.ask(summarise, self._read)
 
     def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
-        """Reduce parts to problems, which stay on the workers; or to sums, of which nothing does."""
         given, self._read = self._read or self._computing(items), None
-        made = self.hold(_summary if plan.keep == "sums" else _Kept.of, given, plan=plan, scale=scale)
+        made = self.hold(_summary_and_problem, given, plan=plan, scale=scale)
         del given  # so that workers release each part when it is reduced
+        summaries = self.hold(itemgetter(0), made)
         if plan.keep != "sums":
-            self._kept, made = made, self.hold(_Kept.summary_of, made)
-        yield from self._fetched(made)
+            self._kept = made  # problems stay on the workers
+        del made
+        yield from self._fetched(summaries)
 
     def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> "Partitioned":
-        """Return the problem of all parts that have bags."""
         have = [k for k, n in enumerate(totals.n_bags) if n]
-        parts = self.hold(_Kept.problem_of, [self._kept[k] for k in have])
+        parts = self.hold(itemgetter(1), [self._kept[k] for k in have])
         self._kept = []
         return Partitioned(self, parts, plan, totals, np.array([totals.starts[k] for k in have]))
 
     def _computing(self, items: Sequence[Any]) -> list[Any]:
-        """Let the workers compute what is lazy, in one graph; the rest travels with the tasks that read it."""
+        """Let the workers compute lazy items, in one graph; others are sent along with the tasks that read them."""
         lazy = [k for k, item in enumerate(items) if hasattr(item, "__dask_graph__")]
         computing = dict(zip(lazy, self._client.compute([items[k] for k in lazy]), strict=True))
         return [computing.get(k, item) for k, item in enumerate(items)]
 
     def hold(self, function: Callable[..., Any], parts: Sequence[Any], **arguments: Any) -> list[Any]:
-        """Apply a function to each part; the results stay there, and futures are returned."""
-        futures: list[Any] = self._client.map(function, parts, pure=False, **arguments)
-        return futures
+        """Apply a function to each part; results stay on the workers, and their futures are returned."""
+        return list(self._client.map(function, parts, pure=False, **arguments))
 
     def ask(self, function: Callable[..., Any], parts: Sequence[Any], **arguments: Any) -> Iterator[Any]:
         """Apply a function to each part, and yield the results in order."""
@@ -78,8 +75,7 @@ class ClusterExecutor:
 
     def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
         """Apply a function to each part with an argument of its own, and return the results."""
-        answers: list[Any] = self._client.gather(self._client.map(function, parts, arguments, pure=False))
-        return answers
+        return list(self._client.gather(self._client.map(function, parts, arguments, pure=False)))
 
     def _fetched(self, futures: list[Any]) -> Iterator[Any]:
         while futures:
@@ -87,32 +83,14 @@ class ClusterExecutor:
             del futures[:BATCH]
 
 
-class _Kept(NamedTuple):
-    """What stays of a part on its worker."""
-
-    summary: PartSummary
-    problem: InMemory | None
-
-    @classmethod
-    def of(cls, item: Any, plan: ReductionPlan, scale: Scale | None) -> "_Kept":
-        summary, bags = reduce_part(item, plan, scale)
-        if bags is None:
-            return cls(summary, None)
-        return cls(summary, InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keep != "relevant"))
-
-    def summary_of(self) -> PartSummary:
-        return self.summary
-
-    def problem_of(self) -> InMemory | None:
-        return self.problem
+def _summary_and_problem(item: Any, plan: ReductionPlan, scale: Scale | None) -> tuple[PartSummary, InMemory | None]:
+    summary, bags = reduce_part(item, plan, scale)
+    problem = None if bags is None else InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keep != "relevant")
+    return summary, problem
 
 
-def _summary(item: Any, plan: ReductionPlan, scale: Scale | None) -> PartSummary:
-    return reduce_part(item, plan, scale)[0]
-
-
-class Partitioned:
-    """A problem in parts, whose rows are numbered through them; see `bimichi.learning.problem.Problem`."""
+class Partitioned(Problem):
+    """A problem in parts on the workers, whose rows are numbered through them."""
 
     offers = ON_CLUSTER
 
@@ -120,7 +98,7 @@ class Partitioned:
         self, executor: ClusterExecutor, parts: Sequence[Any], plan: ReductionPlan, totals: Totals, starts: Ints
     ) -> None:
         self.objective, self.space = plan.objective, plan.objective.space(totals.n_sources)
-        self.labels, self.weights = totals.labels, totals.weights
+        self.labels, self.weights = totals.bags.labels, totals.bags.weights
         self._executor, self._starts = executor, starts
         self._take(parts)
 
@@ -129,7 +107,6 @@ class Partitioned:
         self._first = np.concatenate([[0], np.cumsum(list(self._executor.ask(_n_rows, parts)))])
 
     def with_signs(self, signs: Floats) -> "Partitioned":
-        """Return the problem whose sources are multiplied by these signs."""
         if (signs == 1).all():
             return self
         other = copy(self)
@@ -137,23 +114,19 @@ class Partitioned:
         return other
 
     def value(self, values: Floats) -> float:
-        """J at these values."""
         return float(sum(self._ask("value", values=values)))
 
     def total(self, question: str, **arguments: Any) -> Any:
-        """Add up what the parts answer."""
         return reduce(add, self._ask("total", question=question, **arguments))
 
     def extremes(self, values: Floats) -> Extremes:
-        """For each bag, the rows that can decide it now; one number a bag comes back."""
         moved = [
             Extremes(e.low, e.high, e.low_row + first, e.high_row + first)
             for e, first in zip(self._ask("extremes", values=values), self._first[:-1], strict=True)
         ]
         return Extremes(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
-    def rows(self, which: Ints) -> tuple[NDArray[np.int32], Floats]:
-        """Codes and weights of some rows."""
+    def rows(self, which: Ints) -> tuple[Codes, Floats]:
         shape = (len(which), self.space.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
         for places, _, (some_codes, some_weights) in self._ask_rows(InMemory.rows, which):
@@ -161,7 +134,6 @@ class Partitioned:
         return codes, weights
 
     def instances(self, which: Ints) -> Ints:
-        """The instances, as the user numbers them, of some rows."""
         found = np.empty(len(which), np.int64)
         for places, part, numbers in self._ask_rows(InMemory.instances, which):
             found[places] = numbers + self._starts[part]
@@ -190,7 +162,7 @@ def _n_rows(problem: InMemory) -> int:
 
 
 class _BagsOfRows(NamedTuple):
-    """The bags that follow upon each other in some rows: how long each is, its label and its weight."""
+    """Consecutive bags of rows: the length, the label and the weight of each."""
 
     lengths: Ints
     labels: NDArray[Any]
@@ -198,32 +170,21 @@ class _BagsOfRows(NamedTuple):
 
     @classmethod
     def of(cls, n: int, y: Any, bags: Any, sample_weight: Any) -> "_BagsOfRows":
-        """Check what was given for n rows, and take what each bag needs of it."""
+        """Check labels, ids and weights of n rows, and take those of the bags."""
         if y is None:
             raise InvalidInputError("y is missing: the label of its bag, for every instance.")
-        given = {"y": np.asarray(y), "bags": np.arange(n) if bags is None else np.asarray(bags)}
-        if sample_weight is not None:
-            given["sample_weight"] = np.asarray(sample_weight, dtype=np.float64)
-        for what, column in given.items():
-            if column.shape != (n,):
-                raise InvalidInputError(
-                    f"{what} has shape {column.shape}; it must have one entry for each of {n:,} rows."
-                )
-        ids = given.pop("bags")
+        labels, ids = one_per(y, n, "y"), np.arange(n) if bags is None else one_per(bags, n, "bags")
         begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         if len(begins) != len(np.unique(ids[begins])):
-            raise InvalidInputError(
-                "Rows of a bag must stand together in a Dask array. Sort X, y and bags by bag first."
-            )
-        lengths = np.diff(np.append(begins, n))
-        for what, column in given.items():
-            wrong = np.flatnonzero(column != np.repeat(column[begins], lengths))
-            if wrong.size:
-                raise InvalidInputError(
-                    f"{what} must be the same for all rows of a bag; in {ids[wrong[0]]!r} it is not."
-                )
-        weights = given["sample_weight"][begins] if "sample_weight" in given else None
-        return cls(lengths, given["y"][begins], check_weights(weights, len(begins)))
+            raise InvalidInputError("Rows of a bag must stand together. Sort X, y and bags by bag first.")
+        offsets, names = np.append(begins, n), ids[begins].tolist()
+        check_constant(labels, offsets, names, "y")
+        weights = np.ones(len(begins))
+        if sample_weight is not None:
+            given = check_weights(sample_weight, n)
+            check_constant(given, offsets, names, "sample_weight")
+            weights = given[begins]
+        return cls(np.diff(offsets), labels[begins], weights)
 
     def some(self, a: int, b: int) -> "_BagsOfRows":
         return _BagsOfRows(self.lengths[a:b], self.labels[a:b], self.weights[a:b])
@@ -232,7 +193,7 @@ class _BagsOfRows(NamedTuple):
 def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], list[Any]]:
     """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins.
 
-    Returns the two classes, and lazy parts. Of labels, ids and weights only what a bag needs goes to the workers.
+    Returns the two classes, and lazy parts; workers get one label and one weight per bag.
     """
     from dask.delayed import delayed
 
@@ -256,7 +217,7 @@ def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
     if np.isfinite(X).all() and (bags.weights > 0).all():  # nothing is left out, and rows are sorted by bag
         X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
         offsets = np.concatenate([[0], np.cumsum(bags.lengths)])
-        made = Bags(X, offsets, bags.labels, bags.weights, np.ones(n), np.arange(n), range(len(bags.lengths)))
+        made = Bags(X, offsets, bags.labels, bags.weights, np.ones(n), np.arange(n), [*range(len(bags.lengths))])
         return Part(made, n, m)
     ids = np.repeat(np.arange(len(bags.lengths)), bags.lengths)
     left_out = np.isnan(X).any(axis=1) if nan == "drop" else np.zeros(n, dtype=bool)

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._checks import check_choice
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import IN_MEMORY, check_solver
 from bimichi.learning.objectives import Objective
@@ -37,9 +37,9 @@ class FitResult:
     """
 
     measure: Any
-    polarity: NDArray[np.float64]
+    polarity: Floats
     solution: Solution
-    usage: dict[str, NDArray[np.int64]]
+    usage: dict[str, Ints]
 
 
 def check_training(
@@ -49,19 +49,15 @@ def check_training(
 
     Parameters
     ----------
-    objective : Objective
-        What is minimised.
-    solver : object
-        How.
-    polarity : {"given", "learn"}
-        Whether signs of sources are learned.
+    objective, solver, polarity
+        As in `fit_measure`.
     offers : frozenset of str, default=IN_MEMORY
         What the data offer: `Training.offers`.
 
     Raises
     ------
     InvalidInputError
-        If they do not go together; the message says what to change.
+        If they do not go together.
     """
     check_choice(polarity, "polarity", ("given", "learn"))
     if polarity == "learn" and objective.measure == "capacity":
@@ -96,7 +92,7 @@ def fit_measure(
     objective : Objective
         What is minimised; see `bimichi.learning.objectives.get_objective`.
     solver : object
-        How; see `bimichi.learning.solvers.get_solver`. If it has a method `quick`, that solver compares polarities.
+        See `bimichi.learning.solvers.get_solver`. If it has a method `quick`, that solver compares polarities.
     polarity : {"given", "learn"}
         Whether to learn which sources to invert.
     names : sequence of str, optional
@@ -116,7 +112,7 @@ def fit_measure(
     check_training(objective, solver, polarity, training.offers)
     seed = random_generator(random_state).integers(2**63)
 
-    def solve(signs: NDArray[np.float64], solver: Any = solver) -> Solution:
+    def solve(signs: Floats, solver: Any = solver) -> Solution:
         problem = training.problem(objective, n_jobs).with_signs(signs)
         found: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
         return found

@@ -6,27 +6,27 @@ inverted is decided by how their extremes rank the bags; which of those are, by 
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Floats
 from bimichi.learning.problem import Solution
 from bimichi.learning.training import BagRanges
 
 __all__ = ["guess_polarity", "learn_polarity"]
 
-Signs = NDArray[np.float64]
+_value: Callable[[Solution], float] = attrgetter("objective_value")
 
-CLEAR = 2.0
-"""How many standard errors make a difference."""
+CLEAR = 2.0  # how many standard errors make a difference
 
 
-def guess_polarity(bags: BagRanges) -> Signs:
+def guess_polarity(bags: BagRanges) -> Floats:
     """Invert the sources whose minimum over a bag clearly ranks positive bags better than their maximum does.
 
-    "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. It
-    asks of a source what the label of a bag says: that one instance shows the target. Means over bags would ask for
-    what surrounds targets as well. O(m b log b) for b bags.
+    "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. As
+    the label of a bag says that one instance shows the target, extremes are compared, not means over bags, which depend
+    on what surrounds targets as well. O(m b log b) for b bags.
 
     References
     ----------
@@ -38,7 +38,7 @@ def guess_polarity(bags: BagRanges) -> Signs:
     return np.array([-1.0 if _clear(gain, bags) else 1.0 for gain in gains])
 
 
-def _placements(values: Signs, bags: BagRanges) -> Signs:
+def _placements(values: Floats, bags: BagRanges) -> Floats:
     """For each bag, the share of the other class on its right side, ties half; the mean over a class is the AUC."""
     _, place = np.unique(values, return_inverse=True)
     positive = np.bincount(place, bags.weights * bags.labels)
@@ -48,7 +48,7 @@ def _placements(values: Signs, bags: BagRanges) -> Signs:
     return np.asarray(np.where(bags.labels, under[place], over[place]))
 
 
-def _clear(gain: Signs, bags: BagRanges) -> bool:
+def _clear(gain: Floats, bags: BagRanges) -> bool:
     """Whether the mean gain of a class, which is that of the other, too, exceeds its standard error enough."""
     mean = float(np.average(gain[bags.labels], weights=bags.weights[bags.labels]))
     shares = bags.weights / np.where(bags.labels, bags.weights[bags.labels].sum(), bags.weights[~bags.labels].sum())
@@ -56,32 +56,21 @@ def _clear(gain: Signs, bags: BagRanges) -> bool:
     return mean > CLEAR * error
 
 
-def _value(solution: Solution) -> float:
-    return solution.objective_value
-
-
 def learn_polarity(
-    guess: Signs, solve: Callable[[Signs], Solution], compare: Callable[[Signs], Solution] | None = None
-) -> tuple[Signs, Solution]:
+    guess: Floats, solve: Callable[[Floats], Solution], compare: Callable[[Floats], Solution] | None = None
+) -> tuple[Floats, Solution]:
     """Start from the better of "as given" and the guess; flip a source that was guessed to be inverted while J falls.
 
-    A fall of J alone inverts no source: what surrounds targets lies in positive bags, too, and often more of it, so
-    that J falls where an inverted source is high on what is *around* them.
+    A fall of J alone inverts no other source: what surrounds targets lies in positive bags, too, so that J also falls
+    where an inverted source is high on what is *around* them.
 
-    Parameters
-    ----------
-    guess : ndarray of shape (n_sources,)
-        The sources that may be inverted have -1; see `guess_polarity`.
-    solve : callable
-        Takes the signs, returns the solution for bags with these signs.
-    compare : callable, optional
-        A quicker `solve` whose J decides which signs are better; `solve` then is called for the best and for "as given"
-        alone, and its J has the last word. It is called once for each set of signs: for k sources that may be
-        inverted, between k + 1 and, rarely, a few times k.
+    `guess` has -1 for the sources that may be inverted. `solve` takes signs and returns the solution for bags with
+    these; `compare` is a quicker one to compare signs by, called once for each set of them. `solve` is then called for
+    the best signs and for "as given" alone, and its J decides.
     """
     known: dict[tuple[float, ...], Solution] = {}
 
-    def at(signs: Signs) -> Solution:
+    def at(signs: Floats) -> Solution:
         key = tuple(signs.tolist())
         if key not in known:
             known[key] = (compare or solve)(signs)

@@ -1,8 +1,8 @@
-"""`Problem` and `Solution`: what solvers are given, and what they return. Read this first.
+"""`Problem` and `Solution`: what solvers take and return. Read this first.
 
-A solver sees a `Problem`, never X, images or files. A problem answers a few questions about labelled bags:
-`InMemory` from arrays, `bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster, `Summed` from
-sums that were added up before. What it can answer it says in `offers`.
+A solver sees a `Problem`, never X, images or files. A problem answers a few questions about labelled bags, listed in
+its `offers`: `InMemory` from arrays, `bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster,
+`Summed` from sums that were added up before.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import choquet
 from bimichi.integral.linear import linear_form
@@ -22,15 +23,11 @@ from bimichi.learning.bags import Bags, Relevant
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.base import term_of_bag
 from bimichi.learning.spaces import Space
-from bimichi.learning.spaces.base import Usage
-from bimichi.learning.spaces.elements import ElementSpace, Rows
+from bimichi.learning.spaces.base import Sums
+from bimichi.learning.spaces.elements import ElementInstances, ElementSpace, Rows
 from bimichi.learning.spaces.gram import CHUNK, Gram, RowsOfSquares, gram
 
 __all__ = ["Extremes", "InMemory", "Problem", "Solution", "Summed"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 
 class Extremes(NamedTuple):
@@ -42,7 +39,7 @@ class Extremes(NamedTuple):
     high_row: Ints
 
 
-class Problem(Protocol):
+class Problem(Sums, Protocol):
     """What a solver may ask.
 
     Attributes
@@ -57,38 +54,27 @@ class Problem(Protocol):
         Of the bags.
     offers : frozenset of str
         What it answers besides `value` and `total`: "rows" stands for `extremes`, `rows` and `instances`, "in memory"
-        for the attributes of `InMemory` besides.
+        for the attributes of `InMemory` as well.
     """
 
     space: Space
     objective: Objective
-    labels: NDArray[Any]
-    weights: Floats
     offers: frozenset[str]
 
     def value(self, values: Floats) -> float:
-        """J at these values."""
-        ...
-
-    def total(self, question: str, **arguments: Any) -> Any:
-        """Add up what all instances answer to a question that the space asks; see `Space.least_squares`."""
-        ...
+        """J at these values; one pass over the instances."""
 
     def with_signs(self, signs: Floats) -> Self:
         """Return the problem whose sources are multiplied by these signs."""
-        ...
 
     def extremes(self, values: Floats) -> Extremes:
-        """For each bag, the rows that can decide it now."""
-        ...
+        """For each bag, its smallest and largest integral, and their rows; one pass over the instances."""
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
         """Codes and weights of some rows, each of shape (len(which), space.row_length)."""
-        ...
 
     def instances(self, which: Ints) -> Ints:
         """The instances, as the user numbers them, of some rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -126,50 +112,27 @@ class Solution:
     starts: Floats = field(default_factory=lambda: np.empty(0))
 
 
-class InMemory:
-    """A problem whose instances are arrays; see `Problem`.
+class InMemory(Problem):
+    """A problem whose instances, in [-1, 1] or for a capacity in [0, 1], are arrays.
 
-    Parameters
-    ----------
-    bags : Bags
-        Instances in [-1, 1], or in [0, 1] for a capacity. Those that cannot decide their bag are dropped first;
-        see `Bags.reduced`.
-    objective : Objective
-        What is minimised.
-    n_jobs : int, optional
-        Threads.
-    reduce : bool, default=True
-        Whether to drop them; False if that was done, or to see what it saves.
-
-    Attributes
-    ----------
-    bags : Bags
-        The instances that are left.
+    Those that cannot decide their bag are dropped (see `Bags.reduced`), unless `reduce` is False; `bags` has the rest.
     """
 
     offers = frozenset({"rows", "in memory"})
 
     def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None, reduce: bool = True) -> None:
-        self.space = objective.space(bags.n_sources)
-        self.objective = objective
-        self.labels = bags.labels
-        self.weights = bags.weights
-        self._given = bags.X
-        self._signs = np.ones(bags.n_sources)
-        self._n_jobs = n_jobs
+        self.space, self.objective = objective.space(bags.n_sources), objective
+        self.labels, self.weights = bags.labels, bags.weights
+        self._given, self._signs, self._n_jobs = bags.X, np.ones(bags.n_sources), n_jobs
         self._relevant: Relevant = objective.relevant if reduce else "all"
         self._merged = bags.merged(n_jobs) if reduce else bags
         self.bags = self._merged.relevant(self._relevant, self.space.zero_bound, n_jobs)
         self._instances = self.space.instances(self.bags, n_jobs)
 
     def with_signs(self, signs: Floats) -> "InMemory":
-        """Return the problem whose sources are multiplied by these signs.
-
-        Signs change neither which instances are equal nor, if the objective needs all of them, which are kept.
-        """
         if (signs == 1).all():
             return self
-        other = copy(self)
+        other = copy(self)  # signs change neither which instances are equal nor, if all are relevant, which are kept
         other._signs = self._signs * signs
         other.bags = self._merged.with_signs(other._signs)
         if self._relevant == "all":
@@ -180,54 +143,37 @@ class InMemory:
         return other
 
     def value(self, values: Floats) -> float:
-        """J at these values; one pass over the instances."""
         bags, labels = self.bags, self.labels.astype(np.float64)
         fused = self._instances.fuse(values)
         return float(_value(self.objective.term, fused, bags.counts, bags.offsets, labels, self.weights))
 
     def total(self, question: str, **arguments: Any) -> Any:
-        """Return what the instances answer to a question that the space asks."""
         return getattr(self._instances, question)(**arguments)
 
     def extremes(self, values: Floats) -> Extremes:
-        """For each bag, the rows that can decide it now; one pass over the instances."""
         return Extremes(*_extremes(self._instances.fuse(values), self.bags.offsets))
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
-        """Codes and weights of some rows."""
         return self._instances.rows(which)
 
     def instances(self, which: Ints) -> Ints:
-        """The instances, as the user numbers them, of some rows."""
         return self.bags.instance[which]
 
     @property
     def table(self) -> Rows:
         """All rows; of an element space alone."""
-        table: Rows = self._instances.table  # type: ignore[attr-defined]
-        return table
+        return cast(ElementInstances, self._instances).table
 
     def usage_counts(self, weighted: bool) -> Ints:
         """How many instances touch each code, or give it weight; dropped ones count, too."""
-        usage: Usage = self.space.count_usage(self._given, self._n_jobs)
-        return usage.counts(weighted, self._signs)
+        return self.space.count_usage(self._given, self._n_jobs).counts(weighted, self._signs)
 
 
-class Summed:
+class Summed(Sums):
     """A problem of least squares of which the quadratic form alone is held: memory does not grow with the data.
 
-    Parameters
-    ----------
-    form : Gram
-        The sum, for the targets that the objective's parameters name.
-    labels, weights : ndarray
-        Of the bags.
-    objective : Objective
-        One whose convex form is "mean".
-    n_sources : int
-        Number of sources.
-    value : callable, optional
-        Gives J at values more exactly than the form does.
+    Its objective has the convex form "mean"; `form` is the sum for the targets that are its parameters. `value` may
+    give J more exactly than the form does.
     """
 
     offers: frozenset[str] = frozenset()
@@ -235,7 +181,7 @@ class Summed:
     def __init__(
         self,
         form: Gram,
-        labels: NDArray[np.bool_],
+        labels: Flags,
         weights: Floats,
         objective: Objective,
         n_sources: int,
@@ -247,28 +193,9 @@ class Summed:
 
     @classmethod
     def of_instances(
-        cls,
-        X: NDArray[Any],
-        positive: NDArray[np.bool_],
-        weights: Floats,
-        objective: Objective,
-        n_jobs: int | None = None,
+        cls, X: NDArray[Any], positive: Flags, weights: Floats, objective: Objective, n_jobs: int | None = None
     ) -> "Summed":
-        """Gather the sum over labelled instances of weight times (C - target)^2, chunk by chunk; O(n m^2).
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_instances, n_sources)
-            Instances, in the range of the objective's measure.
-        positive : ndarray of bool
-            Their labels; the objective's parameters are the targets of the two classes.
-        weights : ndarray of float64
-            How much each counts.
-        objective : Objective
-            One whose convex form is "mean".
-        n_jobs : int, optional
-            Threads.
-        """
+        """Add up weight * (C - target)^2 over instances, which are `positive` or not, chunk by chunk; O(n m^2)."""
         space, jobs = cast(ElementSpace, objective.space(X.shape[1])), check_n_jobs(n_jobs)
         target = np.where(positive, objective.parameters[1], objective.parameters[0])
 
@@ -294,7 +221,6 @@ class Summed:
         return Summed(self._form.with_signs(signs), self.labels, self.weights, self.objective, len(signs))
 
     def total(self, question: str, **arguments: Any) -> Gram:
-        """Return the form, if the question is for it."""
         if question != "gram" or arguments["targets"] != self.objective.parameters:
             raise InvalidInputError(
                 f"Only the squares to {self.objective.parameters} were added up, not {question} of {arguments}."

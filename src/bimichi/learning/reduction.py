@@ -6,11 +6,8 @@ from bimichi._jit import jit
 
 __all__ = ["merge_equal", "undominated"]
 
-FRONT_LIMIT = 256
-"""With how many kept instances a further one is compared at most; more would cost time and drop little."""
-
-PROBE = 16
-"""Once so many are kept, one of so many further ones is looked at first; if few of them go, the others stay unseen."""
+FRONT_LIMIT = 256  # how many kept instances a further one is compared with; more would take time and drop little
+PROBE = 16  # then each 16th further one is tried first; if few of these are dropped, all the others stay
 
 
 @jit

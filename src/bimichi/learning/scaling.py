@@ -1,11 +1,12 @@
 """Maps of sources to [-1, 1], learned in `fit` and kept in the model."""
 
-from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
 
@@ -17,16 +18,14 @@ SCALES = ("minmax", "maxabs")
 class Scale(NamedTuple):
     """``clip((x - centre) * factor, -1, 1)``, per source."""
 
-    centre: NDArray[np.float64]
-    factor: NDArray[np.float64]
+    centre: Floats
+    factor: Floats
 
     def bags(self, bags: Bags) -> Bags:
         """Return the same bags with sources mapped."""
-        made = copy(bags)
-        made.X = np.stack(self.apply(list(bags.X.T), np.ones(bags.n_sources)), axis=1)
-        return made
+        return replace(bags, X=np.stack(self.apply(list(bags.X.T), np.ones(bags.n_sources)), axis=1))
 
-    def apply(self, planes: list[NDArray[Any]], polarity: NDArray[np.float64]) -> list[NDArray[Any]]:
+    def apply(self, planes: list[NDArray[Any]], polarity: Floats) -> list[NDArray[Any]]:
         """Return scaled planes with these signs; those that stay as they are are not copied."""
         done = []
         for plane, centre, factor, sign in zip(planes, self.centre, self.factor, polarity, strict=True):
@@ -39,7 +38,7 @@ class Scale(NamedTuple):
         return done
 
 
-def learn_scale(low: NDArray[np.float64], high: NDArray[np.float64], scale: str | None) -> Scale:
+def learn_scale(low: Floats, high: Floats, scale: str | None) -> Scale:
     """Learn the map of this kind from the least and the greatest value of each source; None means none."""
     m = len(low)
     if scale is None:

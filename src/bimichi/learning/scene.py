@@ -1,4 +1,4 @@
-"""`Scene`: co-registered sources with whatever is known about them; what data sets give and comparisons take."""
+"""`Scene`: co-registered sources with what is known about them, as data sets give and comparisons take them."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._files import atomic_write
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.learning.bags import Bags, check_segment_labels
+from bimichi.learning.bags import Bags
+from bimichi.learning.inputs import check_segment_labels
 from bimichi.measures.base import check_names
 
-__all__ = ["Scene", "Scenes", "join_bags"]
+__all__ = ["Scene", "Scenes", "check_joins", "join_bags"]
 
 ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal")
 TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
@@ -31,17 +33,17 @@ class Scene:
     sources : ndarray of shape (..., n_sources)
         The sources, usually (height, width, n_sources), in [-1, 1].
     name : str
-        What to call it.
+        Its name.
     source_names : sequence of str, optional
         Names of the sources; "1", "2", ... by default.
     segments : ndarray of int, shape (...), optional
-        To which bag each instance belongs.
+        The bag of each instance.
     labels : mapping of int to bool, optional
         Whether a bag is positive; bags that are not named are left out of learning.
     truth : ndarray of bool, shape (...), optional
         Whether each instance is a target.
     ignore : ndarray of bool, shape (...), optional
-        Instances that no score counts.
+        Instances that are excluded from scoring.
     boxes : ndarray of shape (n_boxes, 4)
         Boxes (x, y, width, height) around targets, in pixels.
     rgb : ndarray of uint8, shape (height, width, 3), optional
@@ -59,9 +61,9 @@ class Scene:
     source_names: tuple[str, ...] = ()
     segments: NDArray[np.integer[Any]] | None = None
     labels: Mapping[int, bool] | None = None
-    truth: NDArray[np.bool_] | None = None
-    ignore: NDArray[np.bool_] | None = None
-    boxes: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 4)))
+    truth: Flags | None = None
+    ignore: Flags | None = None
+    boxes: Floats = field(default_factory=lambda: np.empty((0, 4)))
     rgb: NDArray[np.uint8] | None = None
     thermal: NDArray[Any] | None = None
     truth_from: str = "pixels"
@@ -104,9 +106,7 @@ class Scene:
 
     def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
-            raise InvalidInputError(
-                f"Scene {self.name!r} has no bags; add them with scene.with_bags(segments, labels)."
-            )
+            raise InvalidInputError(f"Scene {self.name!r} has no bags; add them by its with_bags(segments, labels).")
         return self.segments, self.labels
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -145,9 +145,9 @@ class Scenes(Sequence[Scene]):
     Parameters
     ----------
     names : sequence of str
-        What the scenes are called, in order.
+        Names of the scenes, in order.
     load : callable
-        Takes a name, gives its scene.
+        Takes a name, returns its scene.
     """
 
     def __init__(self, names: Sequence[str], load: Callable[[str], Scene]) -> None:
@@ -174,11 +174,10 @@ class Scenes(Sequence[Scene]):
     def __getitem__(self, which: int | str | slice) -> "Scene | Scenes":
         if isinstance(which, slice):
             return Scenes(self.names[which], self._load)
-        if isinstance(which, str):
-            if which not in self.names:
-                raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
-            return self._load(which)
-        return self._load(self.names[which])
+        name = which if isinstance(which, str) else self.names[which]
+        if name not in self.names:
+            raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
+        return self._load(name)
 
 
 def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["raise", "drop"] = "raise") -> Bags:
@@ -190,10 +189,8 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     ----------
     scenes : iterable of Scene
         Scenes of distinct names, all of the same sources.
-    one_class : bool, default=False
-        Whether all bags may be positive, or all negative: for parts of a larger whole.
-    nan : {"raise", "drop"}
-        Whether pixels with NaN are an error, or left out with a warning.
+    one_class, nan
+        As in `Bags.from_instances`.
 
     Returns
     -------
@@ -213,8 +210,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     ids: list[tuple[str, int]] = []
     names: dict[str, tuple[str, ...]] = {}
     for scene in scenes:
-        _check_joins(scene, names)
-        names[scene.name] = scene.source_names
+        check_joins(scene, names)
         numbers, given = scene._parts()
         found, where = np.unique(numbers, return_inverse=True)
         code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
@@ -226,16 +222,18 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     if not sources:
         raise InvalidInputError("scenes is empty; give at least one scene.")
     bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels, nan=nan, one_class=one_class)
-    bags.ids = [ids[k] for k in bags.ids]  # type: ignore[call-overload]  # from_image made them whole numbers
+    bags.ids = [ids[k] for k in bags.ids]  # which from_image numbered
     return bags
 
 
-def _check_joins(scene: Scene, names: Mapping[str, tuple[str, ...]]) -> None:
-    if scene.name in names:
-        raise InvalidInputError(f"Two scenes are named {scene.name!r}; names tell their bags apart.")
-    for other, source_names in names.items():
-        if scene.source_names != source_names:
-            raise InvalidInputError(
-                f"Scene {scene.name!r} has sources {', '.join(scene.source_names)}, but scene {other!r} has "
-                f"{', '.join(source_names)}; join scenes of the same sources."
-            )
+def check_joins(scene: Any, known: dict[str, tuple[str, ...]]) -> None:
+    """Add the name of a scene (or part) and its source names to the known ones, which must go together."""
+    if scene.name in known:
+        raise InvalidInputError(f"Two scenes are named {scene.name!r}; give them names that distinguish their bags.")
+    other, source_names = next(iter(known.items()), (scene.name, scene.source_names))
+    if scene.source_names != source_names:
+        raise InvalidInputError(
+            f"Scene {scene.name!r} has sources {', '.join(scene.source_names)}, but scene {other!r} has "
+            f"{', '.join(source_names)}; join scenes of the same sources."
+        )
+    known[scene.name] = scene.source_names

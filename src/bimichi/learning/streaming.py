@@ -1,13 +1,14 @@
 """Learning from data that come in parts: scenes that are read one at a time, or blocks of a Dask array.
 
-In this process, what is kept of the parts is joined, and learned from as if all data had been given at once;
-`bimichi.learning.cluster` leaves it on the workers of a Dask cluster.
+In this process, reduced parts are joined and learned from as if all data had been given at once; with
+`bimichi.learning.cluster` they stay on the workers of a Dask cluster.
 """
 
 import sys
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -15,64 +16,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._progress import progress_bar
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import IN_MEMORY, needs_of
 from bimichi.learning.bags import Bags
 from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import Objective
-from bimichi.learning.parts import LazyScene, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
+from bimichi.learning.parts import PartSummary, ReductionPlan, Totals, read_part, read_scene, reduce_part, summarise
 from bimichi.learning.problem import InMemory, Problem, Summed
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scenes
 from bimichi.learning.spaces.base import Usage
-from bimichi.learning.training import BagRanges
+from bimichi.learning.training import BagRanges, Training
 
 __all__ = ["Executor", "LocalExecutor", "PartitionedTraining", "lazy_training"]
 
-Floats = NDArray[np.float64]
-
 
 class Executor(Protocol):
-    """Where parts are read and reduced.
+    """Where parts are read and reduced."""
 
-    Attributes
-    ----------
-    offers : frozenset of str
-        What its problems can answer; see `bimichi.learning.abilities`.
-    """
-
-    offers: frozenset[str]
+    offers: frozenset[str]  # what its problems can answer; see `bimichi.learning.abilities`
 
     def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
         """Read parts for their ranges; those that would be costly to read again are kept from now on."""
-        ...
 
     def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
         """Read and reduce parts, and keep what the plan says."""
-        ...
 
     def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> Problem:
         """Return the problem of what `reduce` kept."""
-        ...
 
 
-class PartitionedTraining:
-    """Bags in parts; see `bimichi.learning.training.Training`.
-
-    Parameters
-    ----------
-    executor : Executor
-        Where parts are read.
-    items : sequence
-        The parts, as `bimichi.learning.parts.read_part` takes them.
-    plan : ReductionPlan
-        What is kept of them.
-    scaled : bool
-        Whether a scale will be learned. Parts then are read twice, first for their ranges.
-    verbose : int, default=0
-        Above 0, a progress bar is shown on a terminal.
-    """
+class PartitionedTraining(Training):
+    """Bags in parts, as `bimichi.learning.parts.read_part` takes them; read twice, first for ranges, if `scaled`."""
 
     def __init__(
         self, executor: Executor, items: Sequence[Any], plan: ReductionPlan, scaled: bool, verbose: int = 0
@@ -80,43 +57,36 @@ class PartitionedTraining:
         self._executor, self._items, self._plan, self._verbose = executor, items, plan, verbose
         self._problem: Problem | None = None
         self._totals = self._added_up(executor.summarise(items), "measuring") if scaled else self._reduced(None)
-        self._scaled = not scaled
         self.n_sources, self.offers = self._totals.n_sources, executor.offers
 
     def ranges(self) -> tuple[Floats, Floats]:
-        """The least and the greatest value of each source."""
         return self._totals.low, self._totals.high
 
     def scaled(self, scale: Scale) -> "PartitionedTraining":
-        """The same bags with sources mapped."""
-        if not self._scaled:
-            self._totals, self._scaled = self._reduced(scale), True
+        if self._items:  # which are released once they are reduced
+            self._totals = self._reduced(scale)
         return self
 
     def bag_ranges(self) -> BagRanges:
-        """The extremes of each source in each bag."""
-        totals = self._totals
-        return BagRanges(totals.bag_low, totals.bag_high, totals.labels, totals.weights)
+        return self._totals.bags
 
-    def problem(self, objective: Objective, n_jobs: int | None = None) -> Any:
-        """What a solver asks: of sums of squares alone, if it asks for no more."""
+    def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
         totals = self._totals
         if totals.gram is not None:
-            return Summed(totals.gram, totals.labels, totals.weights, objective, totals.n_sources)
+            return Summed(totals.gram, totals.bags.labels, totals.bags.weights, objective, totals.n_sources)
         if self._problem is None:
             self._problem = self._executor.problem(totals, self._plan, n_jobs)
         return self._problem
 
     def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
-        """How many instances use each code."""
-        counted = self._totals.usage
-        assert counted is not None  # or there would be no bags to learn from
-        return counted
+        assert self._totals.usage is not None  # or there would be no bags to learn from
+        return self._totals.usage
 
     def _reduced(self, scale: Scale | None) -> Totals:
         totals = self._added_up(self._executor.reduce(self._items, self._plan, scale), "reading")
-        in_range = totals.low.min() >= -1 and totals.high.max() <= 1  # if not, whoever asks for the ranges raises
-        if in_range and (totals.labels.all() or not totals.labels.any()):
+        in_range = totals.low.min() >= -1 and totals.high.max() <= 1  # else the caller, who checks them, raises
+        labels = totals.bags.labels
+        if in_range and (labels.all() or not labels.any()):
             raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
         self._items = ()
         return totals
@@ -135,8 +105,8 @@ class PartitionedTraining:
         return totals
 
 
-class LocalExecutor:
-    """Reads parts in threads of this process, no more at once than these; see `Executor`."""
+class LocalExecutor(Executor):
+    """Reads parts in threads of this process, one part per thread at a time."""
 
     offers = IN_MEMORY
 
@@ -145,46 +115,40 @@ class LocalExecutor:
         self._kept: list[Bags | None] = []
 
     def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
-        """Read parts for their ranges; they are read again later."""
         return in_threads(summarise, items, self._jobs)
 
     def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
-        """Read and reduce parts."""
         each = max(1, self._jobs // max(1, len(items)))  # threads for one part
         for summary, kept in in_threads(lambda item: reduce_part(item, plan, scale, each), items, self._jobs):
             self._kept.append(kept)
             yield summary
 
     def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> InMemory:
-        """Join what was kept."""
         parts = deque((start, bags) for start, bags in zip(totals.starts, self._kept, strict=False) if bags is not None)
         self._kept = []
         return InMemory(_joined(parts), plan.objective, n_jobs, reduce=plan.keep != "relevant")
 
 
 def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
-    """Join bags whose instances stood behind so many others; each part is released when it has been copied."""
+    """Join bags, each with the number of instances before it; a part is released when it has been copied."""
     sizes = [np.diff(bags.offsets) for _, bags in parts]
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
     n, m = int(offsets[-1]), parts[0][1].n_sources
     X = np.empty((n, m), np.result_type(*{bags.X.dtype for _, bags in parts}))
     counts, instance = np.empty(n), np.empty(n, np.int64)
-    labels, weights = [], []
-    ids: list[Hashable] = []
+    labels, weights = (np.concatenate([getattr(bags, name) for _, bags in parts]) for name in ("labels", "weights"))
+    ids = [name for _, bags in parts for name in bags.ids]
     at = 0
     while parts:
         start, bags = parts.popleft()
         rows = slice(at, at + len(bags.X))
         X[rows], counts[rows], instance[rows] = bags.X, bags.counts, bags.instance + start
-        labels.append(bags.labels)
-        weights.append(bags.weights)
-        ids += bags.ids
         at = rows.stop
-    return Bags(X, offsets, np.concatenate(labels), np.concatenate(weights), counts, instance, ids)
+    return Bags(X, offsets, labels, weights, counts, instance, ids)
 
 
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:
-    """Yield ``function(item)`` for every item, in order, with few results in wait; an error stops the rest."""
+    """Yield ``function(item)`` for every item, in order, with few results waiting; an error stops the rest."""
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
@@ -215,20 +179,10 @@ def lazy_training(
 ) -> tuple[NDArray[Any], PartitionedTraining]:
     """Return the classes, and the parts of a Dask array with labels or of a list of scenes.
 
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n_instances, n_sources), Scenes, or list of scenes
-        Scenes are `Scene` objects, Dask delayed ones, functions that return one, or paths of files of `Scene.save`.
-    y, bags, sample_weight : array-like of shape (n_instances,)
-        As in `BiMIChI.fit`, for arrays; they are held in memory here. Rows of a bag must stand together.
-    objective, solver, polarity
-        As in `bimichi.learning.fit.fit_measure`. From these follows what is kept of each part.
-    scaled : bool, default=False
-        Whether a scale will be learned.
-    nan : {"raise", "drop"}
-        Whether instances with NaN are an error, or left out with a warning.
-    n_jobs, verbose
-        As in `bimichi.learning.fit.fit_measure`.
+    Arguments are those of `BiMIChI.fit` and of `bimichi.learning.fit.fit_measure`, which decide what is kept of each
+    part, and whether a scale will be learned (`scaled`). Scenes are `Scene` objects, Dask delayed ones, functions that
+    return one, or paths of files of `Scene.save`. Rows of a bag of an array must stand together; labels, ids of bags
+    and weights are held in memory here.
     """
     client = _client()
     executor: Executor = LocalExecutor(n_jobs)
@@ -240,9 +194,9 @@ def lazy_training(
     items: Sequence[Any]
     if isinstance(X, Scenes | list | tuple):
         if y is not None or bags is not None or sample_weight is not None:
-            raise InvalidInputError("Scenes bring labels and bags; give fit nothing besides.")
+            raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
         classes = np.array([0, 1])
-        items = [LazyScene(X, name) for name in X.names] if isinstance(X, Scenes) else X
+        items = [partial(read_scene, X, name) for name in X.names] if isinstance(X, Scenes) else X
         items = [partial(read_part, item, "drop") for item in items] if nan == "drop" else items
     else:
         from bimichi.learning.cluster import array_parts
@@ -264,10 +218,6 @@ def _plan(objective: Objective, solver: Any, signs: bool) -> ReductionPlan:
 
 def _client() -> Any:
     """The active client of dask.distributed; there is none if it has not been imported."""
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return None
-    try:
-        return distributed.get_client()
-    except ValueError:
-        return None
+    with suppress(ValueError):  # raised where there is none
+        return sys.modules["distributed"].get_client() if "distributed" in sys.modules else None
+    return None

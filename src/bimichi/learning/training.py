@@ -1,22 +1,20 @@
-"""What learning asks of labelled bags: here in memory, in `bimichi.learning.streaming` those that come in parts."""
+"""Training data: labelled bags in memory. `bimichi.learning.streaming` has those that come in parts."""
 
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Flags, Floats
 from bimichi.learning.abilities import IN_MEMORY
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
-from bimichi.learning.problem import InMemory, Problem
+from bimichi.learning.problem import InMemory, Problem, Summed
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.learning.spaces.base import Usage
 
 __all__ = ["BagRanges", "BagsInMemory", "Training", "bag_ranges", "is_lazy"]
-
-Floats = NDArray[np.float64]
 
 
 def is_lazy(X: Any) -> bool:
@@ -33,47 +31,34 @@ class BagRanges(NamedTuple):
 
     low: Floats
     high: Floats
-    labels: NDArray[np.bool_]
+    labels: Flags
     weights: Floats
 
 
 class Training(Protocol):
-    """Labelled bags to learn from.
-
-    Attributes
-    ----------
-    n_sources : int
-        Number of sources.
-    offers : frozenset of str
-        What problems about them can answer; see `bimichi.learning.abilities`.
-    """
+    """Labelled bags to learn from."""
 
     n_sources: int
-    offers: frozenset[str]
+    offers: frozenset[str]  # what problems about them can answer; see `bimichi.learning.abilities`
 
     def ranges(self) -> tuple[Floats, Floats]:
         """The least and the greatest value of each source."""
-        ...
 
     def scaled(self, scale: Scale) -> Self:
         """The same bags with sources mapped."""
-        ...
 
     def bag_ranges(self) -> BagRanges:
         """The extremes of each source in each bag."""
-        ...
 
-    def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem:
+    def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
         """What a solver asks; the same object each time."""
-        ...
 
     def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
         """How many instances use each code of the space that the objective is minimised in."""
-        ...
 
 
-class BagsInMemory:
-    """Training data that are `Bags`; see `Training`."""
+class BagsInMemory(Training):
+    """Training data that are `Bags`."""
 
     offers = IN_MEMORY
 
@@ -84,25 +69,20 @@ class BagsInMemory:
         self.n_sources = bags.n_sources
 
     def ranges(self) -> tuple[Floats, Floats]:
-        """The least and the greatest value of each source."""
         return self._bags.X.min(axis=0).astype(np.float64), self._bags.X.max(axis=0).astype(np.float64)
 
     def scaled(self, scale: Scale) -> "BagsInMemory":
-        """The same bags with sources mapped."""
         return BagsInMemory(scale.bags(self._bags))
 
     def bag_ranges(self) -> BagRanges:
-        """The extremes of each source in each bag."""
         return bag_ranges(self._merged)
 
     def problem(self, objective: Objective, n_jobs: int | None = None) -> InMemory:
-        """What a solver asks."""
         if objective not in self._problems:
             self._problems[objective] = InMemory(self._merged, objective, n_jobs)
         return self._problems[objective]
 
     def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
-        """How many instances use each code."""
         return objective.space(self.n_sources).count_usage(self._bags.X, n_jobs)
 
 

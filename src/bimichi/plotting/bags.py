@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._checks import check_binary
 from bimichi._types import Ints
 from bimichi.errors import InvalidInputError
+from bimichi.learning.inputs import check_segment_labels
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size_in_points
 
 if TYPE_CHECKING:
@@ -94,8 +95,6 @@ def _draw(ax: "Axes", numbers: NDArray[np.integer], kinds: dict[int, str]) -> No
 
 def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) -> dict[int, str]:
     """Name the kind of every segment."""
-    from bimichi.learning.bags import check_segment_labels  # here, because numba takes long to import
-
     found = np.unique(numbers)
     given = check_segment_labels(found, labels)
     kinds = dict.fromkeys(found.tolist(), "left out")

@@ -14,7 +14,7 @@ from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
 from bimichi.integral.integrals import choquet
 from bimichi.integral.planes import split_planes
-from bimichi.learning.bags import check_segment_labels
+from bimichi.learning.inputs import check_segment_labels
 from bimichi.learning.scene import Scene
 from bimichi.measures.base import check_names
 from bimichi.report.sampling import Sampling

@@ -1,6 +1,6 @@
-"""What learning minimises. One file each; a new one adds a line to `REGISTRY`."""
+"""What learning minimises. One file each; the loop below registers them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bimichi._checks import check_choice
@@ -28,49 +28,13 @@ __all__ = [
     "to_common_scale",
 ]
 
-REGISTRY: list[Objective] = [
-    BIPOLAR,
-    MAGNITUDE,
-    MEAN,
-    NOISY_OR,
-    MIN_MAX,
-    GENERALIZED_MEAN,
-    NORMALISED_MEAN,
-    REGRESSION,
-]
-"""All objectives; the tables below follow from what each says of itself."""
+REGISTRY: list[Objective] = []  # all objectives; the tables hold those of one kind by name
 
+OBJECTIVES: dict[str, Objective] = {}  # for bi-capacities
 
-class _Table(Mapping[str, Objective]):
-    """The registered objectives of one kind, by name; follows `REGISTRY`."""
+CAPACITY_OBJECTIVES: dict[str, Objective] = {}  # for normalised measures
 
-    def __init__(self, entry: Callable[[Objective], Objective | None]) -> None:
-        self._entry = entry
-
-    def _all(self) -> dict[str, Objective]:
-        entries = (self._entry(objective) for objective in REGISTRY)
-        return {entry.name: entry for entry in entries if entry is not None}
-
-    def __getitem__(self, name: str) -> Objective:
-        return self._all()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-
-OBJECTIVES = _Table(lambda objective: objective if objective.measure == "bicapacity" else None)
-"""For bi-capacities."""
-
-CAPACITY_OBJECTIVES = _Table(
-    lambda objective: objective if objective.measure == "capacity" and objective.labels == "binary" else None
-)
-"""For normalised measures."""
-
-ADDITIVE_OBJECTIVES = _Table(lambda objective: objective.with_additivity(2) if objective.additive else None)
-"""For additive bi-capacities, which have the zero bound."""
+ADDITIVE_OBJECTIVES: dict[str, Objective] = {}  # for additive bi-capacities, which have the zero bound
 
 
 def register_objective(objective: Objective) -> Objective:
@@ -88,7 +52,16 @@ def register_objective(objective: Objective) -> Objective:
             f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another."
         )
     REGISTRY.append(objective)
+    if objective.labels == "binary":
+        table = OBJECTIVES if objective.measure == "bicapacity" else CAPACITY_OBJECTIVES
+        table[objective.name] = objective
+    if objective.additive:
+        ADDITIVE_OBJECTIVES[objective.name] = objective.with_additivity(2)
     return objective
+
+
+for _objective in (BIPOLAR, MAGNITUDE, MEAN, NOISY_OR, MIN_MAX, GENERALIZED_MEAN, NORMALISED_MEAN, REGRESSION):
+    register_objective(_objective)
 
 
 def get_objective(
@@ -108,7 +81,7 @@ def get_objective(
     additivity : {None, 1, 2}
         Whether it is for additive bi-capacities: 1 for single sources alone, 2 with pairs.
     settings : mapping of str to number, optional
-        Parameters of all objectives of the table, and whatever else; all are checked, and the objective's own set.
+        Parameters of objectives of the table (others are ignored); all are checked, and the objective's own are set.
 
     Raises
     ------
@@ -123,8 +96,7 @@ def get_objective(
                 f"objective={name!r} {why} offered for additive bi-capacities. With additivity={additivity}, choose "
                 f"one of {', '.join(ADDITIVE_OBJECTIVES)}."
             )
-        found = get_objective(name, ADDITIVE_OBJECTIVES)
-        return found.with_additivity(1 if additivity == 1 else 2)
+        return get_objective(name, ADDITIVE_OBJECTIVES).with_additivity(1 if additivity == 1 else 2)
     if not isinstance(name, str) or name not in among:
         raise InvalidInputError(f"objective must be one of {', '.join(among)}, got {name!r}.")
     known, settings = [setting for objective in among.values() for setting in objective.settings], settings or {}

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
@@ -19,9 +18,6 @@ __all__ = ["ConvexForm", "Objective", "Parameter", "Term", "term_of_bag", "to_co
 
 _Pointer = types.CPointer(types.float64)  # an array would take longer to pass than a short bag to evaluate
 _SIGNATURE = types.float64(_Pointer, _Pointer, types.intp, types.float64, types.float64, types.float64)
-
-BagTerm = Callable[..., float]
-"""``bag_term(fused, counts, size, label, first, second)``; see `Objective.bag_term`."""
 
 
 class Term(NamedTuple):
@@ -39,41 +35,22 @@ def term_of_bag(term, fused, counts, label):  # type: ignore[no-untyped-def]
 
 
 @cache
-def _compiled(bag_term: BagTerm, fastmath: bool) -> Any:
-    """Compile a kernel once, to a function pointer: so kernels that call it need not know which it is."""
+def _compiled(bag_term: Callable[..., float], fastmath: bool) -> Any:
+    """Compile a kernel once, to a function pointer, so that kernels that call it need not be compiled for each."""
     return function_pointer(getattr(bag_term, "py_func", bag_term), _SIGNATURE, fastmath=fastmath)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that users may set.
-
-    Attributes
-    ----------
-    name : str
-        The keyword.
-    default : float
-        Its value when it is not set.
-    above, below : float, optional
-        Between what it must lie.
-    about : str
-        What it is.
-    """
+    """A number that users may set, by name; it must lie between `above` and `below`."""
 
     name: str
     default: float
     above: float | None = None
     below: float | None = None
-    about: str = ""
 
     def check(self, value: Any) -> float:
-        """Return a value as a float.
-
-        Raises
-        ------
-        InvalidInputError
-            If it is no number, or out of bounds.
-        """
+        """Return a value as a float, or raise an `InvalidInputError`."""
         return check_number(value, self.name, self.above, self.below, exclusive=True)
 
 
@@ -109,10 +86,9 @@ class Objective:
         How users choose it.
     bag_term : callable
         ``bag_term(fused, counts, size, label, first, second)``, a function at the top level of its file that numba can
-        compile. ``fused[i]`` is the integral of instance i of the bag, for i below `size`, and ``counts[i]`` how many
-        equal instances it stands for; both are pointers, of which `numba.carray` makes arrays. `label` is 1.0 or 0.0
-        (or real, see `labels`), `first` and `second` are `parameters`. The term must not be negative: solvers stop
-        early because of it.
+        compile. ``fused[i]`` is the integral of instance i of the bag, and ``counts[i]`` how many equal instances it
+        stands for; both are pointers, of which `numba.carray` makes arrays. `label` is 1.0 or 0.0 (or real), `first`
+        and `second` are `parameters`. The term must not be negative: solvers stop early because of it.
     about : str
         One line for help texts and reports.
     measure : {"bicapacity", "capacity"}
@@ -126,13 +102,12 @@ class Objective:
     additive : bool
         Whether it is also offered for additive bi-capacities, which have the zero bound.
     additivity : {None, 1, 2}
-        Whether the measure is any bi-capacity, or additive: a sum over single sources, or over these and pairs.
+        None for any bi-capacity; 1 for a sum over single sources, 2 for one over these and pairs.
     convex : ConvexForm, "mean" or None
         How the convex solver minimises it: by witnesses, as one QP (the mean over each bag of squared distances to
         `parameters`), or not at all.
     relevant : {"all", "maximal", "extreme"}
-        Which instances of a bag can decide it, for any measure: all, only those with none above them, or those
-        with none above or none below; see `bimichi.learning.bags.Bags.reduced`.
+        Which instances of a bag can decide it, for any measure; see `bimichi.learning.bags.Bags.reduced`.
     parameters : tuple of float
         Two numbers: what else `bag_term` takes; by default the defaults of `settings`, or 0.
     settings : tuple of at most two Parameter
@@ -142,7 +117,7 @@ class Objective:
     """
 
     name: str
-    bag_term: BagTerm
+    bag_term: Callable[..., float]
     about: str = ""
     measure: Literal["bicapacity", "capacity"] = "bicapacity"
     labels: Literal["binary", "real"] = "binary"
@@ -189,13 +164,7 @@ class Objective:
         return replace(self, additivity=additivity, zero_bound=True)
 
     def with_parameters(self, **given: Any) -> "Objective":
-        """Return the same objective with these of its `settings`; others keep their defaults.
-
-        Raises
-        ------
-        InvalidInputError
-            If a value is no number or out of bounds, or a name is none of the settings.
-        """
+        """Return the same objective with these of its `settings`; others keep their defaults."""
         names = [setting.name for setting in self.settings]
         unknown = sorted(set(given) - set(names))
         if unknown:
@@ -204,10 +173,6 @@ class Objective:
             )
         chosen = [setting.check(given.get(setting.name, setting.default)) for setting in self.settings]
         return replace(self, parameters=tuple(chosen)) if chosen else self
-
-    def output(self, integral: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the paper's fusion output."""
-        return np.abs(integral) if self.absolute else integral
 
 
 def to_common_scale(fused: NDArray[Any], output_range: tuple[float, float]) -> NDArray[Any]:

@@ -52,8 +52,8 @@ GENERALIZED_MEAN = Objective(
     about="a soft maximum of each negative bag to 0, a soft minimum of the errors of each positive one",
     measure="capacity",
     settings=(
-        Parameter("p1", 10.0, above=0.0, about="the power for negative bags; near a maximum when large"),
-        Parameter("p2", -10.0, below=0.0, about="the power for positive bags; near a minimum when far below zero"),
+        Parameter("p1", 10.0, above=0.0),  # the power for negative bags; near a maximum when large
+        Parameter("p2", -10.0, below=0.0),  # the power for positive bags; near a minimum when far below zero
     ),
     fastmath=True,
 )

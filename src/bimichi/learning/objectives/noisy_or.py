@@ -10,21 +10,11 @@ from bimichi.learning.objectives.base import Objective, Parameter
 
 __all__ = ["NOISY_OR"]
 
-SURE = 1.0 - 2.0**-53
-"""The most that N may be: ones in a negative bag, which no measure can help, cost 37 an instance, not infinity."""
-
-SILENT = 1.2e-16
-"""Below it, 1 - N is 1 in double precision."""
-
-QUIET = 1e-5
-"""Below it, three terms of the series of ln(1 - N) are exact."""
-
-SMALL = 32
-"""Up to so many instances, an array of their chances would take longer to make than to fill."""
-
-FACTORS = 16
-"""So many factors of at least 2^-53 do not underflow."""
-
+SURE = 1.0 - 2.0**-53  # the largest N: a 1 in a negative bag, which no measure can help, costs 37, not infinity
+SILENT = 1.2e-16  # below it, 1 - N is 1 in double precision
+QUIET = 1e-5  # below it, three terms of the series of ln(1 - N) are exact
+SMALL = 32  # up to so many instances, an array of their chances would take longer to make than to fill
+FACTORS = 16  # so many factors of at least 2^-53 do not underflow
 LEAST = -53 * math.log(2.0)
 IMPOSSIBLE = -690.0
 
@@ -132,7 +122,7 @@ NOISY_OR = Objective(
     about="instances as independent chances of a target: at least one in each positive bag, none in a negative one",
     measure="capacity",
     settings=(
-        Parameter("mu", 1.0, about="the mean of a target's C"),
-        Parameter("sigma", 0.1, above=0.0, about="the standard deviation of a target's C"),
+        Parameter("mu", 1.0),  # the mean of a target's C
+        Parameter("sigma", 0.1, above=0.0),  # the standard deviation of a target's C
     ),
 )

@@ -1,4 +1,4 @@
-"""How an objective is minimised. One file each; a new one adds a line to `SOLVERS`."""
+"""How an objective is minimised. One file each; a new one is added to `SOLVERS`."""
 
 from dataclasses import dataclass
 from inspect import signature
@@ -67,15 +67,7 @@ def get_solver(solver: Any, objective: Objective | None = None) -> Any:
 
 @dataclass(frozen=True)
 class SavedSolver:
-    """What a model file says of a solver that is not registered here; it cannot solve anything.
-
-    Attributes
-    ----------
-    name : str
-        Where its class was.
-    options : dict
-        Its public attributes.
-    """
+    """The class name and the options of a solver in a model file that is not registered here; it cannot solve."""
 
     name: str
     options: dict[str, Any]
@@ -89,10 +81,9 @@ class SavedSolver:
 
 
 def solver_record(solver: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name of a solver, and its options, for a model file.
+    """Return the name of a solver (registered, or the path of its class) and its options, for a model file.
 
-    The name is the registered one, or the path of its class. Options are the arguments of its constructor, as far as it
-    has public attributes of the same names that JSON can hold.
+    Options are the arguments of its constructor that are also public attributes which JSON can hold.
     """
     if isinstance(solver, SavedSolver):
         return solver.name, solver.options
@@ -104,13 +95,7 @@ def solver_record(solver: Any) -> tuple[str, dict[str, Any]]:
 
 
 def solver_from_record(name: str, options: dict[str, Any]) -> Any:
-    """Return the solver that `solver_record` described; nothing is imported for it.
-
-    Raises
-    ------
-    InvalidInputError
-        If the record is not one.
-    """
+    """Return the solver that `solver_record` described; nothing is imported for it."""
     if not isinstance(name, str) or not isinstance(options, dict):
         raise InvalidInputError("its solver must have a name and options.")
     if name not in SOLVERS:

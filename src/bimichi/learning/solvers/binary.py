@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
 from bimichi._checks import check_choice, check_integer
 from bimichi._jit import jit
+from bimichi._types import Flags
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import InMemory, Solution
 from bimichi.measures.capacity import ENUMERATION_LIMIT, binary_values
 
 __all__ = ["BinarySolver"]
-
-Floats = NDArray[np.float64]
-
-EXACT = "exact"
 
 
 @dataclass(frozen=True)
@@ -40,8 +37,8 @@ class BinarySolver:
 
     Notes
     -----
-    Of several measures with the least J, the one with the fewest sets of value 1 is returned: no set is worth 1 unless
-    the data ask for it. `Solution.status` says which of the two methods was used.
+    Of several measures with the least J, the one with the fewest sets of value 1 is returned. `Solution.status` says
+    which of the two methods was used.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("in memory", "elements", "min-max")
@@ -53,22 +50,18 @@ class BinarySolver:
         object.__setattr__(self, "n_restarts", check_integer(self.n_restarts, "n_restarts"))
         check_choice(self.method, "method", ("auto", "exact", "local"))
 
-    def solve(
-        self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
-    ) -> Solution:
+    def solve(self, problem: InMemory, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best binary measure."""
         check_solver(self, problem.objective, problem.offers)
         reach = _reach(np.ascontiguousarray(problem.bags.X), problem.bags.offsets)
         bags = (reach, problem.labels, problem.weights)
-        m = problem.space.n_sources
-        jobs = check_n_jobs(n_jobs)
+        m, jobs = problem.space.n_sources, check_n_jobs(n_jobs)
         if self.method == "exact" or (self.method == "auto" and m <= ENUMERATION_LIMIT):
             candidates = binary_values(m).astype(np.bool_)
             candidates = candidates[np.argsort(candidates.sum(axis=1), kind="stable")]
             with ThreadPoolExecutor(jobs) as pool:
-                parts = pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))
-                J = np.concatenate(list(parts))
-            status = f"{EXACT}: all {len(candidates):,} binary measures"
+                J = np.concatenate([*pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))])
+            status = f"exact: all {len(candidates):,} binary measures"
         else:
             starts = [_random_binary(problem, seed) for seed in rng.spawn(self.n_restarts)]
             with ThreadPoolExecutor(jobs) as pool:
@@ -77,13 +70,12 @@ class BinarySolver:
             status = f"local search, {self.n_restarts} restarts"
         best = int(np.lexsort((candidates.sum(axis=1), J))[0])
         values = candidates[best].astype(np.float64)
-        value = problem.value(values)
-        return Solution(values, value, status, len(J), np.minimum.accumulate(J), starts=J)
+        return Solution(values, problem.value(values), status, len(J), np.minimum.accumulate(J), starts=J)
 
 
-def _random_binary(problem: InMemory, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _random_binary(problem: InMemory, rng: Generator) -> Flags:
     """Cut a random capacity at a random height."""
-    cut: NDArray[np.bool_] = problem.space.sample(rng) > rng.uniform(0.02, 0.98)
+    cut: Flags = problem.space.sample(rng) > rng.uniform(0.02, 0.98)
     cut[-1] = True
     return cut
 

@@ -1,8 +1,8 @@
 """The convex search: fix a witness for each positive bag, solve a QP, move the witnesses, repeat.
 
 Not in the paper. With one instance, the witness, chosen for each positive bag, the objective is convex in the measure,
-and its minimum is found exactly. From one such round to the next J never rises, so a few rounds end in a point
-that no choice of other best instances improves; several starts look for the best such point.
+and its minimum is found exactly. J never rises from round to round, so the search ends where no other choice of best
+instances improves it; several starts look for the best such point.
 """
 
 import logging
@@ -13,24 +13,22 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
 from bimichi._checks import check_integer, check_number
+from bimichi._types import Floats
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
-from bimichi.learning.problem import Problem, Solution
+from bimichi.learning.problem import Problem, Solution, Summed
 from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of, step, take_up_missing
-from bimichi.learning.solvers.least_squares import solve_least_squares
 from bimichi.learning.solvers.working_set import WorkingSet
+from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
-__all__ = ["ConvexSolver"]
-
-Floats = NDArray[np.float64]
+__all__ = ["ConvexSolver", "solve_least_squares"]
 
 log = logging.getLogger(__name__)
 
-GUESS_LIMIT = 3**6
-"""With more elements, fitting all instances would cost more than a few random starts."""
+GUESS_LIMIT = 3**6  # with more elements, fitting all instances would cost more than a few random starts
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,7 @@ class ConvexSolver:
             object.__setattr__(self, name, check_integer(getattr(self, name), name))
         check_number(self.tolerance, "tolerance", 0.0, 1.0, exclusive=True)
 
-    def solve(
-        self, problem: Problem, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
-    ) -> Solution:
+    def solve(self, problem: Problem, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best solution over all starts."""
         check_solver(self, problem.objective, problem.offers)
         form = problem.objective.convex
@@ -81,7 +77,7 @@ class ConvexSolver:
             states = self._descend_all(working, states, pool.map)
             first = min(range(len(states)), key=lambda start: states[start].best_value)
             best = states[first]
-            while not best.status:  # it met another, which then ended higher: let it go on alone
+            while not best.status:  # it met another start, which then ended higher: it continues alone
                 (best,) = self._descend_all(working, [best], map)
         states[first] = best
         values = np.array([state.best_value for state in states])
@@ -96,7 +92,7 @@ class ConvexSolver:
         """Return the solver with its first two starts alone, to compare problems before one is solved in earnest."""
         return replace(self, n_starts=min(2, self.n_starts))
 
-    def _starts(self, working: WorkingSet, rng: np.random.Generator) -> list[Floats]:
+    def _starts(self, working: WorkingSet, rng: Generator) -> list[Floats]:
         space = working.space
         starts = [space.middle()]
         if self.n_starts > 1 and space.size <= GUESS_LIMIT:
@@ -104,7 +100,7 @@ class ConvexSolver:
         return starts + [space.sample(seed) for seed in rng.spawn(self.n_starts - len(starts))]
 
     def _descend_all(self, working: WorkingSet, states: list[Descent], parallel: Callable[..., Any]) -> list[Descent]:
-        """Let all starts take one step at a time; one that meets the witnesses of another need not go on.
+        """Let all starts take one step at a time; one that meets the witnesses of another ends.
 
         What a step finds missing is added after all have taken it, so that the order of threads changes nothing.
         """
@@ -124,3 +120,15 @@ class ConvexSolver:
                 states[start] = take_up_missing(working, state)
             going = [start for start in going if not states[start].status]
         return states
+
+
+def solve_least_squares(problem: Problem | Summed, completion: str = "lowest") -> Solution:
+    """Minimise an objective that is one sum of squares by one QP; values without weight follow by `completion`."""
+    first, second = problem.objective.parameters
+    found = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
+    status = "converged" if found else "the QP could not be solved"
+    if not found:
+        warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
+    values, bound = found or (problem.space.middle(), -np.inf)
+    value = problem.value(values)
+    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))

@@ -1,10 +1,10 @@
-"""One start of the convex search: solve for the witnesses of the moment, move them, until nothing moves."""
+"""One start of the convex search: solve for the present witnesses and move them, until nothing moves."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bimichi._types import Floats, Ints
 from bimichi.learning.problem import Solution
 from bimichi.learning.solvers.working_set import Answer, Cuts, Witnesses, WorkingSet
 from bimichi.learning.spaces.base import Order
@@ -12,11 +12,7 @@ from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
 __all__ = ["Descent", "begin", "polish", "solution_of", "step", "take_up_missing"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-RISE = 1e-9
-"""What is less, relative to J, may be rounding."""
+RISE = 1e-9  # what is less, relative to J, may be rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +47,9 @@ def step(working: WorkingSet, state: Descent, tolerance: float, precision: float
     chosen = working.chosen(state.values, state.kept)
     answer = working.solve(chosen, state.witnesses, working.order, precision, state.values)
     if answer is None:
-        return replace(
-            state,
-            order=working.order,
-            missing=state.missing.take(np.empty(0, np.int64)),
-            complete=False,
-            status=f"the QP of round {len(state.history) + 1} could not be solved",
-        )
+        status = f"the QP of round {len(state.history) + 1} could not be solved"
+        nothing = state.missing.take(np.empty(0, np.int64))
+        return replace(state, order=working.order, missing=nothing, complete=False, status=status)
     order, violated = working.order.with_violated(answer.partial, tolerance)
     measure = working.completed(answer.partial, state.witnesses)
     seen = working.problem.extremes(measure.values)
@@ -86,9 +78,9 @@ def step(working: WorkingSet, state: Descent, tolerance: float, precision: float
 
 
 def _kept(state: Descent, answer: Answer) -> Ints:
-    """Forget rows that hold no slack up, but only when the QP's minimum is higher than ever with these witnesses.
+    """Forget rows that hold no slack up, but only when the QP's minimum reaches a new high with these witnesses.
 
-    As that cannot go on, rows do not come and go for ever.
+    That happens finitely often, so rows do not come and go for ever.
     """
     rose = answer.bound > state.reached + RISE * abs(answer.bound)
     return answer.binding if rose else np.union1d(state.kept, answer.binding)

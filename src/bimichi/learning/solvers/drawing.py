@@ -1,4 +1,4 @@
-"""Random measures inside kernels: one word of state a stream, and either of the two orders of drawing."""
+"""Random measures inside kernels: streams with one word of state, and two orders of drawing."""
 
 from typing import Any, NamedTuple
 
@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 from bimichi.measures.sampling import codes_by_height, walked_covers
 
 __all__ = ["DrawingOrder", "bounds_of", "draw", "drawing_order", "uniform"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BREADTH_FIRST_LIMIT = 6
 
@@ -28,12 +26,12 @@ class DrawingOrder(NamedTuple):
     cover: Ints
     start: Ints
     other: Ints
-    above: NDArray[np.bool_]
+    above: Flags
     by_rank: Ints  # codes, rank 0, then +1, -1, +2, ...; empty when breadth-first
     rank_start: Ints
     fixed: Ints
     fixed_values: Floats
-    in_order: NDArray[np.bool_]
+    in_order: Flags
     least: float
 
 
@@ -47,9 +45,10 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
         small = lattice.base == 3 and lattice.n_sources <= BREADTH_FIRST_LIMIT
         sampling = "breadth-first" if small else "ranks"
     by_rank = rank_start = np.empty(0, np.int64)
-    bounding: tuple[NDArray[Any], NDArray[Any]]
+    lower: NDArray[Any]
+    upper: NDArray[Any]
     if sampling == "ranks":
-        bounding = lattice.covers()
+        lower, upper = lattice.covers()
         groups = codes_by_height(lattice).values()
         by_rank, rank_start = np.concatenate([*groups]), np.cumsum([0, *map(len, groups)])
     else:
@@ -60,7 +59,6 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
             )
         codes = np.arange(lattice.size)
         lower, upper = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))
-        bounding = lower, upper
     fixed = np.array(sorted(lattice.fixed))
     in_order = np.ones(lattice.size, dtype=bool)
     in_order[0] = lattice.zero_bound
@@ -68,7 +66,7 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
     return DrawingOrder(
         cover_start,
         cover,
-        *_neighbours(lattice.size, *bounding),
+        *_neighbours(lattice.size, lower, upper),
         by_rank,
         rank_start,
         fixed,
@@ -78,7 +76,7 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
     )
 
 
-def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[Ints, Ints, Flags]:
     own = np.concatenate([lower, upper]).astype(np.int64)
     other = np.concatenate([upper, lower]).astype(np.int64)
     above = np.repeat([True, False], len(lower))

@@ -1,8 +1,7 @@
 """Algorithm 1 of the paper: a population of bi-capacities under small and large mutations.
 
-Departures from the printed algorithm, all listed in docs/design.md: a child replaces its parent only if it is better;
-the best is kept; the search stops when the best has hardly improved over `patience` generations, not at the first
-generation that does not improve.
+Departures from the printed algorithm, listed in docs/design.md: a child replaces its parent only if it is better; the
+best is kept; the search stops when the best has hardly improved over `patience` generations, not over one.
 """
 
 import hashlib
@@ -10,16 +9,19 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from os import PathLike
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, check_integer, check_number
 from bimichi._jit import jit
 from bimichi._progress import progress_bar
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
@@ -32,13 +34,7 @@ from bimichi.measures.lattice import Lattice
 
 __all__ = ["EvolutionarySolver"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-BLOCK_WORK = 2_000_000_000
-"""Row visits between two looks at the population: progress, callbacks, checkpoints and the stopping rule."""
-
-Callback = Callable[[int, float, Floats], object]
+BLOCK_WORK = 2_000_000_000  # row visits per block; progress, callbacks, checkpoints and stopping follow each
 
 
 @dataclass(frozen=True)
@@ -64,16 +60,14 @@ class EvolutionarySolver:
         How a new measure is drawn; see `BiCapacity.random`. By default breadth-first, as in the paper, up to six
         sources, and by ranks above.
     callback : callable, optional
-        Called as ``callback(generation, best_J, best_values)`` now and then; the search ends if it returns True.
+        Called as ``callback(generation, best_J, best_values)`` at intervals; the search ends if it returns True.
     checkpoint : path, optional
-        A file that holds the state of the search. If it exists the search goes on from there, and ends as if it
-        had never been interrupted.
+        A file with the state of the search. If it exists, the search resumes from it and ends as if never interrupted.
 
     Notes
     -----
-    Members of the population never meet, so each runs alone for a block of generations, with a random stream of
-    its own: the result depends on the seed, not on `n_jobs`. A small mutation updates only rows and bags that
-    use the element. Memory is O(P n).
+    Members of the population never meet: each has a random stream of its own, so that the result does not depend on
+    `n_jobs`. A small mutation updates only rows and bags that use the element. Memory is O(P n).
 
     References
     ----------
@@ -90,7 +84,7 @@ class EvolutionarySolver:
     patience: int | None = 500
     element_choice: Literal["weighted", "touched"] = "weighted"
     sampling: Literal["breadth-first", "ranks"] | None = None
-    callback: Callback | None = None
+    callback: Callable[[int, float, Floats], object] | None = None
     checkpoint: str | PathLike[str] | None = None
 
     def __post_init__(self) -> None:
@@ -101,55 +95,50 @@ class EvolutionarySolver:
         check_choice(self.element_choice, "element_choice", ("weighted", "touched"))
         check_choice(self.sampling, "sampling", (None, "breadth-first", "ranks"))
 
-    def solve(
-        self, problem: InMemory, rng: np.random.Generator, n_jobs: int | None = None, verbose: int = 0
-    ) -> Solution:
+    def solve(self, problem: InMemory, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best measure found."""
         check_solver(self, problem.objective, problem.offers)
-        order = drawing_order(_lattice(problem), self.sampling)
-        setting = _Setting(
-            problem.objective.term, self.small_mutation_probability, _choice(problem, self.element_choice)
-        )
-        index = _index(problem)
-        population = Population.start(problem.space.size, self.population_size, rng)
         fingerprint = _fingerprint(problem, self)
-        if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
-            raise InvalidInputError(
-                f"checkpoint {self.checkpoint} is in a folder that does not exist; create it first."
-            )
-        if self.checkpoint is not None and Path(self.checkpoint).exists():
-            population = Population.load(self.checkpoint, fingerprint)
+        population = self._population(problem, rng, fingerprint)
+        order, index = drawing_order(_lattice(problem), self.sampling), _index(problem)
+        choice = _choice(problem, self.element_choice)
+        setting = _Setting(problem.objective.term, self.small_mutation_probability, choice)
         block = int(np.clip(BLOCK_WORK // (len(index.row) * self.population_size + 1), 1, 100))
-        jobs = check_n_jobs(n_jobs)
-        status = "reached max_iter"
+
+        def run(p: int, generations: int) -> Floats:
+            track = np.empty(generations)
+            member = (population.values[p], population.state[p : p + 1])
+            _evolve(problem.table, index, order, setting, member, track, population.generation == 0)
+            return track
+
+        jobs, status = check_n_jobs(n_jobs), "reached max_iter"
         with ThreadPoolExecutor(jobs) as pool, progress_bar("evolving", self.max_iter, verbose) as advance:
             advance(population.generation, None)
             while population.generation < self.max_iter:
-                if self._stalled(population.history):  # also of a finished search that is taken up again
+                if self._stalled(population.history):  # also of a finished search that is resumed
                     status = "converged"
                     break
                 generations = min(block, self.max_iter - population.generation)
-
-                def run(p: int, generations: int = generations) -> Floats:
-                    track = np.empty(generations)
-                    member = (population.values[p], population.state[p : p + 1])
-                    _evolve(problem.table, index, order, setting, member, track, population.generation == 0)
-                    return track
-
-                tracks = list(pool.map(run, range(self.population_size)))
+                tracks = list(pool.map(run, range(self.population_size), repeat(generations)))
                 population.close_block(np.array(tracks))
                 advance(generations, population.best_value)
                 if self.checkpoint is not None:
                     population.save(self.checkpoint, fingerprint)
-                if self.callback is not None and self.callback(
-                    population.generation, population.best_value, population.best.copy()
-                ):
+                generation, best_value = population.generation, population.best_value
+                if self.callback is not None and self.callback(generation, best_value, population.best):
                     status = "stopped by the callback"
                     break
         best = problem.space.complete(population.best, "lowest").values
-        return Solution(
-            best, problem.value(best), status, population.generation, np.array(population.history), starts=population.J
-        )
+        history = np.array(population.history)
+        return Solution(best, problem.value(best), status, len(history), history, starts=population.J)
+
+    def _population(self, problem: InMemory, rng: Generator, fingerprint: str) -> Population:
+        """A new population, or that of the checkpoint."""
+        if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
+            raise InvalidInputError(f"The folder of checkpoint {self.checkpoint} does not exist; create it first.")
+        if self.checkpoint is not None and Path(self.checkpoint).exists():
+            return Population.load(self.checkpoint, fingerprint)
+        return Population.start(problem.space.size, self.population_size, rng)
 
     def _stalled(self, history: list[float]) -> bool:
         if self.patience is None or len(history) <= self.patience:
@@ -175,7 +164,7 @@ class _Index(NamedTuple):
 
 
 def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
-    """What a checkpoint must agree on to be gone on with."""
+    """What must be the same for a search to resume from a checkpoint."""
     free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
     options = {key: value for key, value in vars(solver).items() if key not in free}
     what = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options]
@@ -186,15 +175,14 @@ def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
 
 
 def _lattice(problem: InMemory) -> Lattice:
-    return cast(ElementSpace, problem.space).lattice  # which the solver needs, so that it was checked
+    return cast(ElementSpace, problem.space).lattice  # a need of the solver, which was checked
 
 
 def _choice(problem: InMemory, element_choice: str) -> Floats:
     counts, fixed = problem.usage_counts(element_choice == "weighted").astype(np.float64), list(_lattice(problem).fixed)
-    counts[fixed] = 0
-    if not counts.any():  # no instance depends on a free element; any choice is as good
-        counts[:] = 1
-        counts[fixed] = 0
+    free = np.ones(len(counts))
+    free[fixed] = 0
+    counts = counts * free if (counts * free).any() else free  # if no instance depends on one, any choice is as good
     return np.asarray(np.cumsum(counts) / max(counts.sum(), 1.0))
 
 

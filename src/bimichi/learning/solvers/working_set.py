@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._types import Codes, Floats, Ints
 from bimichi.learning.objectives import ConvexForm
 from bimichi.learning.problem import Extremes, Problem
 from bimichi.learning.spaces.base import Completion, Order, QuadraticRows
@@ -12,17 +13,9 @@ from bimichi.learning.spaces.quadratic import PRECISION
 
 __all__ = ["Answer", "Cuts", "Witnesses", "WorkingSet"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-LOSS = 0.5
-"""How much of what it is needed for a cut may lose by using fewer elements."""
-
-REPEATS = 4
-"""After so many cuts of the same row it is taken whole: fewer make large programs, more make many."""
-
-BINDING = 1e-4
-"""A row so near the slack of its bag may hold it up."""
+LOSS = 0.5  # which share of its excess a cut may lose by using fewer elements
+REPEATS = 4  # after so many cuts of the same row it is taken whole: fewer make large programs, more make many
+BINDING = 1e-4  # a row so near the slack of its bag may hold it up
 
 
 class Witnesses(NamedTuple):
@@ -30,11 +23,11 @@ class Witnesses(NamedTuple):
 
     row: Ints
     sign: Ints
-    codes: NDArray[np.int32]
+    codes: Codes
     weights: Floats
 
     @property
-    def used(self) -> NDArray[np.int32]:
+    def used(self) -> Codes:
         """The codes to which they give weight."""
         return np.asarray(self.codes[self.weights != 0])
 
@@ -45,17 +38,16 @@ class Witnesses(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """What bounds slacks from below: of each, its bag, its side (an index of ``form.negative``), its row, its terms.
+    """Lower bounds of slacks: of each, its bag, its side (an index of ``form.negative``), its row, its terms.
 
-    The codes are those of the row, or of elements below them (above, if the sign of the side is -1). As a monotone
-    measure is worth no more there, a cut holds whatever the measure; it is as tight as the row where the values of the
-    row's elements come from those of the cut.
+    The codes are those of the row, or of elements below them (above, if the sign of the side is -1). A monotone measure
+    has no larger value there, so a cut is always valid; it is tight where its elements have the values of the row's.
     """
 
     bag: Ints
     side: Ints
     row: Ints
-    codes: NDArray[np.int32]
+    codes: Codes
     weights: Floats
 
     def take(self, which: NDArray[Any]) -> "Cuts":
@@ -75,9 +67,9 @@ class Answer(NamedTuple):
 class WorkingSet:
     """Cuts of negative bags, and the order of the elements that they use, as far as both were found to matter.
 
-    All starts share one set, but each QP takes only the cuts that matter near the measure at hand. A single cut of a
-    negative bag must bound its term by its square, which holds if ``sign * C + offset`` cannot be below zero, or if the
-    form has both signs.
+    All starts share one set, but each QP takes only the cuts that matter near the present measure. The square of a
+    single cut must bound the term of its negative bag: ``sign * C + offset`` is never negative, or the form has both
+    signs.
 
     Where the completion is the lowest, elements that no witness uses need not be variables: no bag gains by a larger
     value there, so each has the value of the largest witness element below it, and cuts are made of those alone.
@@ -95,7 +87,8 @@ class WorkingSet:
     def fitted(self) -> Floats:
         """The measure that fits all instances to the labels of their bags best."""
         targets = (-self.form.negative[0][1], 1.0)
-        return self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,)).values
+        found = self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,))
+        return found[0] if found else self.space.middle()
 
     def witnesses(self, seen: Extremes) -> Witnesses:
         """For each positive bag, its best row and the sign of its integral that counts."""

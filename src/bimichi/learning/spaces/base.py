@@ -7,28 +7,21 @@ integral of an instance is linear in either: a row of codes and weights. Solvers
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bimichi._types import Codes, Floats, Ints
 from bimichi.learning.bags import Bags
 
-__all__ = ["Completion", "Fit", "Instances", "Minimum", "Order", "QuadraticRows", "Space", "Sums", "Usage"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+__all__ = ["Completion", "Instances", "Minimum", "Order", "QuadraticRows", "Space", "Sums", "Usage"]
 
 
 class Completion(NamedTuple):
-    """Valid values, and for each of them where the known ones are that bound it.
-
-    In every valid measure the value at `lower` is no more than the value at the code itself, and that at `upper` no
-    less.
-    """
+    """Valid values, and for each code the known codes whose values bound its own."""
 
     values: Floats
-    lower: Codes
-    upper: Codes
+    lower: Codes  # in every valid measure, the value here is no more than that of the code itself
+    upper: Codes  # and here no less
 
 
 class QuadraticRows(NamedTuple):
@@ -48,17 +41,9 @@ class Minimum(NamedTuple):
     """What a program found."""
 
     values: Floats  # NaN for those that no row uses
-    costs: Floats  # what the rows are there
+    costs: Floats  # the value of each row there
     slacks: Floats
     bound: float  # no valid values have a smaller sum of squares
-
-
-class Fit(NamedTuple):
-    """A least-squares fit."""
-
-    values: Floats
-    status: str
-    bound: float
 
 
 class Usage(Protocol):
@@ -66,11 +51,9 @@ class Usage(Protocol):
 
     def __add__(self, other: Any) -> Self:
         """Return the usage by the instances of both."""
-        ...
 
     def counts(self, weighted: bool, signs: Any = None) -> Ints:
         """Return how many instances touch each code, or give it weight, sources multiplied by these signs."""
-        ...
 
 
 class Order(Protocol):
@@ -78,142 +61,79 @@ class Order(Protocol):
 
     def with_violated(self, values: Floats, tolerance: float) -> tuple[Any, bool]:
         """Return the order with what these values (NaN where unknown) violate, and whether any of it is new."""
-        ...
 
     def joined(self, other: Any) -> Any:
         """Return the order that has all of both."""
-        ...
 
 
 class Instances(Protocol):
-    """The instances of bags, ready to be fused with any values of the space.
-
-    Besides, each space asks its own instances for sums over them; see `Space.least_squares`.
-    """
+    """The instances of bags, ready to be fused; each space asks its own for further sums in `least_squares`."""
 
     def fuse(self, values: Floats) -> Floats:
         """Return the integral of every instance."""
-        ...
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
         """Return codes and weights of some instances, each of shape (len(which), row_length)."""
-        ...
 
     def with_signs(self, signs: Floats, bags: Bags) -> Self:
-        """Return the instances with sources multiplied by these signs; `bags` are the same bags, so multiplied."""
-        ...
+        """Return the instances with sources multiplied by these signs, as those of `bags` already are."""
 
 
 class Sums(Protocol):
-    """Data that can be asked for sums over all instances; a problem is that."""
+    """Labelled bags that can be asked for sums over all instances."""
 
     labels: NDArray[Any]
     weights: Floats
 
     def total(self, question: str, **arguments: Any) -> Any:
-        """Add up what the instances, wherever they are, answer to a question: a method of the space's instances."""
-        ...
+        """Add up what all instances, wherever they are, answer to a question: a method of the space's instances."""
 
 
 class Space(Protocol):
-    """The values that make up a measure.
+    """The values that make up a measure."""
 
-    Attributes
-    ----------
-    offers : frozenset of str
-        What a solver may count on; see `bimichi.learning.abilities`.
-    n_sources : int
-        Number of sources, m.
-    size : int
-        How many values there are.
-    row_length : int
-        How many of them an instance uses at most.
-    zero_bound : bool
-        Whether g(empty, empty) = 0 is part of the order.
-    polishes : bool
-        Whether a program of the highest precision is quick enough to end a search with.
-    """
-
-    offers: ClassVar[frozenset[str]]
-
-    @property
-    def n_sources(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def row_length(self) -> int: ...
-    @property
-    def zero_bound(self) -> bool: ...
-    @property
-    def polishes(self) -> bool: ...
+    offers: ClassVar[frozenset[str]]  # what a solver may count on; see `bimichi.learning.abilities`
+    n_sources: int
+    size: int  # how many values there are
+    row_length: int  # how many of them an instance uses at most
+    zero_bound: bool  # whether g(empty, empty) = 0 is part of the order
+    polishes: bool  # whether a program of the highest precision is quick enough to end a search with
 
     def instances(self, bags: Bags, n_jobs: int | None = None) -> Instances:
         """Prepare the instances of bags."""
-        ...
 
     def count_usage(self, X: NDArray[Any], n_jobs: int | None = None) -> Usage:
         """Count how often instances use each code."""
-        ...
 
     def middle(self) -> Floats:
         """Return the values in the middle of all valid ones."""
-        ...
 
-    def sample(self, rng: np.random.Generator) -> Floats:
+    def sample(self, rng: Generator) -> Floats:
         """Draw valid values at random."""
-        ...
 
     def known_at(self, values: Floats, codes: Codes) -> Floats:
         """Return the values from which the others can be completed if these codes alone matter; NaN elsewhere."""
-        ...
 
     def complete(self, partial: Floats, completion: str) -> Completion:
         """Return valid values from those that a program found: NaN is filled by a rule, rounding undone."""
-        ...
 
     def order(self) -> Order:
         """Return the order that programs start with."""
-        ...
 
     def minimise(self, rows: QuadraticRows, order: Any, precision: float, near: Floats) -> Minimum | None:
-        """Minimise a sum of squares of rows and slacks over values in this order.
+        """Minimise a sum of squares of rows and slacks over values in an `Order`; None if that fails.
 
-        Parameters
-        ----------
-        rows : QuadraticRows
-            The sum.
-        order : Order
-            From `order`, or what was added to it.
-        precision : float
-            Of the program.
-        near : ndarray
-            Values that the minimum may be near to.
-
-        Returns
-        -------
-        minimum : Minimum or None
-            None if the program could not be solved.
+        `near` are values that the minimum may be near to.
         """
-        ...
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
-    ) -> Fit:
-        """Minimise the mean over each bag of squared distances to targets of the two classes.
+    ) -> tuple[Floats, float] | None:
+        """Minimise the mean over each bag of squared distances to the targets of negative and positive bags.
 
-        Parameters
-        ----------
-        data : Sums
-            The labelled bags.
-        targets : tuple of two floats
-            Of negative and of positive bags.
-        completion : str
-            How values without weight follow from the others.
-        precisions : sequence of float
-            Of the program; the first that succeeds is taken. If none does, the values are those of `middle`.
+        Values without weight follow by the rule `completion`. Returns the values and a lower bound of the minimum, with
+        the first of `precisions` that succeeds; None if none does.
         """
-        ...
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> Any:
         """Return the `Measure` that these values make up."""
-        ...

@@ -1,18 +1,20 @@
 """The space of all monotone values on a lattice: bi-capacities, with or without the zero bound, and capacities."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from copy import copy
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Codes, Floats, Ints
 from bimichi.integral.linear import Usage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
-from bimichi.learning.spaces.base import Completion, Fit, Minimum, QuadraticRows, Sums
+from bimichi.learning.spaces.base import Completion, Instances, Minimum, QuadraticRows, Space, Sums
 from bimichi.learning.spaces.gram import Gram, RowsOfSquares, check_used, gram
 from bimichi.learning.spaces.order import OrderedPairs, completion_of
 from bimichi.learning.spaces.quadratic import Program
@@ -23,10 +25,6 @@ from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 from bimichi.measures.sampling import sample
 
 __all__ = ["ElementInstances", "ElementSpace", "Rows"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 
 class Rows(NamedTuple):
@@ -40,27 +38,17 @@ class Rows(NamedTuple):
     bag_weights: Floats
 
 
-class ElementInstances:
-    """Instances as arrays of codes and weights; see `bimichi.learning.spaces.base.Instances`."""
+class ElementInstances(Instances):
+    """Instances as arrays of codes and weights; O(n m) memory."""
 
     def __init__(self, space: "ElementSpace", bags: Bags, n_jobs: int | None = None) -> None:
         codes, weights = linear_form(bags.X, space.kind, n_jobs=n_jobs)
-        self._take(space, bags, codes, weights.astype(np.float64, copy=False), {}, n_jobs)
-
-    def _take(
-        self,
-        space: "ElementSpace",
-        bags: Bags,
-        codes: Codes,
-        weights: Floats,
-        grams: dict[tuple[float, float], Gram],
-        n_jobs: int | None,
-    ) -> None:
-        self._space, self._bags, self._grams, self._n_jobs = space, bags, grams, check_n_jobs(n_jobs)
-        self.table = Rows(codes, weights, bags.counts, bags.offsets, bags.labels.astype(np.float64), bags.weights)
+        weights, labels = weights.astype(np.float64, copy=False), bags.labels.astype(np.float64)
+        self._space, self._bags, self._n_jobs = space, bags, check_n_jobs(n_jobs)
+        self._grams: dict[tuple[float, float], Gram] = {}
+        self.table = Rows(codes, weights, bags.counts, bags.offsets, labels, bags.weights)
 
     def fuse(self, values: Floats) -> Floats:
-        """Return the integral of every instance; O(n m)."""
         codes, weights = self.table.codes, self.table.weights
         fused = np.empty(len(codes))
 
@@ -72,15 +60,13 @@ class ElementInstances:
         return fused
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
-        """Return codes and weights of some instances."""
         return self.table.codes[which], self.table.weights[which]
 
     def with_signs(self, signs: Floats, bags: Bags) -> "ElementInstances":
-        """Return the same rows, and quadratic forms, with other codes: signs change nothing else."""
-        codes = self._space.lattice.with_signs(signs)
-        grams = {targets: known.with_signs(signs) for targets, known in self._grams.items()}
-        made = object.__new__(ElementInstances)
-        made._take(self._space, bags, codes[self.table.codes], self.table.weights, grams, self._n_jobs)
+        made = copy(self)  # signs change the codes of rows, and those of quadratic forms, but nothing else
+        made._bags = bags
+        made._grams = {targets: known.with_signs(signs) for targets, known in self._grams.items()}
+        made.table = self.table._replace(codes=self._space.lattice.with_signs(signs)[self.table.codes])
         return made
 
     def gram(self, targets: tuple[float, float]) -> Gram:
@@ -96,101 +82,68 @@ class ElementInstances:
         return self._grams[targets]
 
 
-@dataclass(frozen=True)
-class ElementSpace:
-    """Monotone values on a lattice; see `bimichi.learning.spaces.base.Space`.
+class ElementSpace(Space):
+    """Monotone values on a lattice of pairs of disjoint sets of sources ("bicapacity"), or of sets ("capacity")."""
 
-    Attributes
-    ----------
-    n_sources : int
-        Number of sources, m.
-    kind : {"bicapacity", "capacity"}
-        Whether elements are pairs of disjoint sets of sources, or sets.
-    zero_bound : bool
-        Whether g(empty, empty) = 0 is part of the order of a bi-capacity.
-    lattice : Lattice
-        The elements and their order.
-    """
+    offers = frozenset({"elements", "one pass"})
+    polishes = True
 
-    offers: ClassVar[frozenset[str]] = frozenset({"elements", "one pass"})
-    polishes: ClassVar[bool] = True
-
-    n_sources: int
-    kind: Literal["bicapacity", "capacity"] = "bicapacity"
-    zero_bound: bool = True
-    lattice: Lattice = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        pairs = self.kind == "bicapacity"
-        made = pair_lattice(self.n_sources, self.zero_bound) if pairs else subset_lattice(self.n_sources)
-        object.__setattr__(self, "lattice", made)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.lattice.size
-
-    @property
-    def row_length(self) -> int:
-        """An instance uses at most one element per source."""
-        return self.n_sources
+    def __init__(
+        self, n_sources: int, kind: Literal["bicapacity", "capacity"] = "bicapacity", zero_bound: bool = True
+    ) -> None:
+        self.kind, self.zero_bound = kind, zero_bound
+        self.lattice = pair_lattice(n_sources, zero_bound) if kind == "bicapacity" else subset_lattice(n_sources)
+        self.n_sources = self.row_length = n_sources
+        self.size = self.lattice.size
 
     def instances(self, bags: Bags, n_jobs: int | None = None) -> ElementInstances:
-        """Prepare the instances of bags; O(n m) memory."""
         return ElementInstances(self, bags, n_jobs)
 
     def count_usage(self, X: NDArray[Any], n_jobs: int | None = None) -> Usage:
-        """Count how often instances use each element."""
         return count_usage(X, self.kind, check_range=False, n_jobs=n_jobs)
 
     def middle(self) -> Floats:
-        """Return the middle between the bounds of each element."""
         lower, upper = self.lattice.bounds(np.full(self.size, np.nan))
         return (lower + upper) / 2
 
-    def sample(self, rng: np.random.Generator) -> Floats:
-        """Draw a measure at random."""
+    def sample(self, rng: Generator) -> Floats:
         return sample(self.lattice, rng)
 
     def known_at(self, values: Floats, codes: Codes) -> Floats:
-        """Return the values of these elements, NaN elsewhere."""
         partial = np.full_like(values, np.nan)
         partial[codes] = values[codes]
         return partial
 
     def complete(self, partial: Floats, completion: str) -> Completion:
-        """Fill NaN by the rule, and undo what rounding did to the order."""
         return completion_of(self.lattice, partial, completion)
 
     def order(self) -> OrderedPairs:
-        """Return no pairs but neighbours; programs then add what they violate."""
         return OrderedPairs(self.lattice)
 
     def minimise(self, rows: QuadraticRows, order: OrderedPairs, precision: float, near: Floats) -> Minimum | None:
-        """Minimise over the elements that the rows use."""
-        lines = _Lines(self.lattice, rows)
-        n_v = len(lines.elements)
+        elements, lines, constant = _lines(self.lattice, rows)
+        n_v = len(elements)
         program = Program(n_v + len(rows.slack_weight))
-        program.below(
-            -lines.constant[rows.tied],
-            lines.triplets(rows.tied),
-            (np.arange(len(rows.tied)), n_v + rows.slack, -1.0),
-        )
-        program.below_in_order(self.lattice, lines.elements, order.among(lines.elements))
-        P, q, constant = lines.squares(rows.alone, rows.share)
+        tied, alone = lines[rows.tied].tocoo(), lines[rows.alone]
+        slacks = (np.arange(len(rows.tied)), n_v + rows.slack, -1.0)
+        program.below(-constant[rows.tied], (tied.row, tied.col, tied.data), slacks)
+        program.below_in_order(self.lattice, elements, order.among(elements))
+        weighted = sp.diags_array(2 * rows.share) @ alone
+        P = sp.triu(alone.T @ weighted, format="csc")
         P = sp.block_diag([P, sp.diags_array(2 * rows.slack_weight)], format="csc")
-        solved = program.solve(sp.csc_matrix(P), np.append(q, np.zeros(len(rows.slack_weight))), precision)
+        q = np.append(weighted.T @ constant[rows.alone], np.zeros(len(rows.slack_weight)))
+        solved = program.solve(sp.csc_matrix(P), q, precision)
         if solved is None:
             return None
         x, bound = solved
         partial = np.full(self.size, np.nan)
-        partial[lines.elements] = x[:n_v]
-        return Minimum(partial, lines.at(x[:n_v]), x[n_v:], bound + constant)
+        partial[elements] = x[:n_v]
+        bound += float(rows.share @ constant[rows.alone] ** 2)
+        return Minimum(partial, lines @ x[:n_v] + constant, x[n_v:], bound)
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
-    ) -> Fit:
-        """Fit by one QP over the elements that have weight, from one pass over the instances."""
+    ) -> tuple[Floats, float] | None:
         lattice, form = self.lattice, data.total("gram", targets=targets)
         boundary = lattice.with_boundary(np.zeros(lattice.size))
         use = form.matrix.diagonal()
@@ -201,7 +154,7 @@ class ElementSpace:
         constant = form.constant + boundary @ pull - 2 * form.linear @ boundary
         partial = np.full(lattice.size, np.nan)
         if len(elements) == 0:
-            return Fit(completion_of(lattice, partial, completion).values, "converged", constant)
+            return completion_of(lattice, partial, completion).values, constant
         P = sp.csc_matrix(sp.triu(2 / scale * form.matrix[elements][:, elements]))
         q = 2 / scale * (pull - form.linear)[elements]
         for precision in precisions:
@@ -209,12 +162,10 @@ class ElementSpace:
             if solved is not None:
                 partial[elements] = solved[0]
                 partial[use == 0] = np.nan  # some were variables only because that is simpler
-                values = completion_of(lattice, partial, completion).values
-                return Fit(values, "converged", scale * solved[1] + constant)
-        return Fit(self.middle(), "the QP could not be solved", -np.inf)
+                return completion_of(lattice, partial, completion).values, scale * solved[1] + constant
+        return None
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> BiCapacity | Capacity:
-        """Return the measure with these values."""
         return Capacity(values, names) if self.kind == "capacity" else BiCapacity(values, names, self.zero_bound)
 
 
@@ -241,35 +192,17 @@ def minimise_in_order(
     return solved
 
 
-class _Lines:
-    """Rows as linear functions of the elements that they use, with a constant from those that are fixed."""
-
-    def __init__(self, lattice: Lattice, rows: QuadraticRows) -> None:
-        codes, weights = rows.codes, rows.weights
-        elements = np.setdiff1d(codes[weights != 0], list(lattice.fixed)).astype(np.int64)
-        position = np.full(lattice.size, -1)
-        position[elements] = np.arange(len(elements))
-        used = (weights != 0) & (position[codes] >= 0)
-        boundary = lattice.with_boundary(np.zeros(lattice.size))
-        self.elements = elements
-        self.constant = rows.constant + (weights * boundary[codes]).sum(axis=1)
-        pointers = np.append(0, np.cumsum(used.sum(axis=1)))
-        self._matrix = sp.csr_array((weights[used], position[codes[used]], pointers), shape=(len(codes), len(elements)))
-
-    def at(self, values: Floats) -> Floats:
-        """Their values, given those of the elements."""
-        return np.asarray(self._matrix @ values + self.constant)
-
-    def triplets(self, which: Ints) -> tuple[Ints, Ints, Floats]:
-        """Some of them as (row, column, weight)."""
-        part = self._matrix[which].tocoo()
-        return part.row, part.col, part.data
-
-    def squares(self, which: Ints, share: Floats) -> tuple[sp.csc_array, Floats, float]:
-        """The weighted sum of their squares as (P, q, constant) of x'Px/2 + q'x + constant, P upper triangular."""
-        part, constant = self._matrix[which], self.constant[which]
-        weighted = sp.diags_array(2 * share) @ part
-        return sp.triu(part.T @ weighted, format="csc"), weighted.T @ constant, float(share @ constant**2)
+def _lines(lattice: Lattice, rows: QuadraticRows) -> tuple[Ints, sp.csr_array, Floats]:
+    """The free elements that rows use, and the rows as a matrix over these and a constant from the fixed ones."""
+    codes, weights = rows.codes, rows.weights
+    elements = np.setdiff1d(codes[weights != 0], list(lattice.fixed)).astype(np.int64)
+    position = np.full(lattice.size, -1)
+    position[elements] = np.arange(len(elements))
+    used = (weights != 0) & (position[codes] >= 0)
+    boundary = lattice.with_boundary(np.zeros(lattice.size))
+    pointers = np.append(0, np.cumsum(used.sum(axis=1)))
+    matrix = sp.csr_array((weights[used], position[codes[used]], pointers), shape=(len(codes), len(elements)))
+    return elements, matrix, rows.constant + (weights * boundary[codes]).sum(axis=1)
 
 
 @jit

@@ -9,20 +9,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
+from bimichi._types import Codes, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice, pair_lattice
 
 __all__ = ["MAX_USED", "Gram", "RowsOfSquares", "check_used", "gram"]
 
-Floats = NDArray[np.float64]
-
 CHUNK = 1 << 17
 
-DENSE_LIMIT = 3**7
-"""Up to so many elements, sums are taken in a full matrix (38 MB at most)."""
-
-MAX_USED = 3**8
-"""How many elements least squares may use: all are variables of one QP, which takes minutes even then."""
+DENSE_LIMIT = 3**7  # up to so many elements, sums are taken in a full matrix (38 MB at most)
+MAX_USED = 3**8  # how many elements least squares may use: all are variables of one QP, which takes minutes even then
 
 
 class Gram(NamedTuple):
@@ -49,17 +45,16 @@ class Gram(NamedTuple):
 class RowsOfSquares(NamedTuple):
     """Some instances: their linear form, how much each counts, and its target."""
 
-    codes: NDArray[np.int32]
+    codes: Codes
     weights: NDArray[Any]
     share: Floats
     target: Floats
 
 
 def gram(lattice: Lattice, n: int, rows: Callable[[slice], RowsOfSquares], n_jobs: int) -> Gram:
-    """Add up ``share * (C - target)^2`` over n instances, which `rows` gives slice by slice.
+    """Add up ``share * (C - target)^2`` over n instances, which `rows` gives slice by slice, in order; O(n m^2).
 
-    O(n m^2) time. Slices are added in their order, so the result does not depend on `n_jobs`. As soon as they use more
-    than `MAX_USED` elements, it is an error.
+    More than `MAX_USED` elements in use are an error as soon as they are found.
     """
     size = lattice.size
     matrix: Any = np.zeros((size, size)) if size <= DENSE_LIMIT else sp.csr_array((size, size))

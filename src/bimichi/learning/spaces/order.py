@@ -5,22 +5,20 @@ those that are neighbours in the lattice, and a sweep over its solution finds, f
 has the largest value: if that is more than its own, the two are the pair that was missing.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi._jit import jit
-from bimichi.learning.spaces.base import Completion
+from bimichi._types import Codes, Floats, Ints
+from bimichi.learning.spaces.base import Completion, Order
 from bimichi.measures.base import COMPLETIONS
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["OrderedPairs", "Pairs", "completion_of", "highest_below", "limits", "lowest_above"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Pairs = tuple[Ints, Ints]
 
 
@@ -38,22 +36,23 @@ def highest_below(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
     code that of the element itself; so it is where its own value is the largest. O(m base^m); without the zero bound,
     code 0 is passed through but has no value.
     """
-    value = np.where(np.isnan(known), -np.inf, known)
-    if not lattice.zero_bound:
-        value[0] = -np.inf
-    source = np.arange(lattice.size, dtype=np.int32)
-    _carry_up(value, source, np.array(lattice.chain), lattice.n_sources)
-    return value, source
+    return _highest(lattice, known, lattice.chain)
 
 
 def lowest_above(lattice: Lattice, known: Floats) -> tuple[Floats, Codes]:
     """Return the smallest known value at or above each element, and the code of its element; see `highest_below`."""
-    value = np.where(np.isnan(known), -np.inf, -known)
+    value, source = _highest(lattice, -known, lattice.chain[::-1])
+    return -value, source
+
+
+def _highest(lattice: Lattice, known: Floats, chain: Sequence[int]) -> tuple[Floats, Codes]:
+    """The largest known value at or below each element in the order of `chain`, and the code of its element."""
+    value = np.where(np.isnan(known), -np.inf, known)
     if not lattice.zero_bound:
         value[0] = -np.inf
     source = np.arange(lattice.size, dtype=np.int32)
-    _carry_up(value, source, np.array(lattice.chain[::-1]), lattice.n_sources)
-    return -value, source
+    _carry_up(value, source, np.array(chain), lattice.n_sources)
+    return value, source
 
 
 def completion_of(lattice: Lattice, partial: Floats, completion: str) -> Completion:
@@ -76,18 +75,15 @@ def completion_of(lattice: Lattice, partial: Floats, completion: str) -> Complet
     return Completion(values, lower, upper)
 
 
-class OrderedPairs:
-    """Ordered pairs of elements that were found to matter. It is never changed, so that threads may share it."""
+class OrderedPairs(Order):
+    """Ordered pairs of elements that were found to matter."""
 
     def __init__(self, lattice: Lattice, keys: Ints | None = None) -> None:
         self.lattice = lattice
         self._keys = np.empty(0, np.int64) if keys is None else keys  # lower * size + upper
 
     def among(self, elements: Ints) -> Pairs:
-        """Pairs (lower, upper) of the known order, and neighbours in the lattice, as positions in `elements`.
-
-        O(size + m len(elements)).
-        """
+        """Pairs (lower, upper) of the known order, and neighbours in the lattice, as positions in `elements`."""
         position = np.full(self.lattice.size, -1)
         position[elements] = np.arange(len(elements))
         near = _neighbours(self.lattice, elements, position)
@@ -96,10 +92,7 @@ class OrderedPairs:
         return np.concatenate([near[0], lower[both]]), np.concatenate([near[1], upper[both]])
 
     def with_violated(self, values: Floats, tolerance: float) -> tuple["OrderedPairs", bool]:
-        """Add the pairs whose values are out of order by more than `tolerance`: of each element the worst two.
-
-        `values` is NaN for elements that are no variables. Returns the order, and whether any of the pairs is new.
-        """
+        """Add the pairs whose values are out of order by more than `tolerance`: of each element the worst two."""
         below, lower = highest_below(self.lattice, values)
         above, upper = lowest_above(self.lattice, values)
         high, low = np.flatnonzero(below > values + tolerance), np.flatnonzero(above < values - tolerance)
@@ -109,7 +102,6 @@ class OrderedPairs:
         return found, len(found._keys) > len(self._keys)
 
     def joined(self, other: "OrderedPairs") -> "OrderedPairs":
-        """Return all pairs of both."""
         return OrderedPairs(self.lattice, np.union1d(self._keys, other._keys))
 
 

@@ -5,22 +5,19 @@ import logging
 import clarabel
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bimichi._types import Floats, Ints
 from bimichi.learning.spaces.order import Pairs, limits
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["POLISH", "PRECISION", "Program"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 log = logging.getLogger(__name__)
 
 PRECISION = 1e-8
 
-POLISH = 1e-13
-"""J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far."""
+POLISH = 1e-13  # J is flat at its minimum: J to 1e-13 is an element to 1e-6. Not every QP can be solved so far
 
 
 class Program:
@@ -33,9 +30,7 @@ class Program:
         self.n_variables = n_variables
         self.n_rows = 0
         self.n_equal = 0
-        self._row: list[Ints] = []
-        self._column: list[Ints] = []
-        self._data: list[Floats] = []
+        self._triplets: list[tuple[Ints, Ints, Floats]] = []
         self._limit: list[Floats] = []
         self.multipliers = np.empty(0)  # of the rows, once solved
 
@@ -48,9 +43,7 @@ class Program:
         """Add rows A x <= limit, A given by triplets (row within this block, column, value)."""
         for row, column, data in triplets:
             row, column, data = np.broadcast_arrays(row, column, np.asarray(data, dtype=np.float64))
-            self._row.append(row.ravel() + self.n_rows)
-            self._column.append(column.ravel())
-            self._data.append(data.ravel())
+            self._triplets.append((row.ravel() + self.n_rows, column.ravel(), data.ravel()))
         self._limit.append(limit)
         self.n_rows += len(limit)
 
@@ -78,8 +71,8 @@ class Program:
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
         settings.iterative_refinement_enable = precision < PRECISION  # needless above, and half of the time
-        place = (np.concatenate(self._row), np.concatenate(self._column))
-        A = sp.csc_matrix((np.concatenate(self._data), place), shape=(self.n_rows, self.n_variables))
+        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
+        A = sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables))
         cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(self.n_rows - self.n_equal)]
         answer = clarabel.DefaultSolver(P, q, A, np.concatenate(self._limit), cones, settings).solve()
         if str(answer.status) not in ("Solved", "AlmostSolved"):

@@ -10,25 +10,17 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bimichi._types import Floats, Ints
 from bimichi.learning.spaces.base import Sums
 from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.terms import Terms
 
 __all__ = ["SquaredLines", "SumOfSquares", "TermMinimum", "Tied", "minimise"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-ALL_TERMS = 128
-"""Up to so many, all are variables from the start."""
-
-NEAR_ZERO = 1e-6
-"""What is less may be rounding."""
-
-PRICE = 1e-8
-"""How much a term must promise to lower the minimum, relative to the pull on terms; what is less is rounding."""
+ALL_TERMS = 128  # up to so many, all are variables from the start
+NEAR_ZERO = 1e-6  # what is less may be rounding
+PRICE = 1e-8  # a term must promise to lower the minimum by more, relative to the pull; less is rounding
 
 
 class QuadraticFunction(Protocol):
@@ -36,19 +28,14 @@ class QuadraticFunction(Protocol):
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
         """P and q of x'Px/2 + q'x, for these terms alone."""
-        ...
 
     def gradient(self, values: Floats) -> Floats:
         """Its gradient in all terms."""
-        ...
 
 
 @dataclass(frozen=True)
-class SumOfSquares:
-    """The mean over each bag of squared distances to targets, divided by `scale`, without its constant.
-
-    Of the quadratic form only what is in use is ever computed.
-    """
+class SumOfSquares(QuadraticFunction):
+    """The mean over each bag of squared distances to targets, divided by `scale`, without its constant."""
 
     data: Sums
     targets: tuple[float, float]
@@ -69,16 +56,14 @@ class SumOfSquares:
         return self.gradient(np.zeros(self.space.size))
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
-        """P and q for these terms alone."""
         return 2 / self.scale * self.data.total("squares", columns=columns), self._at_zero[columns]
 
     def gradient(self, values: Floats) -> Floats:
-        """Its gradient in all terms."""
         return np.asarray(2 / self.scale * self.data.total("slope", targets=self.targets, values=values))
 
 
 @dataclass(frozen=True)
-class SquaredLines:
+class SquaredLines(QuadraticFunction):
     """The sum of share * (row @ v + constant)^2 over some rows, without share * constant^2."""
 
     rows: sp.csr_array
@@ -86,13 +71,11 @@ class SquaredLines:
     share: Floats
 
     def part(self, columns: Ints) -> tuple[Floats, Floats]:
-        """P and q for these terms alone."""
         rows = self.rows[:, columns].toarray()
         weighted = 2 * self.share[:, None] * rows
         return rows.T @ weighted, weighted.T @ self.constant
 
     def gradient(self, values: Floats) -> Floats:
-        """Its gradient in all terms."""
         return np.asarray(self.rows.T @ (2 * self.share * (self.rows @ values + self.constant)))
 
 
@@ -106,7 +89,7 @@ class Tied(NamedTuple):
 
 
 class TermMinimum(NamedTuple):
-    """What was found: terms, nearly valid; slacks; and what no valid terms can be below of."""
+    """Terms, nearly valid; slacks; and a lower bound over all valid terms."""
 
     values: Floats
     slack: Floats
@@ -116,30 +99,13 @@ class TermMinimum(NamedTuple):
 def minimise(
     space: Terms, squares: QuadraticFunction, tied: Tied | None, precision: float, near: Floats | None = None
 ) -> TermMinimum | None:
-    """Minimise over all monotone terms within bounds.
+    """Minimise over all monotone terms within bounds; None if a program could not be solved.
 
-    Parameters
-    ----------
-    space : Terms
-        The terms.
-    squares : QuadraticFunction
-        What to minimise.
-    tied : Tied, optional
-        What to minimise besides.
-    precision : float
-        Of each program.
-    near : ndarray, optional
-        Terms that are not zero here are variables from the start, unless most of them are.
-
-    Returns
-    -------
-    minimum : TermMinimum or None
-        None if a program could not be solved.
+    Terms that are not zero in `near` are variables from the start, unless most of them are.
     """
     n_sides = 2 * space.n_sources
-    tied = (
-        Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0)) if tied is None else tied
-    )
+    if tied is None:
+        tied = Tied(sp.csr_array((0, space.size)), np.empty(0), np.empty(0, np.int64), np.empty(0))
     inside = np.full(space.size, space.pairs and space.size <= ALL_TERMS)
     if near is not None and space.pairs and 2 * np.count_nonzero(near) < space.size:
         inside |= np.abs(near) > NEAR_ZERO

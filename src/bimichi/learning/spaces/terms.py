@@ -1,47 +1,41 @@
 """The space of additive bi-capacities: terms of single sources, and of pairs of them.
 
 An instance uses m (m + 1) / 2 of the 2 m^2 terms, so the rows of all instances would take far more memory than the
-instances. They are made when asked for; integrals come from the instances themselves.
+instances. Rows are made on demand; integrals are computed from the instances themselves.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._types import Codes, Floats, Ints
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.integral.terms import add_features, integrate_terms, sign_table, term_features, term_rows
 from bimichi.learning.bags import Bags
-from bimichi.learning.spaces.base import Completion, Fit, Minimum, QuadraticRows, Sums
+from bimichi.learning.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
 from bimichi.learning.spaces.term_program import SquaredLines, SumOfSquares, Tied, minimise
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.terms import Terms
 
 __all__ = ["TermInstances", "TermSpace", "TermUsage"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-
-FEATURES = 1 << 22
-"""How many features are held at a time when quadratic forms are summed up: 32 MB."""
-
-POLISH_LIMIT = 3**6
-"""With more terms, a program of the highest precision would cost seconds."""
+FEATURES = 1 << 22  # how many features are held at a time when quadratic forms are summed up: 32 MB
+POLISH_LIMIT = 3**6  # with more terms, a program of the highest precision would cost seconds
 
 
-class TermInstances:
-    """Instances as they are; see `bimichi.learning.spaces.base.Instances`."""
+class TermInstances(Instances):
+    """Instances as they are."""
 
     def __init__(self, terms: Terms, bags: Bags, n_jobs: int | None = None) -> None:
         self._terms, self._bags, self._n_jobs = terms, bags, check_n_jobs(n_jobs)
         self._X = np.ascontiguousarray(bags.X)
 
     def fuse(self, values: Floats) -> Floats:
-        """Return the integral of every instance; O(n m^2)."""
         table = sign_table(self._terms, values)
         fused = np.empty(len(self._X))
 
@@ -52,21 +46,16 @@ class TermInstances:
         return fused
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
-        """Return terms and features of some instances."""
         shape = (len(which), self._terms.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
         term_rows(self._X[which], self._terms.index, codes, weights)
         return codes, weights
 
     def with_signs(self, signs: Floats, bags: Bags) -> "TermInstances":
-        """Return the instances of these bags."""
         return TermInstances(self._terms, bags, self._n_jobs)
 
     def squares(self, columns: Ints) -> Floats:
-        """Return the mean over each bag of squared integrals as a quadratic form in some of the terms.
-
-        O(n c^2) for c terms, by matrix products, chunk by chunk.
-        """
+        """Return the mean over each bag of squared integrals as a quadratic form in c of the terms; O(n c^2)."""
         root = np.sqrt(self._bags.shares())
         first, second = (sides[columns] for sides in self._terms.both_sides)
         matrix = np.zeros((len(columns), len(columns)))
@@ -96,88 +85,50 @@ class TermInstances:
         return [slice(start, start + SMALL_CHUNK) for start in range(0, len(self._X), SMALL_CHUNK)]
 
 
-class CompleteOrder:
+class CompleteOrder(Order):
     """The order of terms: their programs have all of it from the start."""
 
     def with_violated(self, values: Floats, tolerance: float) -> tuple["CompleteOrder", bool]:
-        """Nothing is missing."""
         return self, False
 
     def joined(self, other: "CompleteOrder") -> "CompleteOrder":
-        """Both have all."""
         return self
 
 
-@dataclass(frozen=True)
-class TermSpace:
-    """The terms of additive bi-capacities; see `bimichi.learning.spaces.base.Space`.
+class TermSpace(Space):
+    """The terms of additive bi-capacities; those of pairs of sources may differ from zero if `pairs`."""
 
-    Attributes
-    ----------
-    n_sources : int
-        Number of sources, m.
-    pairs : bool
-        Whether terms of pairs may differ from zero.
-    terms : Terms
-        Their order in an array, and what makes them monotone.
-    """
+    offers = frozenset({"terms"})
+    zero_bound = True
 
-    offers: ClassVar[frozenset[str]] = frozenset({"terms"})
-    zero_bound: ClassVar[bool] = True
-
-    n_sources: int
-    pairs: bool = True
-    terms: Terms = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", Terms(self.n_sources, self.pairs))
-
-    @property
-    def size(self) -> int:
-        """The number of terms."""
-        return self.terms.size
-
-    @property
-    def row_length(self) -> int:
-        """How many terms an instance uses at most."""
-        return self.terms.row_length
-
-    @property
-    def polishes(self) -> bool:
-        """Whether a program of the highest precision is quick enough."""
-        return self.size <= POLISH_LIMIT
+    def __init__(self, n_sources: int, pairs: bool = True) -> None:
+        self.terms, self.n_sources = Terms(n_sources, pairs), n_sources
+        self.size, self.row_length = self.terms.size, self.terms.row_length
+        self.polishes = self.size <= POLISH_LIMIT
 
     def instances(self, bags: Bags, n_jobs: int | None = None) -> TermInstances:
-        """Prepare the instances of bags; nothing is computed."""
         return TermInstances(self.terms, bags, n_jobs)
 
     def count_usage(self, X: NDArray[Any], n_jobs: int | None = None) -> "TermUsage":
-        """Count how often instances use each term."""
         return TermUsage.of(X)
 
     def middle(self) -> Floats:
-        """Return the mean of all sources."""
         return self.terms.neutral()
 
-    def sample(self, rng: np.random.Generator) -> Floats:
-        """Draw terms at random."""
+    def sample(self, rng: Generator) -> Floats:
         return self.terms.sample(rng)
 
     def known_at(self, values: Floats, codes: Codes) -> Floats:
-        """Return all values: no term follows from others."""
-        return values
+        return values  # no term follows from others
 
     def complete(self, partial: Floats, completion: str) -> Completion:
-        """Undo what rounding did to terms, which are all known."""
         known = np.arange(self.size, dtype=np.int32)
         return Completion(self.terms.repaired(partial), known, known)
 
     def order(self) -> CompleteOrder:
-        """Return the whole order."""
         return CompleteOrder()
 
     def minimise(self, rows: QuadraticRows, order: Any, precision: float, near: Floats) -> Minimum | None:
-        """Minimise over all terms, few of them variables at a time."""
         n, length = rows.codes.shape
         places = (rows.weights.ravel(), rows.codes.ravel(), np.arange(0, n * length + 1, length))
         lines = sp.csr_array(places, shape=(n, self.size))
@@ -191,37 +142,31 @@ class TermSpace:
 
     def least_squares(
         self, data: Sums, targets: tuple[float, float], completion: str, precisions: Sequence[float]
-    ) -> Fit:
-        """Fit by programs that ask for the sums over as many terms as they use."""
+    ) -> tuple[Floats, float] | None:
         squares = SumOfSquares(data, targets, self.terms)
         for precision in precisions:
             found = minimise(self.terms, squares, None, precision)
             if found is not None:
-                bound = squares.scale * found.bound + squares.constant
-                return Fit(self.terms.repaired(found.values), "converged", bound)
-        return Fit(self.middle(), "the QP could not be solved", -np.inf)
+                return self.terms.repaired(found.values), squares.scale * found.bound + squares.constant
+        return None
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> AdditiveBiCapacity:
-        """Return the bi-capacity of these terms."""
-        return AdditiveBiCapacity(values, names, 2 if self.pairs else 1)
+        return AdditiveBiCapacity(values, names, 2 if self.terms.pairs else 1)
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
 class TermUsage:
     """How often instances use each term, with sources as they are or with any of them inverted.
 
-    Attributes
-    ----------
-    table : ndarray of int64, shape (3 m, 3 m)
-        How many instances have two sources (or one, on the diagonal) above, below or at zero: row and column k, m + k
-        and 2 m + k for source k.
+    `table` counts the instances that have two sources (or one, on the diagonal) above, below or at zero: row and
+    column k, m + k and 2 m + k for source k.
     """
 
     table: Ints
 
     @classmethod
     def of(cls, X: NDArray[Any]) -> "TermUsage":
-        """Count; O(n m^2), by matrix products, chunk by chunk."""
+        """Count; O(n m^2), by matrix products."""
         m = X.shape[1]
         table = np.zeros((3 * m, 3 * m), np.int64)
         for start in range(0, len(X), SMALL_CHUNK):

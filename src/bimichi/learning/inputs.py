@@ -1,0 +1,124 @@
+"""Checks of instances, labels, ids of bags and weights as users give them."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bimichi._types import Floats, Ints
+from bimichi.errors import InvalidInputError
+
+__all__ = ["check_constant", "check_labels", "check_rows", "check_segment_labels", "check_weights", "group", "one_per"]
+
+
+def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints, list[Hashable]]:
+    """Order of instances that puts bags together, their offsets, and their ids in order of appearance.
+
+    Of `constant`, arrays of n by name, all instances of a bag must have the same value.
+    """
+    if not isinstance(bags, list | tuple) and np.ndim(bags) == 0:
+        raise InvalidInputError(f"bags must be ids, one per instance, got {bags!r}.")
+    try:
+        given = np.asarray(bags)
+    except ValueError:  # ids of several kinds and lengths
+        given = np.empty(0, dtype=object)
+    if given.dtype.kind in "iuUSb" and given.ndim == 1 and not isinstance(bags, list | tuple):
+        names, first, where = np.unique(given, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        where, ids = rank[where], list(names[np.argsort(first)].tolist())
+    else:
+        listed: list[Any] = list(bags)  # type: ignore[arg-type]  # what cannot be iterated was refused above
+        number: dict[Hashable, int] = {}
+        try:
+            where = np.array([number.setdefault(name, len(number)) for name in listed], dtype=np.int64)
+        except TypeError as error:
+            raise InvalidInputError(f"bags must be hashable ids, one per instance: {error}.") from error
+        if any(name != name for name in number):
+            raise InvalidInputError("bags has NaN among its ids; every instance needs a bag.")
+        ids = list(number)
+    if len(where) != n:
+        raise InvalidInputError(f"bags has {len(where)} ids for {n} instances; it must have one per instance.")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=len(ids)))])
+    order = np.argsort(where, kind="stable")
+    for what, values in constant.items():
+        check_constant(values[order], offsets, ids, what)
+    return order, offsets, ids
+
+
+def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
+    """Instances as an array of float32 or float64."""
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise InvalidInputError(f"{what} must have shape (n_instances, n_sources), got {rows.shape}.")
+    if rows.dtype.kind not in "biuf":
+        raise InvalidInputError(f"{what} has type {rows.dtype}; instances must be real numbers.")
+    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
+
+
+def one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
+    """An array of n entries."""
+    array = np.asarray(values)
+    if array.shape != (n,):
+        raise InvalidInputError(f"{what} has shape {array.shape}; it must have one entry each, ({n},).")
+    return array
+
+
+def check_labels(labels: NDArray[Any], real: bool) -> NDArray[Any]:
+    """Labels as bool, or as float64 if they may be `real`."""
+    numbers = labels.dtype.kind in "biuf"
+    if real:
+        if not numbers or not np.isfinite(labels).all():
+            raise InvalidInputError("Labels for regression must be finite real numbers.")
+        return labels.astype(np.float64)
+    found = set(np.unique(labels).tolist()) if numbers else {object}
+    if not (found <= {0, 1} or found <= {-1, 1}):
+        shown = ", ".join(map(str, np.unique(labels.astype(str))[:5]))
+        raise InvalidInputError(f"Labels must be 0 and 1, -1 and +1, or bool; found {shown}.")
+    return np.asarray(labels > 0)
+
+
+def check_segment_labels(
+    segments: NDArray[np.integer[Any]], labels: Mapping[int, Any] | ArrayLike, where: str = "labels"
+) -> list[Any]:
+    """Return the label of each segment (in ascending order), None for those that a mapping does not name.
+
+    Raises an `InvalidInputError`, which starts with `where`, if a mapping names a segment that no pixel belongs to, or
+    an array does not reach all segments.
+    """
+    if isinstance(labels, Mapping):
+        unknown = sorted(set(labels) - set(segments.tolist()), key=str)
+        if unknown:
+            raise InvalidInputError(
+                f"{where} name segment {unknown[0]!r}, which no pixel belongs to; leave it out of the labels."
+            )
+        return [labels.get(segment) for segment in segments.tolist()]
+    given = np.asarray(labels)
+    if given.ndim != 1 or segments[0] < 0 or segments[-1] >= len(given):
+        raise InvalidInputError(f"{where} must be 1-D and reach segment {segments[-1]}, got shape {given.shape}.")
+    return list(given[segments].tolist())
+
+
+def check_weights(weights: ArrayLike | None, n: int) -> Floats:
+    """Weights of n instances, checked; all 1 when None."""
+    if weights is None:
+        return np.ones(n)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.ndim == 0:
+        given = np.full(n, float(given))
+    given = one_per(given, n, "sample_weight")
+    if not (np.isfinite(given) & (given >= 0)).all():
+        raise InvalidInputError("sample_weight must be finite and not negative.")
+    return given
+
+
+def check_constant(values: NDArray[Any], offsets: Ints, ids: Sequence[Hashable], what: str) -> None:
+    """Refuse values, sorted by bag, that differ within one."""
+    bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    wrong = np.flatnonzero(values != values[offsets[bag]])
+    if wrong.size:
+        raise InvalidInputError(
+            f"{what} must be the same for all instances of a bag, but bag {ids[bag[wrong[0]]]!r} has "
+            f"{values[offsets[bag[wrong[0]]]]} and {values[wrong[0]]}."
+        )
