@@ -54,7 +54,7 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
     keys = ("method", "objective", "objective_value", "lower_bound", "status", "n_iter", "classes", "solver")
     listed = [
         dict(zip("AB", rule.measure.sets(k), strict=True)) | {"value": float(value), "used_by": int(touched[k])}
-        for k, value in enumerate(rule.measure.values)
+        for k, value in enumerate(rule.measure.values[: len(touched)])
     ]
     return {key: getattr(record, key, None) for key in keys} | {
         "additivity": getattr(record, "parameters", {}).get("additivity"),
