@@ -5,6 +5,7 @@ import platform
 import numpy as np
 
 import bimichi
+from bimichi.learning.objectives import REGISTRY
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
 from bimichi.report.measure import view_of
@@ -16,16 +17,8 @@ __all__ = ["fine_print", "introduction", "notices", "opening"]
 NAMED = 12
 """Sources that are named in the first sentence."""
 
-OBJECTIVES = {
-    "bipolar": "targets to +1, the rest to {low}; one pixel decides a bag",
-    "magnitude": "targets to +1 or −1, the rest to 0; one pixel decides a bag",
-    "mean": "targets to +1, the rest to {low}; every pixel of a bag counts",
-    "min-max": "targets to +1, the rest to {low}; one pixel decides a bag",
-    "noisy-or": "pixels of a bag are independent chances of a target",
-    "generalized-mean": "targets to +1, the rest to {low}; the most extreme pixels of a bag count most",
-    "regression": "the pixel nearest to the label of its bag counts",
-    "least squares": "every pixel counts, with a label of its own",
-}
+LEAST_SQUARES = "squared distance of every pixel to its label"
+"""What is minimised where every pixel has a label."""
 
 
 def introduction(material: Material) -> str:
@@ -56,7 +49,9 @@ def _training(rule: FusionRule) -> dict[str, str]:
     record = rule.training
     if record is None:
         return {"Training": "not learned here"}
-    words = OBJECTIVES.get(record.objective, "").format(low="0" if rule.low == 0 else "−1")
+    measure = "capacity" if rule.low == 0 else "bicapacity"
+    known = {objective.name: objective.about for objective in REGISTRY if objective.measure == measure}
+    words = (known | {"least squares": LEAST_SQUARES}).get(record.objective, "")
     rounds = f"{record.n_iter:,} round{'' if record.n_iter == 1 else 's'}"
     bound = "" if record.lower_bound is None else f" (lower bound {record.lower_bound:.6g})"
     rows = {

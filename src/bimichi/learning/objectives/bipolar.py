@@ -19,7 +19,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
 BIPOLAR = Objective(
     name="bipolar",
     bag_term=bag_term,
-    about="targets to +1, all else to -1",
+    about="targets to +1, the rest to −1; one pixel decides a bag",
     zero_bound=False,
     convex=ConvexForm(negative=((1, 1.0),), positive=(1,), completion="lowest"),
     relevant="maximal",

@@ -49,7 +49,7 @@ def _whole_powers(fused, counts, size, target, lead, power, rising):  # type: ig
 GENERALIZED_MEAN = Objective(
     name="generalized-mean",
     bag_term=bag_term,
-    about="a soft maximum of each negative bag to 0, a soft minimum of the errors of each positive one",
+    about="targets to +1, the rest to 0; the most extreme pixels of a bag count most",
     measure="capacity",
     settings=(
         Parameter("p1", 10.0, above=0.0),  # the power for negative bags; near a maximum when large

@@ -16,7 +16,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
 MAGNITUDE = Objective(
     name="magnitude",
     bag_term=bag_term,
-    about="targets to either pole, +1 or -1, all else to 0",
+    about="targets to +1 or −1, the rest to 0; one pixel decides a bag",
     absolute=True,
     additive=True,
     convex=ConvexForm(negative=((1, 0.0), (-1, 0.0)), positive=(1, -1), completion="nearest-zero"),

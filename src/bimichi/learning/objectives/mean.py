@@ -20,7 +20,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
 MEAN = Objective(
     name="mean",
     bag_term=bag_term,
-    about="the mean of each positive bag to +1, of each negative one to -1",
+    about="targets to +1, the rest to −1; every pixel of a bag counts",
     zero_bound=False,
     additive=True,
     convex="mean",
@@ -30,7 +30,7 @@ MEAN = Objective(
 
 NORMALISED_MEAN = replace(
     MEAN,
-    about="the mean of each positive bag to 1, of each negative one to 0",
+    about="targets to +1, the rest to 0; every pixel of a bag counts",
     measure="capacity",
     zero_bound=True,
     additive=False,

@@ -16,7 +16,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
 MIN_MAX = Objective(
     name="min-max",
     bag_term=bag_term,
-    about="the most target-like instance of each positive bag to 1, of each negative one to 0",
+    about="targets to +1, the rest to 0; one pixel decides a bag",
     measure="capacity",
     convex=ConvexForm(negative=((1, 0.0),), positive=(1,), completion="lowest"),
     relevant="maximal",

@@ -119,7 +119,7 @@ def _quiet(chance, counts):  # type: ignore[no-untyped-def]
 NOISY_OR = Objective(
     name="noisy-or",
     bag_term=bag_term,
-    about="instances as independent chances of a target: at least one in each positive bag, none in a negative one",
+    about="pixels of a bag are independent chances of a target",
     measure="capacity",
     settings=(
         Parameter("mu", 1.0),  # the mean of a target's C

@@ -16,7 +16,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
 REGRESSION = Objective(
     name="regression",
     bag_term=bag_term,
-    about="the instance of each bag that is nearest to its real label",
+    about="the pixel nearest to the label decides a bag",
     measure="capacity",
     labels="real",
     fastmath=True,
