@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import LatticeMeasure, SetOfSources, additive_values
+from bimichi.measures.base import SetOfSources
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.compact import unpack_values
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import set_label, subset_lattice
+from bimichi.measures.on_lattice import LatticeMeasure, additive_values
 from bimichi.measures.sampling import Seed, random_generator, sample
 
 __all__ = ["Capacity"]

@@ -7,8 +7,9 @@ import numpy as np
 
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
-from bimichi.measures.base import LatticeMeasure, Measure
+from bimichi.measures.base import Measure
 from bimichi.measures.lattice import set_label
+from bimichi.measures.on_lattice import LatticeMeasure
 from bimichi.plotting._style import literal
 
 __all__ = ["Elements", "check_measure", "element_marks", "measure_of", "short_names"]

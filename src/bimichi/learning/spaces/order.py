@@ -14,7 +14,7 @@ import numpy as np
 from bimichi._jit import jit
 from bimichi._types import Codes, Floats, Ints
 from bimichi.learning.spaces.base import Completion, Order
-from bimichi.measures.base import COMPLETIONS
+from bimichi.measures.compact import COMPLETIONS
 from bimichi.measures.lattice import Lattice
 
 __all__ = ["OrderedPairs", "Pairs", "completion_of", "highest_below", "limits", "lowest_above"]
