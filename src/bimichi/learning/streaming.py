@@ -219,5 +219,6 @@ def _plan(objective: Objective, solver: Any, signs: bool) -> ReductionPlan:
 def _client() -> Any:
     """The active client of dask.distributed; there is none if it has not been imported."""
     with suppress(ValueError):  # raised where there is none
-        return sys.modules["distributed"].get_client() if "distributed" in sys.modules else None
+        distributed = sys.modules.get("distributed")  # None, too, where its import is blocked
+        return None if distributed is None else distributed.get_client()
     return None
