@@ -1,5 +1,6 @@
 """What all results of explanations share: a table, a data frame, and how they print."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,16 +21,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-class Explanation:
+class Explanation(ABC):
     """A result that is shown as a table, and can be taken further as a data frame."""
 
     def _head(self) -> str:
         """Return what is printed above the table."""
         return type(self).__name__
 
+    @abstractmethod
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of the data frame by name, all equally long; the first one names the rows."""
-        raise NotImplementedError
 
     def _text(self, column: str, value: Any) -> str:
         """Return an entry of the table as text."""
