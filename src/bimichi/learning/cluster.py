@@ -19,10 +19,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import ON_CLUSTER
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import check_constant, check_weights, one_per
-from bimichi.learning.parts import Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
+from bimichi.learning.parts import Executor, Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
 from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
-from bimichi.learning.streaming import Executor
 
 __all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
 

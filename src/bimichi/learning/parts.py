@@ -1,8 +1,8 @@
 """Parts of the training data, such as scenes: each is read, reduced to what learning needs, and released."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -10,14 +10,24 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
-from bimichi.learning.problem import InMemory
+from bimichi.learning.problem import InMemory, Problem
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes, check_joins, join_bags
 from bimichi.learning.spaces.base import Usage
 from bimichi.learning.spaces.gram import Gram
 from bimichi.learning.training import BagRanges, bag_ranges
 
-__all__ = ["Part", "PartSummary", "ReductionPlan", "Totals", "read_part", "read_scene", "reduce_part", "summarise"]
+__all__ = [
+    "Executor",
+    "Part",
+    "PartSummary",
+    "ReductionPlan",
+    "Totals",
+    "read_part",
+    "read_scene",
+    "reduce_part",
+    "summarise",
+]
 
 
 class Part(NamedTuple):
@@ -137,3 +147,18 @@ class Totals:
         self.high: Floats = np.max(highs, axis=0)
         self.n_sources = len(self.low)
         self.bags = BagRanges(*(np.concatenate(column) for column in zip(*bags, strict=True)))
+
+
+class Executor(Protocol):
+    """Where parts are read and reduced."""
+
+    offers: frozenset[str]  # what its problems can answer; see `bimichi.learning.abilities`
+
+    def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
+        """Read parts for their ranges; those that would be costly to read again are kept from now on."""
+
+    def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
+        """Read and reduce parts, and keep what the plan says."""
+
+    def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> Problem:
+        """Return the problem of what `reduce` kept."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +23,23 @@ from bimichi.learning.abilities import IN_MEMORY, needs_of
 from bimichi.learning.bags import Bags
 from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import Objective
-from bimichi.learning.parts import PartSummary, ReductionPlan, Totals, read_part, read_scene, reduce_part, summarise
+from bimichi.learning.parts import (
+    Executor,
+    PartSummary,
+    ReductionPlan,
+    Totals,
+    read_part,
+    read_scene,
+    reduce_part,
+    summarise,
+)
 from bimichi.learning.problem import InMemory, Problem, Summed
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scenes
 from bimichi.learning.spaces.base import Usage
 from bimichi.learning.training import BagRanges, Training
 
-__all__ = ["Executor", "LocalExecutor", "PartitionedTraining", "lazy_training"]
-
-
-class Executor(Protocol):
-    """Where parts are read and reduced."""
-
-    offers: frozenset[str]  # what its problems can answer; see `bimichi.learning.abilities`
-
-    def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
-        """Read parts for their ranges; those that would be costly to read again are kept from now on."""
-
-    def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
-        """Read and reduce parts, and keep what the plan says."""
-
-    def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> Problem:
-        """Return the problem of what `reduce` kept."""
+__all__ = ["LocalExecutor", "PartitionedTraining", "lazy_training"]
 
 
 class PartitionedTraining(Training):
