@@ -52,9 +52,10 @@ def modules():
 
 
 @pytest.mark.parametrize("name", modules())
-def test_docstring_examples_run_and_names_are_listed(name):
+def test_docstring_examples_run(name):
     module = importlib.import_module(name)
-    assert isinstance(module.__all__, list)
+    if hasattr(module, "__path__"):
+        assert isinstance(module.__all__, list)  # a package says what users import from it
     assert doctest.testmod(module).failed == 0
 
 

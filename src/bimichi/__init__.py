@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
     )
     from bimichi.evaluation.comparison import Comparison as Comparison, compare as compare
     from bimichi.evaluation.methods import paper_methods as paper_methods
-    from bimichi.integral.integrals import choquet as choquet
+    from bimichi.integral.labelled import choquet as choquet
     from bimichi.integral.linear import linear_form as linear_form, usage_counts as usage_counts
     from bimichi.learning.bags import Bags as Bags
     from bimichi.learning.scene import Scene as Scene, join_bags as join_bags
@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
     from bimichi.measures.additive import AdditiveBiCapacity as AdditiveBiCapacity
     from bimichi.measures.bicapacity import BiCapacity as BiCapacity
     from bimichi.measures.capacity import Capacity as Capacity
+    from bimichi.report import write_report as write_report
     from bimichi.rule import FusionRule as FusionRule, as_rule as as_rule
 
 _NAMES = {
@@ -61,7 +62,7 @@ _NAMES = {
     ),
     "evaluation.comparison": "Comparison compare",
     "evaluation.methods": "paper_methods",
-    "integral.integrals": "choquet",
+    "integral.labelled": "choquet",
     "integral.linear": "linear_form usage_counts",
     "learning.bags": "Bags",
     "learning.scene": "Scene join_bags",
@@ -69,6 +70,7 @@ _NAMES = {
     "measures.additive": "AdditiveBiCapacity",
     "measures.bicapacity": "BiCapacity",
     "measures.capacity": "Capacity",
+    "report": "write_report",
     "rule": "FusionRule as_rule",
 }
 _HOME = {name: f"bimichi.{home}" for home, names in _NAMES.items() for name in names.split()}

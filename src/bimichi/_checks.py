@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 
-__all__ = ["check_binary", "check_choice", "check_integer", "check_number", "is_integer", "is_number"]
-
 Choice = TypeVar("Choice")
 
 

@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["import_optional"]
-
 EXTRAS = {
     "PIL": "image",
     "dask": "raster",

@@ -23,8 +23,6 @@ try:
 except ImportError:  # on Windows, where files cannot be locked this way
     fcntl = None
 
-__all__ = ["atomic_write", "plain", "replacing"]
-
 
 def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` with a binary file so that `path` holds either all of it or what it held before; see `replacing`."""

@@ -29,8 +29,6 @@ from bimichi._files import atomic_write
 from bimichi._version import __version__
 from bimichi.errors import BimichiError
 
-__all__ = ["function_pointer", "jit"]
-
 PACKAGE = Path(__file__).parent
 KERNELS = (b"numba", b"_jit")
 """What a file with kernels mentions."""

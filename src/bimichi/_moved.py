@@ -7,8 +7,6 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-__all__ = ["MOVED", "MovedFinder"]
-
 SAME_NAME = {
     "": "progress tables",
     "evaluation": "comparison methods experiments.files experiments.split experiments.study",

@@ -4,8 +4,6 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Cell", "Table", "number"]
-
 LATEX = {"\\": r"\textbackslash ", "{": r"\{", "}": r"\}"} | {sign: f"\\{sign}" for sign in "&%$#_"}
 LATEX |= {"~": r"\textasciitilde ", "^": r"\textasciicircum ", "∅": r"$\emptyset$", "–": "--"}
 

@@ -1,5 +1,3 @@
 """The version of bimichi, for modules that the package's own first module leads to."""
 
-__all__ = ["__version__"]
-
 __version__ = "0.1.0"

@@ -1,7 +1,5 @@
 """What bimichi raises when something it was given cannot be used."""
 
-__all__ = ["BimichiError", "InvalidInputError", "ModelFileError", "NotRunError"]
-
 
 class BimichiError(Exception):
     """Base of every error that bimichi raises on purpose."""

@@ -14,8 +14,6 @@ from bimichi.measures.base import check_names
 from bimichi.measures.compact import pack_counts, unpack_counts
 from bimichi.measures.files import Arrays
 
-__all__ = ["OLD_KIND", "TrainingRecord", "updated_header"]
-
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("method", "objective", "solver", "status", "version"), (str,)),
     **dict.fromkeys(("parameters", "solver_options"), (dict,)),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bimichi._checks import check_choice
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.integral.integrals import choquet
+from bimichi.integral.integrals import integrate
 from bimichi.integral.planes import is_xarray, out_of_range, split_planes
 from bimichi.measures import files
 from bimichi.measures.additive import AdditiveBiCapacity
@@ -22,8 +22,6 @@ from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.record import OLD_KIND, TrainingRecord, updated_header
-
-__all__ = ["SCALES", "FusionRule", "TrainingRecord", "as_rule"]
 
 Output = Literal["integral", "magnitude"]
 
@@ -151,7 +149,7 @@ class FusionRule:
             return fuse_array(self, X, method="integral")  # type: ignore[return-value]  # an array of xarray
         planes = self._planes(X)
         try:
-            return choquet(self._entered(planes), self.measure, n_jobs=n_jobs)
+            return integrate(self._entered(planes), self.measure, n_jobs=n_jobs)
         except InvalidInputError:
             self._check_range(planes)  # which reports values as they were given
             raise

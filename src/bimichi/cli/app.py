@@ -18,8 +18,6 @@ from bimichi.cli.show import show
 from bimichi.cli.study import study
 from bimichi.cli.train import train
 
-__all__ = ["app", "run"]
-
 
 class Program(TyperGroup):
     """A group of commands that handle errors alike."""

@@ -18,8 +18,6 @@ from bimichi.imaging.collecting import collect_scenes
 if TYPE_CHECKING:
     from bimichi import Scene
 
-__all__ = ["bags"]
-
 
 def bags(
     ctx: typer.Context,

@@ -17,8 +17,6 @@ from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import collect_scenes
 
-__all__ = ["compare"]
-
 TABLES = (".md", ".csv", ".tex")
 
 

@@ -18,8 +18,6 @@ from bimichi._files import plain
 from bimichi._tables import Table
 from bimichi.errors import BimichiError
 
-__all__ = ["Json", "Output", "Quiet", "rich_table", "say", "user_errors"]
-
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON on standard output, and nothing else there.")

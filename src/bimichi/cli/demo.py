@@ -10,8 +10,6 @@ from bimichi.cli.options import Folder, Jobs, Seed
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
 
-__all__ = ["demo"]
-
 SIZE = (240, 320)  # a quarter of the pixels of a camera, so that methods take seconds
 
 NEXT = """What to try next:

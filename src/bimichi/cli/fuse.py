@@ -18,7 +18,6 @@ from bimichi.imaging.reading import has_geotags
 if TYPE_CHECKING:
     from bimichi.rule import FusionRule
 
-__all__ = ["fuse"]
 
 MAPS = (".tif", ".tiff", ".png")
 

@@ -15,20 +15,6 @@ from bimichi.imaging.recipes import RECIPES
 if TYPE_CHECKING:
     from bimichi.imaging.labelling import Labelling
 
-__all__ = [
-    "LABELS",
-    "Folder",
-    "Jobs",
-    "LabelOptions",
-    "Model",
-    "Names",
-    "Seed",
-    "SourceOptions",
-    "Sources",
-    "expand_groups",
-    "listed",
-    "output_option",
-]
 
 LABELS = "Bags, and where the targets are"
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from bimichi.errors import BimichiError, InvalidInputError
 
-__all__ = ["keep_inputs", "output_file", "output_files", "output_folder"]
-
 
 def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
     """Check that a file can be written, with one of the suffixes if given, and create its folder if it is missing."""

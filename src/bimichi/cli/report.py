@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bimichi import Comparison, Scene
     from bimichi.rule import FusionRule
 
-__all__ = ["report"]
-
 
 def report(
     ctx: typer.Context,

@@ -17,7 +17,6 @@ from bimichi.cli.scenes import DataOptions, input_files
 if TYPE_CHECKING:
     from bimichi.learning.scene import Scene
 
-__all__ = ["pedestrian", "reproduce", "um"]
 
 reproduce = typer.Typer(name="reproduce", no_args_is_help=True, rich_markup_mode="markdown")
 

@@ -13,8 +13,6 @@ from typing import Any, Self
 import bimichi
 from bimichi._files import atomic_write, plain
 
-__all__ = ["Run", "run_path"]
-
 
 class Run:
     """A run of a command, as a context: the SHA-256 of inputs is computed in the background, parts are timed.

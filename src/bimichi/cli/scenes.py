@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from bimichi.datasets import Scenes
 
-__all__ = ["DataOptions", "input_files"]
-
 
 PANEL = "Where scenes come from"
 

@@ -15,8 +15,6 @@ from bimichi.cli.options import Model
 if TYPE_CHECKING:
     from bimichi.rule import FusionRule
 
-__all__ = ["show"]
-
 
 def show(
     model: Model,

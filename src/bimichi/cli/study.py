@@ -18,7 +18,6 @@ from bimichi.imaging.collecting import collect_scenes
 if TYPE_CHECKING:
     from bimichi.learning.scene import Scenes
 
-__all__ = ["study"]
 
 FilesOf = Callable[[Sequence[str]], list[Path]]
 

@@ -19,8 +19,6 @@ from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES, collec
 if TYPE_CHECKING:
     from bimichi.imaging.labelling import SceneReader
 
-__all__ = ["train"]
-
 
 def _objectives() -> list[str]:
     """For completion; imported when asked for, since it is slow."""

@@ -10,8 +10,6 @@ from scipy.ndimage import gaussian_filter, uniform_filter
 from bimichi.datasets.drawing import Array, Canvas, Colour, planes
 from bimichi.datasets.figures import AIR
 
-__all__ = ["Lamp", "Shadow", "photograph", "thermograph"]
-
 WELL, READ_NOISE = 2500, 4.0  # electrons of a white pixel, and the standard deviation of reading them
 
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from bimichi._types import Ints
 
-__all__ = ["Canvas", "Part", "View", "box", "capsule", "ellipse", "planes", "polygon", "ragged"]
-
 Array = NDArray[np.float32]
 Colour = tuple[float, float, float]
 Shape = Callable[[Array, Array], Array]

@@ -4,8 +4,6 @@ import numpy as np
 
 from bimichi.datasets.drawing import Colour, Part, box, capsule, ellipse, polygon, ragged
 
-__all__ = ["AIR", "car", "cone", "lamp", "person", "tree"]
-
 AIR = 10.0  # temperature of the night, in degrees Celsius
 BLACK: Colour = (0.02, 0.02, 0.02)
 SKIN: Colour = (0.35, 0.22, 0.16)

@@ -14,8 +14,6 @@ from bimichi.imaging import boxes_of, label_bags, superpixels
 from bimichi.learning.scene import Scene
 from bimichi.measures.sampling import random_generator
 
-__all__ = ["UMOptimum", "um", "um_optimum"]
-
 U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)  # the three patterns of sources
 STROKE, HALF = 0.03, 0.14  # half the width of a stroke and of a letter, as parts of the image's height
 

@@ -14,8 +14,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging import box_mask, label_bags, pedestrian_sources, read_image, superpixels
 from bimichi.learning.scene import Scene, Scenes
 
-__all__ = ["DataSet", "Frame", "list_frames", "pedestrian_scene", "pedestrian_scenes", "subfolder"]
-
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".txt")
 
 

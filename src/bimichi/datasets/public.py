@@ -13,8 +13,6 @@ from bimichi.imaging import box_mask, boxes_of, read_image
 from bimichi.imaging.formats.bbgt import SOURCE, read_bbgt
 from bimichi.learning.scene import Scenes
 
-__all__ = ["NIGHT_SETS", "kaist", "msrs"]
-
 NIGHT_SETS = frozenset({"set03", "set04", "set05", "set09", "set10", "set11"})  # of KAIST; the others are day
 
 KAIST = DataSet(

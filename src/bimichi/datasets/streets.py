@@ -14,8 +14,6 @@ from bimichi.datasets.pedestrians import DataSet, pedestrian_scene
 from bimichi.learning.scene import Scene
 from bimichi.measures.sampling import random_generator
 
-__all__ = ["street"]
-
 ROAD, PAVEMENT = 4.0, 7.5  # metres from the middle of the street to the kerb, and to the houses
 FAR = 75.0  # metres to where the houses along the street end; the skyline stands behind
 LAMPLIGHT: list[Colour] = [(1.0, 0.62, 0.25), (0.8, 1.0, 0.75), (1.0, 0.9, 0.65)]  # sodium, and two kinds of white

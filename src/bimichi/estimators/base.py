@@ -21,8 +21,6 @@ from bimichi.learning.inputs import group
 from bimichi.learning.objectives import to_common_scale
 from bimichi.measures.base import check_names
 
-__all__ = ["Fusion", "FusionClassifier", "Needs", "NormalisedFusion", "takes_xarray"]
-
 Needs = Literal["bags", "instances", "image"] | None
 FLOATS = [np.float64, np.float32]
 

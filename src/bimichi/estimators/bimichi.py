@@ -14,8 +14,6 @@ from bimichi.learning.scaling import learn_scale
 from bimichi.learning.solvers import get_solver
 from bimichi.learning.training import BagsInMemory, Training, is_lazy
 
-__all__ = ["BiMIChI"]
-
 
 @dataclass(eq=False, repr=False)
 class BiMIChI(FusionClassifier, BagFusion):

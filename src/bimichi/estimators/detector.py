@@ -17,8 +17,6 @@ from bimichi.estimators.base import Fusion, Needs
 from bimichi.estimators.mask_rcnn import detect, import_pillow, open_network, paste_mask
 from bimichi.integral.planes import check_n_jobs
 
-__all__ = ["DetectorMask"]
-
 _OPENING = Lock()
 
 

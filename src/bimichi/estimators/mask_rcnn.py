@@ -19,8 +19,6 @@ from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.integral.planes import check_n_jobs
 
-__all__ = ["Detections", "detect", "import_pillow", "open_network", "paste_mask", "prepare_image"]
-
 SHORTER_SIDE = 800
 STRIDE = 32
 MEAN_BGR = np.array([102.9801, 115.9465, 122.7717], np.float32)

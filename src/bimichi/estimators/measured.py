@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+import bimichi
 from bimichi._types import Floats, Ints
 from bimichi.errors import ModelFileError
 from bimichi.estimators.base import Fusion, Needs, takes_xarray
@@ -20,8 +21,6 @@ from bimichi.learning.training import Training
 from bimichi.measures.files import reading
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
-
-__all__ = ["BagFusion", "MeasureFusion"]
 
 SOLVED = ("objective_value", "lower_bound", "status", "n_iter", "history")
 """Fields of a `Solution` that a record keeps."""
@@ -94,11 +93,9 @@ class MeasureFusion(Fusion):
         return self.rule_.to_markdown()
 
     def report(self, path: str | PathLike[str], sources: Any, **options: Any) -> None:
-        """Write a page that shows these sources fused and explains every pixel; see `bimichi.report.write_report`."""
-        from bimichi.report import write_report
-
+        """Write a page that shows these sources fused and explains every pixel; see `bimichi.write_report`."""
         check_is_fitted(self)
-        write_report(path, self.rule_, sources, **options)
+        bimichi.write_report(path, self.rule_, sources, **options)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file without pickle; see docs/model-format.md."""

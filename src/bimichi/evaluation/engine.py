@@ -25,8 +25,6 @@ from bimichi.learning.scene import Scene, join_bags
 from bimichi.measures.base import Measure
 from bimichi.rule import FusionRule
 
-__all__ = ["COLUMNS", "Result", "Scored", "TrainingData", "evaluate", "named_row", "score_cells"]
-
 log = logging.getLogger(__name__)
 
 NO_TRUTH = "no instance labels given"

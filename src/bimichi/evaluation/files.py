@@ -11,7 +11,6 @@ from bimichi._files import atomic_write, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["file_name", "write_figure", "write_json", "write_text"]
 
 DOTS_PER_INCH = 130
 

@@ -12,8 +12,6 @@ from bimichi.datasets import Scenes, street
 from bimichi.errors import InvalidInputError
 from bimichi.learning.scene import Scene
 
-__all__ = ["names_of", "shows_both", "split_scenes", "street_scenes"]
-
 KEPT = 1 << 30  # bytes of scenes that stay in memory; the others are read again whenever they are needed
 
 

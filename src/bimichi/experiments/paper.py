@@ -15,7 +15,6 @@ from bimichi.rule import FusionRule, as_rule
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PEDESTRIAN", "UM", "bicapacity_figure", "bicapacity_markdown"]
 
 UM = {"bipolar": {"U": 0.97, "background": -0.85}, "magnitude": {"U": 0.99, "background": 0.07}}
 """By objective: g(12, 3), which is the integral on the U, and g(23, 1), which is that on the background."""

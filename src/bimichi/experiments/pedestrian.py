@@ -24,8 +24,6 @@ from bimichi.measures.bicapacity import BiCapacity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SLOW", "PedestrianResult", "mean_table", "run_pedestrian", "scene_folder"]
-
 
 @dataclass(frozen=True)
 class PedestrianResult:

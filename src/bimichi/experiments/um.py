@@ -20,7 +20,6 @@ from bimichi.learning.scene import Scene
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["UMResult", "UMRun", "run_um"]
 
 OBJECTIVES = {"bipolar": "Objective 1 (bipolar)", "magnitude": "Objective 2 (magnitude)"}
 SOLVERS = ("convex", "evolutionary")

@@ -14,8 +14,6 @@ from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation
 from bimichi.integral.planes import check_n_jobs, run_chunks
 
-__all__ = ["Chain", "Step", "chain", "contributions"]
-
 
 class Step(NamedTuple):
     """One step of the integral: the element or term, its code, its weight, its value, and their product."""

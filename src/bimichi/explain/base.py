@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 
-__all__ = ["Parts", "Use"]
-
 Result = TypeVar("Result")
 
 

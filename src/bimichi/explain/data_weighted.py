@@ -14,8 +14,6 @@ from bimichi.explain.parts import prepare
 from bimichi.explain.results import SourceIndices, percent
 from bimichi.integral.planes import Planes
 
-__all__ = ["DataIndices", "averages", "data_indices"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataIndices(SourceIndices):

@@ -27,8 +27,6 @@ from bimichi.explain.base import Parts
 from bimichi.integral.linear import digit_steps, linear_form
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["MAX_SOURCES", "ElementParts"]
-
 MAX_SOURCES = 12
 """Beyond, hardly any of the pairs that the averages run over is met by data."""
 

@@ -14,8 +14,6 @@ from bimichi.explain.results import Explanation
 from bimichi.measures.base import TOLERANCE, Measure
 from bimichi.rule import as_rule
 
-__all__ = ["Identifiability", "identifiability"]
-
 NOT_APPLICABLE = (
     "Intervals are not applicable: the terms of an additive measure are not ordered, so that none bounds another."
 )

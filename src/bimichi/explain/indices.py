@@ -18,8 +18,6 @@ from bimichi.explain.parts import parts_of
 from bimichi.explain.results import TABLE_LIMIT, SourceIndices
 from bimichi.rule import as_rule
 
-__all__ = ["Indices", "indices", "indices_of"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Indices(SourceIndices):

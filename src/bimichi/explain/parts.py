@@ -9,8 +9,6 @@ from bimichi.integral.planes import Planes
 from bimichi.measures.base import Measure
 from bimichi.rule import FusionRule, as_rule
 
-__all__ = ["parts_of", "prepare"]
-
 FAMILIES: dict[str, type[Parts]] = {"elements": ElementParts, "terms": TermParts}
 
 

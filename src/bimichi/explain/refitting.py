@@ -21,8 +21,6 @@ from bimichi.learning.training import BagsInMemory
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
-__all__ = ["recorded_objective", "refit", "training_bags"]
-
 LEAST_SQUARES = "least squares"
 """The objective in the records of methods that learn from the label of every instance."""
 

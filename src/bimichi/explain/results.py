@@ -10,8 +10,6 @@ from bimichi._tables import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 
-__all__ = ["TABLE_LIMIT", "Explanation", "SourceIndices", "percent"]
-
 TABLE_LIMIT = 3**5
 """Rows of the longest table that is printed; data frames have no limit."""
 

@@ -18,8 +18,6 @@ from bimichi.integral.planes import Planes
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
-__all__ = ["AGAINST", "DECIDES", "HARDLY", "MOST", "OFTEN", "SHIFTS", "STRONG", "Fact", "Summary", "summary"]
-
 DECIDES = 0.5  # a source with at least this share of the fused confidence decides
 HARDLY = 0.05  # one with at most this share hardly matters
 STRONG = 0.05  # an interaction with at least this share is reported

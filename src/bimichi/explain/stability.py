@@ -21,8 +21,6 @@ from bimichi.measures.base import Measure
 from bimichi.measures.sampling import random_generator
 from bimichi.rule import as_rule
 
-__all__ = ["Stability", "bootstrap"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability(Explanation):

@@ -19,8 +19,6 @@ from bimichi.integral.terms import LANES, add_features, sign_table, term_rows
 from bimichi.measures.lattice import set_label
 from bimichi.measures.terms import Terms
 
-__all__ = ["TermParts"]
-
 _fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 

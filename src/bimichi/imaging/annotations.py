@@ -18,8 +18,6 @@ from bimichi.imaging.formats.bbgt import BBGT
 from bimichi.imaging.formats.csv_boxes import CSV
 from bimichi.imaging.formats.label_mask import MASK
 
-__all__ = ["ANNOTATION_FORMATS", "boxes_by_image", "read_annotations", "read_boxes", "register_annotation_format"]
-
 _formats = {known.name: known for known in (MASK, BBGT, CSV)}
 
 ANNOTATION_FORMATS: Mapping[str, AnnotationFormat] = MappingProxyType(_formats)

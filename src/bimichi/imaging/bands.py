@@ -10,19 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 
-__all__ = [
-    "ROUNDING",
-    "Image",
-    "Plane",
-    "brightness",
-    "check_image",
-    "check_mask",
-    "check_shape",
-    "first_few",
-    "type_range",
-    "unit_brightness",
-]
-
 Image = NDArray[Any]
 Plane = NDArray[np.float32]
 

@@ -16,8 +16,6 @@ from bimichi.imaging.bands import first_few
 from bimichi.imaging.reading import distinct_names
 from bimichi.measures.base import check_names
 
-__all__ = ["MAX_ADDITIVE_SOURCES", "MAX_SOURCES", "SceneCollection", "SceneFiles", "collect_scenes"]
-
 SUFFIXES = (".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff")
 MAX_SOURCES = 14  # of a bi-capacity
 MAX_ADDITIVE_SOURCES = 30  # of an additive one; more are probably the files of one pattern that the shell has expanded

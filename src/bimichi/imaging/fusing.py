@@ -22,8 +22,6 @@ from bimichi.integral.matching import match_sources
 from bimichi.integral.planes import Planes, check_n_jobs
 from bimichi.rule import FusionRule
 
-__all__ = ["FusedScene", "fuse_scene", "fused_strips", "read_for_rule"]
-
 STRIP = 1 << 16  # pixels that a thread fuses at a time, so that intermediate results stay small
 
 

@@ -22,8 +22,6 @@ from bimichi.imaging.sources import to_bipolar
 from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
 
-__all__ = ["BagCounts", "Labelling", "SceneReader", "boxes_by_scene", "with_truth"]
-
 
 @dataclass(frozen=True)
 class Labelling:

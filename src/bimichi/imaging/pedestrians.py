@@ -7,8 +7,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging import sources as make
 from bimichi.imaging.bands import Plane
 
-__all__ = ["pedestrian_sources"]
-
 FULL_THERMAL = (0.0, 99.9)  # percentiles, as the range in use varies from scene to scene; the hottest pixels are lamps
 
 

@@ -13,8 +13,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.measures.base import check_names
 
-__all__ = ["distinct_names", "has_geotags", "is_image", "read_image", "read_images", "read_sources", "size_of"]
-
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
 UPRIGHT: dict[int, Callable[[Image], Image]] = {
     1: lambda image: image,

@@ -15,18 +15,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging import sources
 from bimichi.imaging.bands import Image
 
-__all__ = [
-    "AS_IS",
-    "RECIPES",
-    "SOURCE_RECIPES",
-    "Recipe",
-    "choose_recipes",
-    "default_recipe",
-    "find_recipe",
-    "make_source",
-    "register_recipe",
-]
-
 AS_IS = "as_is"  # the recipe that changes nothing
 
 

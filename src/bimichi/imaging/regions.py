@@ -15,8 +15,6 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_mask, check_shape
 
-__all__ = ["box_mask", "boxes_of", "check_both", "label_bags", "polygon_mask"]
-
 TOUCH = 1e-6  # pixels of overlap that may be due to rounding
 
 

@@ -9,8 +9,6 @@ from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_image, check_mask, check_shape
 
-__all__ = ["grid_segments", "superpixels"]
-
 
 def superpixels(
     image: ArrayLike,

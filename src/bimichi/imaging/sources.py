@@ -16,17 +16,6 @@ from bimichi._checks import check_integer, check_number
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import ROUNDING, Image, Plane, brightness, unit_brightness
 
-__all__ = [
-    "adaptive_threshold",
-    "difference",
-    "edge_strength",
-    "equalize",
-    "gamma_correction",
-    "grey",
-    "local_contrast",
-    "to_bipolar",
-]
-
 STRONG = 99.9  # the percentile that counts as full strength: beyond it lie a few lamps and dead pixels
 
 

@@ -12,8 +12,6 @@ from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 
-__all__ = ["write_image"]
-
 
 def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
     """Write an image to a TIFF or PNG file; until it is complete, an old file stays in place.

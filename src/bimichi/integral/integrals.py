@@ -1,4 +1,4 @@
-"""Both Choquet integrals: the public function, which checks, and the kernels.
+"""Both Choquet integrals: the function that checks, and the kernels.
 
 The integral over a bi-capacity is Eq. (1) of the paper: sort sources by ``|x|``, ascending, and add up
 ``(|x_(k)| - |x_(k-1)|) * g(A_k with x >= 0, A_k with x < 0)``, where A_k holds the k-th source and all larger. Over a
@@ -16,11 +16,9 @@ from bimichi._jit import jit
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps
-from bimichi.integral.planes import Planes, check_n_jobs, is_xarray, run_chunks
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.integral.terms import integrate_terms, sign_table
 from bimichi.measures.base import Measure
-
-__all__ = ["choquet"]
 
 # "contract" lets a multiplication and an addition be one instruction. No flag here changes what NaN does.
 _fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
@@ -32,7 +30,7 @@ BLOCK = 2048
 """Instances that a small kernel takes at a time, so that its running peak stays in the fastest cache."""
 
 
-def choquet(
+def integrate(
     X: ArrayLike | Sequence[ArrayLike],
     g: Measure,
     *,
@@ -41,45 +39,9 @@ def choquet(
     out: NDArray[Any] | None = None,
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
-    """Fuse every instance by the Choquet integral.
-
-    Parameters
-    ----------
-    X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        The sources, as rows or as planes (no full copy is made of either). They must lie in [-1, 1], in [0, 1] for a
-        `Capacity`. An array or a dataset of xarray gives an array of xarray back; see `bimichi.scale.fuse_array`.
-    g : BiCapacity, Capacity or AdditiveBiCapacity
-        The measure.
-    nan : {"propagate", "raise"}
-        An instance with NaN in any source gives NaN, or is an error.
-    check_range : bool, default=True
-        Whether values outside the range are an error. Without the check, the same formula is applied to them.
-    out : ndarray, optional
-        Where to write the result, of the result's shape and type.
-    n_jobs : int, optional
-        Number of threads; all cores by default. The result does not depend on it.
-
-    Returns
-    -------
-    fused : ndarray of shape (...)
-        float32 if all sources are float32 (or float16), else float64.
-
-    Notes
-    -----
-    O(n m log^2 m). Two to four sources of a bi-capacity need no sort: the integral is a sum over subsets S of
-    min |x| over S times a polynomial in the signs, which is vectorised over planes. Nor does an
-    `AdditiveBiCapacity`: O(n m^2).
-    """
-    if not isinstance(g, Measure):
-        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.")
-    check_choice(nan, "nan", ("propagate", "raise"))
+    """Fuse every instance of plain arrays; `bimichi.choquet` is the same, and takes arrays of xarray besides."""
+    check_arguments(g, nan)
     jobs = check_n_jobs(n_jobs)
-    if is_xarray(X):
-        from bimichi.integral.labelled import fuse_array
-
-        if out is not None:
-            raise InvalidInputError("out cannot be given with an array of xarray; leave it out.")
-        return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
     planes = Planes(X, g.n_sources, g.source_names, out)
     small = g.kind == "bicapacity" and g.n_sources in _SMALL
     kernel, arguments = _kernel(g, planes.dtype)
@@ -95,6 +57,13 @@ def choquet(
     if nan == "raise" and np.isnan(planes.out).any():
         planes.check_nan()
     return planes.out if planes.out.ndim else planes.out[()]
+
+
+def check_arguments(g: Any, nan: str) -> None:
+    """Check the measure and what is to be done about NaN."""
+    if not isinstance(g, Measure):
+        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.")
+    check_choice(nan, "nan", ("propagate", "raise"))
 
 
 def _kernel(g: Measure, dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...]]:

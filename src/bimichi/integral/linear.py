@@ -18,8 +18,6 @@ from bimichi._types import Codes, Ints
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 
-__all__ = ["Usage", "count_usage", "digit_steps", "linear_form", "usage_counts"]
-
 
 def linear_form(
     X: ArrayLike | Sequence[ArrayLike],

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
-from bimichi.integral.integrals import choquet
+from bimichi.integral.integrals import integrate
 from bimichi.measures.base import Measure, check_names
-
-__all__ = ["Fuser", "fuser_of", "match_sources"]
 
 
 class Fuser(NamedTuple):
@@ -30,7 +28,7 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
     `options` are those of `choquet` for a measure. By default, a model's own number of threads is used.
     """
     if isinstance(model, Measure):
-        return Fuser(partial(choquet, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
+        return Fuser(partial(integrate, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
     rule = getattr(model, "rule_", model)
     if isinstance(getattr(rule, "measure", None), Measure):
         return Fuser(partial(getattr(rule, method), n_jobs=n_jobs), rule.n_sources, _own_names(rule))

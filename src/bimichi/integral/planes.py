@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._checks import is_integer
 from bimichi.errors import InvalidInputError
 
-__all__ = ["Planes", "check_n_jobs", "is_xarray", "out_of_range", "run_chunks", "source_label", "split_planes"]
-
 CHUNK = 1 << 19
 """Instances per task when planes are read in place."""
 

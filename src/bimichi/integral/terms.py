@@ -6,8 +6,6 @@ from bimichi._jit import jit
 from bimichi._types import Floats
 from bimichi.measures.terms import Terms
 
-__all__ = ["add_features", "integrate_terms", "sign_table", "term_features", "term_rows"]
-
 _fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 
 LANES = 512

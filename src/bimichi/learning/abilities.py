@@ -16,8 +16,6 @@ from typing import Any
 from bimichi.errors import InvalidInputError
 from bimichi.learning.objectives import Objective
 
-__all__ = ["IN_MEMORY", "ON_CLUSTER", "check_solver", "needs_of"]
-
 ON_CLUSTER = frozenset({"rows"})  # what data in parts on a cluster offer
 IN_MEMORY = ON_CLUSTER | {"in memory"}  # what data in this process offer
 

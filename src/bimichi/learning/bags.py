@@ -16,8 +16,6 @@ from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunk
 from bimichi.learning.inputs import check_labels, check_rows, check_segment_labels, check_weights, group, one_per
 from bimichi.learning.reduction import merge_equal, undominated
 
-__all__ = ["Bags", "Relevant"]
-
 Relevant = Literal["all", "maximal", "extreme"]
 
 

@@ -23,8 +23,6 @@ from bimichi.learning.parts import Executor, Part, PartSummary, ReductionPlan, T
 from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
 
-__all__ = ["ClusterExecutor", "Partitioned", "array_parts"]
-
 BATCH = 64  # how many answers are fetched at once, so that large ones do not pile up here
 
 

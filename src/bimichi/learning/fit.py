@@ -17,8 +17,6 @@ from bimichi.learning.problem import Solution
 from bimichi.learning.training import Training
 from bimichi.measures.sampling import random_generator
 
-__all__ = ["FitResult", "check_training", "fit_measure"]
-
 
 @dataclass(frozen=True, eq=False)
 class FitResult:

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 
-__all__ = ["check_constant", "check_labels", "check_rows", "check_segment_labels", "check_weights", "group", "one_per"]
-
 
 def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints, list[Hashable]]:
     """Order of instances that puts bags together, their offsets, and their ids in order of appearance.

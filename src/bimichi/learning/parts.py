@@ -17,18 +17,6 @@ from bimichi.learning.spaces.base import Usage
 from bimichi.learning.spaces.gram import Gram
 from bimichi.learning.training import BagRanges, bag_ranges
 
-__all__ = [
-    "Executor",
-    "Part",
-    "PartSummary",
-    "ReductionPlan",
-    "Totals",
-    "read_part",
-    "read_scene",
-    "reduce_part",
-    "summarise",
-]
-
 
 class Part(NamedTuple):
     """Whole bags (None if no instance is in a labelled one), and where they come from."""

@@ -14,8 +14,6 @@ from bimichi._types import Floats
 from bimichi.learning.problem import Solution
 from bimichi.learning.training import BagRanges
 
-__all__ = ["guess_polarity", "learn_polarity"]
-
 _value: Callable[[Solution], float] = attrgetter("objective_value")
 
 CLEAR = 2.0  # how many standard errors make a difference

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bimichi._jit import jit
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.integral.integrals import choquet
+from bimichi.integral.integrals import integrate
 from bimichi.integral.linear import linear_form
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.bags import Bags, Relevant
@@ -26,8 +26,6 @@ from bimichi.learning.spaces import Space
 from bimichi.learning.spaces.base import Sums
 from bimichi.learning.spaces.elements import ElementInstances, ElementSpace, Rows
 from bimichi.learning.spaces.gram import CHUNK, Gram, RowsOfSquares, gram
-
-__all__ = ["Extremes", "InMemory", "Problem", "Solution", "Summed"]
 
 
 class Extremes(NamedTuple):
@@ -207,7 +205,7 @@ class Summed(Sums):
             g, total = space.measure(values), 0.0
             for start in range(0, len(X), 8 * CHUNK):
                 chunk = slice(start, start + 8 * CHUNK)
-                fused = choquet(X[chunk], g, check_range=False, n_jobs=jobs)
+                fused = integrate(X[chunk], g, check_range=False, n_jobs=jobs)
                 total += float(weights[chunk] @ (fused - target[chunk]) ** 2)
             return total
 

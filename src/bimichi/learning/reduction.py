@@ -4,8 +4,6 @@ import numpy as np
 
 from bimichi._jit import jit
 
-__all__ = ["merge_equal", "undominated"]
-
 FRONT_LIMIT = 256  # how many kept instances a further one is compared with; more would take time and drop little
 PROBE = 16  # then each 16th further one is tried first; if few of these are dropped, all the others stay
 

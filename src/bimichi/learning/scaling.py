@@ -10,8 +10,6 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
 
-__all__ = ["SCALES", "Scale", "learn_scale"]
-
 SCALES = ("minmax", "maxabs")
 
 

@@ -39,8 +39,6 @@ from bimichi.learning.scene import Scenes
 from bimichi.learning.spaces.base import Usage
 from bimichi.learning.training import BagRanges, Training
 
-__all__ = ["LocalExecutor", "PartitionedTraining", "lazy_training"]
-
 
 class PartitionedTraining(Training):
     """Bags in parts, as `bimichi.learning.parts.read_part` takes them; read twice, first for ranges, if `scaled`."""

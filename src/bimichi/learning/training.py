@@ -14,8 +14,6 @@ from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.learning.spaces.base import Usage
 
-__all__ = ["BagRanges", "BagsInMemory", "Training", "bag_ranges", "is_lazy"]
-
 
 def is_lazy(X: Any) -> bool:
     """Whether data are for `bimichi.learning.streaming`: a Dask collection, or a list of scenes that may come later."""

@@ -16,8 +16,6 @@ from bimichi.measures.lattice import MAX_ELEMENTS
 from bimichi.measures.sampling import Seed, random_generator
 from bimichi.measures.terms import Terms
 
-__all__ = ["AdditiveBiCapacity"]
-
 SHOWN = 12
 """Terms that repr lists."""
 

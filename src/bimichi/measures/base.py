@@ -14,8 +14,6 @@ from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures import files
 
-__all__ = ["TOLERANCE", "Measure", "check_names", "number_array", "weight_array"]
-
 TOLERANCE = 1e-9
 """How much a value may break the order or its bounds: solvers leave rounding errors."""
 

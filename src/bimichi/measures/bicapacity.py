@@ -17,8 +17,6 @@ from bimichi.measures.lattice import pair_lattice, set_label
 from bimichi.measures.on_lattice import LatticeMaker, LatticeMeasure, additive_values, sources_from_length
 from bimichi.measures.sampling import Seed, random_generator, sample
 
-__all__ = ["BiCapacity"]
-
 Pair = tuple[SetOfSources, SetOfSources]
 
 MATRIX_LIMIT = 12

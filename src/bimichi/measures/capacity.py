@@ -18,8 +18,6 @@ from bimichi.measures.lattice import set_label, subset_lattice
 from bimichi.measures.on_lattice import LatticeMeasure, additive_values
 from bimichi.measures.sampling import Seed, random_generator, sample
 
-__all__ = ["Capacity"]
-
 ENUMERATION_LIMIT = 5
 """Sources up to which binary measures are listed: 7,828,352 of six would be too many."""
 

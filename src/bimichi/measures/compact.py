@@ -16,9 +16,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.measures.files import Arrays
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["COMPLETIONS", "filled", "pack_counts", "pack_values", "unpack_counts", "unpack_values"]
-
-
 COMPACT_FROM = 2**11
 """Smaller measures are stored whole, so that people can read them."""
 

@@ -22,8 +22,6 @@ from bimichi._types import Floats
 from bimichi._version import __version__
 from bimichi.errors import InvalidInputError, ModelFileError
 
-__all__ = ["VERSION", "Arrays", "read_model", "reading", "write_model"]
-
 FORMAT = "bimichi-model"
 VERSION = 3
 INLINE_LIMIT = 3**7

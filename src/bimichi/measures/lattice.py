@@ -22,8 +22,6 @@ from bimichi._checks import check_integer
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 
-__all__ = ["MAX_ELEMENTS", "Lattice", "pair_lattice", "subset_lattice"]
-
 MAX_ELEMENTS = 3**14
 
 

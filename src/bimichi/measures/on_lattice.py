@@ -17,8 +17,6 @@ from bimichi.measures.base import TOLERANCE, Measure, check_names, number_array,
 from bimichi.measures.compact import COMPLETIONS, filled, pack_values
 from bimichi.measures.lattice import Lattice, subset_lattice
 
-__all__ = ["LatticeMaker", "LatticeMeasure", "Violation", "additive_values", "complete", "sources_from_length"]
-
 LatticeMaker = Callable[[int], Lattice]
 
 OVERVIEW_LIMIT = 3

@@ -7,8 +7,6 @@ from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["SAMPLERS", "Seed", "codes_by_height", "random_generator", "sample", "walked_covers"]
-
 Seed = int | np.random.Generator | None
 
 

@@ -19,8 +19,6 @@ from bimichi._checks import check_integer
 from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import InvalidInputError
 
-__all__ = ["MAX_SOURCES", "Terms"]
-
 MAX_SOURCES = 64
 """More would make the quadratic forms of learning larger than half a gigabyte."""
 

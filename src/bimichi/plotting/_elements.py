@@ -12,8 +12,6 @@ from bimichi.measures.lattice import set_label
 from bimichi.measures.on_lattice import LatticeMeasure
 from bimichi.plotting._style import literal
 
-__all__ = ["Elements", "check_measure", "element_marks", "measure_of", "short_names"]
-
 KEY_WIDTH = 64
 Kind = TypeVar("Kind", bound=LatticeMeasure)
 

@@ -16,29 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
-__all__ = [
-    "DOWN",
-    "HATCH",
-    "INK",
-    "LEFT_OUT",
-    "NEGATIVE",
-    "POSITIVE",
-    "UP",
-    "axes_for",
-    "color_bar",
-    "color_scale",
-    "fitted",
-    "font_size",
-    "footnote",
-    "ink_on",
-    "line_style",
-    "literal",
-    "panels",
-    "sides_of_zero",
-    "signed_bars",
-    "size_in_points",
-    "value_colors",
-]
 
 SCALE = "RdBu_r"
 """From -1, blue, over 0, white, to +1, red. A value has one colour in every picture, so [0, 1] takes its upper half."""

@@ -15,7 +15,6 @@ from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["outlines", "plot_bags"]
 
 LOOKS: dict[str, dict[str, Any]] = {
     "positive": {"edgecolor": POSITIVE, "tint": 0.35, "linewidth": 1.4, "hatch": "///", "zorder": 3},

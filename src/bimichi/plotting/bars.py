@@ -19,7 +19,6 @@ from bimichi.plotting._elements import Elements, check_measure, element_marks, m
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_capacity", "plot_importance", "plot_terms"]
 
 LABEL_LIMIT = 30
 NAME_WIDTH = 28

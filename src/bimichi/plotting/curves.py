@@ -15,7 +15,6 @@ from bimichi.plotting._style import INK, axes_for, line_style, literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_history", "plot_roc"]
 
 NAME_WIDTH = 28
 STEPS = 1000  # of a curve

@@ -18,7 +18,6 @@ from bimichi.plotting._elements import check_measure, short_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_lattice"]
 
 SOURCES_LIMIT = 4
 SIZES = {1: (3.6, 3.2), 2: (5.2, 4.6), 3: (8.0, 6.6), 4: (15.0, 9.0)}

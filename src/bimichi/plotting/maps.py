@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_map", "plot_maps"]
 
 ROUNDING = 1e-6
 PANEL_WIDTH = 2.4

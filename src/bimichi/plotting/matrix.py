@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_interaction", "plot_interactions", "plot_matrix"]
 
 SOURCES_LIMIT = 4
 LABEL_LIMIT = 14

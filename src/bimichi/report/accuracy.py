@@ -12,8 +12,6 @@ from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
 from bimichi.report.wording import section, shown, table
 
-__all__ = ["accuracy_section", "comparison_section", "score_maps"]
-
 CORNERS = 400
 SIDE = 300.0
 LEFT, TOP = 44.0, 12.0

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["INK", "MISSING", "SCALE", "colour_of", "gradient", "ink_on", "swatch"]
-
 ANCHORS = ["053061", "2166ac", "4393c3", "92c5de", "d1e5f0", "f7f7f7", "fddbc7", "f4a582", "d6604d", "b2182b", "67001f"]
 """ColorBrewer's RdBu from its blue end."""
 

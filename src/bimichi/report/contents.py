@@ -7,8 +7,6 @@ from bimichi.report.embedding import embed_indices, embed_plane, learned_range
 from bimichi.report.inputs import Material
 from bimichi.report.measure import view_of
 
-__all__ = ["contents"]
-
 
 def contents(material: Material) -> dict[str, Any]:
     """Return planes, measure and rule of the page."""

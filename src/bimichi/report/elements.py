@@ -17,8 +17,6 @@ from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
 from bimichi.report.wording import listed, section, short_names, shown, table
 
-__all__ = ["MATRIX_LIMIT", "contents", "panel", "title"]
-
 MATRIX_LIMIT = 4
 MOST_USED = 16
 

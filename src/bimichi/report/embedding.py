@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from bimichi.rule import FusionRule
 
-__all__ = ["embed_indices", "embed_numbers", "embed_plane", "learned_range"]
-
 LISTED = 4096
 MISSING = 2**16 - 1
 STEPS = 2**16 - 2

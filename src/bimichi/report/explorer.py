@@ -12,8 +12,6 @@ from bimichi.report.markup import Markup, element, joined
 from bimichi.report.measure import view_of
 from bimichi.report.wording import section, shown
 
-__all__ = ["explorer_section"]
-
 MAP_HEIGHT = 32.0
 """Of the fused map at most, in rem, so that what explains a pixel is on the same screen."""
 

@@ -12,15 +12,13 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
-from bimichi.integral.integrals import choquet
+from bimichi.integral.integrals import integrate
 from bimichi.integral.planes import split_planes
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.learning.scene import Scene
 from bimichi.measures.base import check_names
 from bimichi.report.sampling import Sampling
 from bimichi.rule import FusionRule, as_rule
-
-__all__ = ["Material", "gather"]
 
 MAX_SOURCES = 12
 """All elements are in the page; 13 sources have 1.6 million. Additive measures have few terms, and no such limit."""
@@ -120,7 +118,7 @@ def gather(
     named = _named(rule, sources, names)
     planes = _image(sources, named)
     shape, entered = planes[0].shape, named.enter(planes)
-    integral = choquet(entered, named.measure, n_jobs=n_jobs)
+    integral = integrate(entered, named.measure, n_jobs=n_jobs)
     if np.isnan(integral).all():
         raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
     numbered, signs = _bags(segments, labels, shape)

@@ -4,8 +4,6 @@ import html
 import json
 from typing import Any
 
-__all__ = ["Markup", "element", "embedded_json", "joined"]
-
 
 class Markup(str):
     """HTML, to be used as it is."""

@@ -5,8 +5,6 @@ from types import ModuleType
 from bimichi.report import elements, terms
 from bimichi.report.inputs import Material
 
-__all__ = ["view_of"]
-
 VIEWS = {"elements": elements, "terms": terms}
 
 

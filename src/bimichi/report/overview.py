@@ -12,8 +12,6 @@ from bimichi.report.measure import view_of
 from bimichi.report.wording import listed, section
 from bimichi.rule import FusionRule
 
-__all__ = ["fine_print", "introduction", "notices", "opening"]
-
 NAMED = 12
 """Sources that are named in the first sentence."""
 

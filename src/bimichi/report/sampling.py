@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sampling"]
-
 MAX_PIXELS = 1_000_000
 
 

@@ -9,8 +9,6 @@ from bimichi.report.markup import Markup
 from bimichi.report.overview import fine_print, opening
 from bimichi.report.strengths import strengths_section
 
-__all__ = ["SECTIONS"]
-
 SECTIONS: list[Callable[[Material], Markup | None]] = [
     opening,
     explorer_section,

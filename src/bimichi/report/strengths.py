@@ -10,8 +10,6 @@ from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
 from bimichi.report.wording import MOST, Head, folded_table, section, shown, signed_bar, table
 
-__all__ = ["strengths_section"]
-
 TABLES = 12
 """Sources up to which the pairs of the whole measure are listed."""
 

@@ -10,8 +10,6 @@ from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
 from bimichi.report.wording import MOST, Head, folded_table, listed, section, shown, signed_bar, table
 
-__all__ = ["contents", "panel", "title"]
-
 FAINT = 0.0005
 """Pairs below it are 0.000."""
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from bimichi.measures.lattice import set_label
 from bimichi.report.markup import Markup, element, joined
 
-__all__ = ["MOST", "Head", "folded_table", "listed", "section", "short_names", "shown", "signed_bar", "table"]
-
 LABEL_LIMIT = 14
 
 FIRST = 10

@@ -16,8 +16,6 @@ from bimichi.report.markup import embedded_json, joined
 from bimichi.report.overview import introduction, notices
 from bimichi.report.sections import SECTIONS
 
-__all__ = ["write_report"]
-
 SCRIPTS = ("planes.js", "integral.js", "maps.js", "readout.js", "report.js")
 POLICY = (
     "default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "

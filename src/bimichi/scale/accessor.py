@@ -6,8 +6,6 @@ import xarray as xr
 
 from bimichi.integral.labelled import fuse_array
 
-__all__ = ["FusionAccessor"]
-
 
 @xr.register_dataarray_accessor("bimichi")  # type: ignore[no-untyped-call]  # xarray has no types there
 @xr.register_dataset_accessor("bimichi")  # type: ignore[no-untyped-call]  # xarray has no types there

@@ -16,8 +16,6 @@ from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.rasters import fuse_raster
 from bimichi.scale.stacks import Sources
 
-__all__ = ["FrameResults", "fuse_each", "fuse_frames"]
-
 
 @dataclass(frozen=True)
 class FrameResults:

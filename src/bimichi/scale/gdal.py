@@ -10,8 +10,6 @@ from typing import Any
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 
-__all__ = ["gdal_settings", "is_georeferenced", "open_dataset", "open_source", "reason_of"]
-
 CACHE = 64 << 20  # bytes of blocks that GDAL may keep; its default, a share of the machine's memory, bounds nothing
 
 _OPENING = Lock()

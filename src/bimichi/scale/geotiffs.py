@@ -19,8 +19,6 @@ from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.scale.gdal import open_dataset, open_source, reason_of
 from bimichi.scale.stacks import Stack
 
-__all__ = ["GeoTiff"]
-
 COMPRESSIONS = ("deflate", "lzw", "zstd", None)
 SMALLEST_OVERVIEW = 256
 FULL = 1 << 20  # bytes; if the disk has less free, that is why a tile could not be written, which GDAL does not say

@@ -27,8 +27,6 @@ from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.geotiffs import GeoTiff
 from bimichi.scale.stacks import Reader, Sources, Stack
 
-__all__ = ["fuse_raster", "with_default_recipes"]
-
 MEMORY = 384 << 20  # bytes that all windows in memory may take together
 WINDOW = 16 << 20  # bytes of a window, sources and result, unless one row of tiles takes more
 SLICE = 1 << 20  # pixels fused at a time, so that intermediate results of a model stay small

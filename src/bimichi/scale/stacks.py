@@ -13,8 +13,6 @@ from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.scale.gdal import open_source, reason_of
 
-__all__ = ["Grid", "Reader", "Stack"]
-
 Sources = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 TOLERANCE = 1e-3  # pixels by which grids may differ, as files round their transforms

@@ -6,8 +6,6 @@ from pathlib import Path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 
-__all__ = ["BBGT", "SOURCE", "read_bbgt"]
-
 SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/rgbt-ped-detection)"
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 
-__all__ = ["CSV"]
-
 SIDES = ("x", "y", "w", "h")
 
 

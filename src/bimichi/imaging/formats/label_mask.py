@@ -6,8 +6,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
 from bimichi.imaging.reading import is_image, read_image
 
-__all__ = ["MASK", "read_mask"]
-
 
 def read_mask(path: Path) -> Annotations:
     """Read the mask of one image, under None."""

@@ -14,8 +14,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Relevant
 from bimichi.learning.spaces import ElementSpace, Space, TermSpace
 
-__all__ = ["ConvexForm", "Objective", "Parameter", "Term", "term_of_bag", "to_common_scale"]
-
 _Pointer = types.CPointer(types.float64)  # an array would take longer to pass than a short bag to evaluate
 _SIGNATURE = types.float64(_Pointer, _Pointer, types.intp, types.float64, types.float64, types.float64)
 

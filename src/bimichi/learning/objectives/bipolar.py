@@ -2,8 +2,6 @@
 
 from bimichi.learning.objectives.base import ConvexForm, Objective
 
-__all__ = ["BIPOLAR"]
-
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Eqs. (2) and (3): max (C + 1)^2 over a negative bag, min (C - 1)^2 over a positive one.

@@ -5,8 +5,6 @@ from numba import carray  # type: ignore[attr-defined]
 from bimichi._jit import jit
 from bimichi.learning.objectives.base import Objective, Parameter
 
-__all__ = ["GENERALIZED_MEAN"]
-
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return (mean (C - target)^(2 power))^(1 / power), taken relative to the leading square: nothing overflows."""

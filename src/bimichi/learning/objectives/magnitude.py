@@ -2,8 +2,6 @@
 
 from bimichi.learning.objectives.base import ConvexForm, Objective
 
-__all__ = ["MAGNITUDE"]
-
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Eqs. (5) and (6): max C^2 over a negative bag, min (1 - |C|)^2 over a positive one: the largest |C|."""

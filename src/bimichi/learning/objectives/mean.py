@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from bimichi.learning.objectives.base import Objective
 
-__all__ = ["MEAN", "NORMALISED_MEAN"]
-
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Mean of (C - target)^2 over a bag; merged instances count as many."""

@@ -2,8 +2,6 @@
 
 from bimichi.learning.objectives.base import ConvexForm, Objective
 
-__all__ = ["MIN_MAX"]
-
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return max C^2 over a negative bag, min (C - 1)^2 over a positive one: since C is in [0, 1], the largest C."""

@@ -8,8 +8,6 @@ from numba import carray  # type: ignore[attr-defined]
 from bimichi._jit import jit
 from bimichi.learning.objectives.base import Objective, Parameter
 
-__all__ = ["NOISY_OR"]
-
 SURE = 1.0 - 2.0**-53  # the largest N: a 1 in a negative bag, which no measure can help, costs 37, not infinity
 SILENT = 1.2e-16  # below it, 1 - N is 1 in double precision
 QUIET = 1e-5  # below it, three terms of the series of ln(1 - N) are exact

@@ -2,8 +2,6 @@
 
 from bimichi.learning.objectives.base import Objective
 
-__all__ = ["REGRESSION"]
-
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return min (C - label)^2 over the bag."""

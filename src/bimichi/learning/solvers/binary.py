@@ -20,8 +20,6 @@ from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import InMemory, Solution
 from bimichi.measures.capacity import ENUMERATION_LIMIT, binary_values
 
-__all__ = ["BinarySolver"]
-
 
 @dataclass(frozen=True)
 class BinarySolver:

@@ -24,8 +24,6 @@ from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of
 from bimichi.learning.solvers.working_set import WorkingSet
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
-__all__ = ["ConvexSolver", "solve_least_squares"]
-
 log = logging.getLogger(__name__)
 
 GUESS_LIMIT = 3**6  # with more elements, fitting all instances would cost more than a few random starts

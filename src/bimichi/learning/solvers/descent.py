@@ -10,8 +10,6 @@ from bimichi.learning.solvers.working_set import Answer, Cuts, Witnesses, Workin
 from bimichi.learning.spaces.base import Order
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
-__all__ = ["Descent", "begin", "polish", "solution_of", "step", "take_up_missing"]
-
 RISE = 1e-9  # what is less, relative to J, may be rounding
 
 

@@ -11,8 +11,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 from bimichi.measures.sampling import codes_by_height, walked_covers
 
-__all__ = ["DrawingOrder", "bounds_of", "draw", "drawing_order", "uniform"]
-
 BREADTH_FIRST_LIMIT = 6
 
 

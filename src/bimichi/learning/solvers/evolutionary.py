@@ -32,8 +32,6 @@ from bimichi.learning.solvers.population import Population
 from bimichi.learning.spaces import ElementSpace
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["EvolutionarySolver"]
-
 BLOCK_WORK = 2_000_000_000  # row visits per block; progress, callbacks, checkpoints and stopping follow each
 
 

@@ -12,8 +12,6 @@ from bimichi._files import atomic_write
 from bimichi._types import Floats
 from bimichi.errors import ModelFileError
 
-__all__ = ["Population"]
-
 
 @dataclass
 class Population:

@@ -11,8 +11,6 @@ from bimichi.learning.problem import Extremes, Problem
 from bimichi.learning.spaces.base import Completion, Order, QuadraticRows
 from bimichi.learning.spaces.quadratic import PRECISION
 
-__all__ = ["Answer", "Cuts", "Witnesses", "WorkingSet"]
-
 LOSS = 0.5  # which share of its excess a cut may lose by using fewer elements
 REPEATS = 4  # after so many cuts of the same row it is taken whole: fewer make large programs, more make many
 BINDING = 1e-4  # a row so near the slack of its bag may hold it up

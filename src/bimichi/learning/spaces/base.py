@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from bimichi._types import Codes, Floats, Ints
 from bimichi.learning.bags import Bags
 
-__all__ = ["Completion", "Instances", "Minimum", "Order", "QuadraticRows", "Space", "Sums", "Usage"]
-
 
 class Completion(NamedTuple):
     """Valid values, and for each code the known codes whose values bound its own."""

@@ -24,8 +24,6 @@ from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import Lattice, pair_lattice, subset_lattice
 from bimichi.measures.sampling import sample
 
-__all__ = ["ElementInstances", "ElementSpace", "Rows"]
-
 
 class Rows(NamedTuple):
     """The linear form of all instances, bag by bag, as kernels take it."""

@@ -13,8 +13,6 @@ from bimichi._types import Codes, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice, pair_lattice
 
-__all__ = ["MAX_USED", "Gram", "RowsOfSquares", "check_used", "gram"]
-
 CHUNK = 1 << 17
 
 DENSE_LIMIT = 3**7  # up to so many elements, sums are taken in a full matrix (38 MB at most)

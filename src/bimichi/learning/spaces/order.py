@@ -17,8 +17,6 @@ from bimichi.learning.spaces.base import Completion, Order
 from bimichi.measures.compact import COMPLETIONS
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["OrderedPairs", "Pairs", "completion_of", "highest_below", "limits", "lowest_above"]
-
 Pairs = tuple[Ints, Ints]
 
 

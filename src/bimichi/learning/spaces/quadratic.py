@@ -11,8 +11,6 @@ from bimichi._types import Floats, Ints
 from bimichi.learning.spaces.order import Pairs, limits
 from bimichi.measures.lattice import Lattice
 
-__all__ = ["POLISH", "PRECISION", "Program"]
-
 log = logging.getLogger(__name__)
 
 PRECISION = 1e-8

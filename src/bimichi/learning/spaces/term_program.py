@@ -16,8 +16,6 @@ from bimichi.learning.spaces.base import Sums
 from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.terms import Terms
 
-__all__ = ["SquaredLines", "SumOfSquares", "TermMinimum", "Tied", "minimise"]
-
 ALL_TERMS = 128  # up to so many, all are variables from the start
 NEAR_ZERO = 1e-6  # what is less may be rounding
 PRICE = 1e-8  # a term must promise to lower the minimum by more, relative to the pull; less is rounding

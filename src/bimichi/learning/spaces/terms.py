@@ -22,8 +22,6 @@ from bimichi.learning.spaces.term_program import SquaredLines, SumOfSquares, Tie
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.terms import Terms
 
-__all__ = ["TermInstances", "TermSpace", "TermUsage"]
-
 FEATURES = 1 << 22  # how many features are held at a time when quadratic forms are summed up: 32 MB
 POLISH_LIMIT = 3**6  # with more terms, a program of the highest precision would cost seconds
 
