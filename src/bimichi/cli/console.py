@@ -16,7 +16,7 @@ from rich.text import Text
 
 from bimichi._files import plain
 from bimichi._tables import Table
-from bimichi.errors import BimichiError
+from bimichi.errors import BimichiError, shortened
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
@@ -64,7 +64,7 @@ def rich_table(table: Table) -> RichTable:
 
 def say(text: str, heading: str = "") -> None:
     """Print a message on standard error, not wrapped, and with nothing in it taken as markup."""
-    _console(stderr=True).print(f"{heading}{escape(text)}", soft_wrap=True, highlight=False)
+    _console(stderr=True).print(f"{heading}{escape(shortened(text))}", soft_wrap=True, highlight=False)
 
 
 @contextmanager

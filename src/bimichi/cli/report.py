@@ -67,7 +67,7 @@ def report(
     keep_inputs(outputs, inputs)
     rules = {file: FusionRule.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
-        drawn = boxes_by_scene(boxes, target, scenes.scenes) if boxes else {}
+        drawn = boxes_by_scene(boxes, target, scenes) if boxes else {}
         for one, path in zip(scenes.scenes, outputs, strict=True):
             with run.timed("read"):
                 read = {file: _read(rule, one, scenes, called) for file, rule in rules.items()}

@@ -72,7 +72,6 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
     mask : ndarray of bool, shape (height, width)
     """
     height, width = check_shape(shape)
-    draw = import_optional("skimage.draw")
     mask = np.zeros((height, width), np.bool_)
     for k, polygon in enumerate(polygons):
         corners = _numbers(polygon, f"Polygon {k}")
@@ -80,8 +79,8 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
             raise InvalidInputError(
                 f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}."
             )
-        part = draw.polygon2mask((height, width), corners[:, ::-1] - 0.5)
-        part[_crossed(corners, (height, width))] = True
+        within, crossed = ring_pixels(corners, (height, width))
+        part = within | crossed
         if not part.any():
             raise InvalidInputError(
                 f"Polygon {k} overlaps no pixel of the image of width {width} and height {height}. "
@@ -89,6 +88,21 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
             )
         mask |= part
     return mask
+
+
+def ring_pixels(corners: Floats, shape: tuple[int, ...]) -> tuple[Flags, Flags]:
+    """Return which pixels have their centre inside a ring of corners (x, y), and which ones an edge crosses.
+
+    Corners that miss a line between pixels by rounding alone are moved onto it. A pixel in neither array is wholly
+    outside; one in the first alone is wholly inside.
+    """
+    height, width = shape[0], shape[1]
+    whole = np.round(corners)
+    exact = np.where(np.abs(corners - whole) < TOUCH, whole, corners)
+    within = import_optional("skimage.draw").polygon2mask((height, width), exact[:, ::-1] - 0.5)
+    crossed = np.zeros((height, width), np.bool_)
+    crossed[_crossed(exact, (height, width))] = True
+    return np.asarray(within), crossed
 
 
 def boxes_of(mask: ArrayLike) -> Floats:
