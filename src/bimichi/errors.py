@@ -27,5 +27,9 @@ class ModelFileError(BimichiError, ValueError):
     """A model file that is missing, damaged, hostile, of another kind or of a newer version."""
 
 
+class AnnotationWarning(UserWarning):
+    """Annotations that were probably meant in another sense; the message names the file and the remedy."""
+
+
 class NotRunError(BimichiError):
     """A method cannot run because something it needs was not given."""

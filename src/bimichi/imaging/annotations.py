@@ -28,8 +28,7 @@ from bimichi.imaging.formats.yolo import YOLO
 from bimichi.imaging.placement import Placement, in_pixels
 
 _formats = {
-    known.name: known
-    for known in (MASK, BBGT, COCO, VOC, YOLO, LABELME, CVAT, LABEL_STUDIO, GEOJSON, VECTOR, CSV)
+    known.name: known for known in (MASK, BBGT, COCO, VOC, YOLO, LABELME, CVAT, LABEL_STUDIO, GEOJSON, VECTOR, CSV)
 }
 
 ANNOTATION_FORMATS: Mapping[str, AnnotationFormat] = MappingProxyType(_formats)

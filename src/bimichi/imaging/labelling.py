@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bimichi._types import Flags, Floats, Ints
-from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import Image
+from bimichi.errors import AnnotationWarning, InvalidInputError
+from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.formats import Annotations, ImageAnnotations
-from bimichi.imaging.formats.loading import naming
 from bimichi.imaging.formats.label_mask import read_mask
+from bimichi.imaging.formats.loading import naming
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import read_images, size_of
@@ -94,6 +94,7 @@ class SceneReader:
         self._targets = None if given is None else SceneTargets(given, collection, labelling.target)
         self.notes = [] if self._targets is None else self._targets.notes
         self._doubted: set[str] = set()
+        self._values: set[float] = set()
         self._companions = labelling.companions(collection)
         if truth is not None:
             self._companions["truth"] = collection.companions(truth, "truth")
@@ -109,6 +110,10 @@ class SceneReader:
         """Raise an error unless the scenes that have been read have bags of both classes, as learning needs."""
         remedy = "superpixels, another min_overlap, ignore or target; `bimichi bags` draws the bags"
         positive, negative, left_out = np.sum([*self.counts.values()], axis=0)
+        target = self._labelling.target
+        if not positive and self._values and target is not None and float(target) not in self._values:
+            shown = first_few([f"{value:g}" for value in sorted(self._values)])
+            raise InvalidInputError(f"No mask has the value {target} (--target); the masks have {shown}.")
         check_both(positive, negative, left_out, remedy)
 
     def _read(self, name: str) -> Scene:
@@ -139,7 +144,11 @@ class SceneReader:
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
         scene = replace(scene, segments=segments, labels=labels, boxes=boxes)
-        return with_truth(scene, files["truth"], how.target) if "truth" in files else scene
+        if "truth" not in files:
+            return scene
+        found = _fitting(read_mask(files["truth"]), files["truth"], scene)
+        self._warn(check_annotations(found, scene.sources.shape[:2], str(files["truth"]), how.target))
+        return replace(scene, truth=found.mask_of(how.target))
 
     def _regions(self, scene: Scene) -> tuple[Regions, Floats]:
         """Return the pixels of targets and ignored objects, and the boxes of targets."""
@@ -149,8 +158,10 @@ class SceneReader:
             return Regions(nothing, nothing), np.empty((0, 4))
         where = self._targets.where(scene.name)
         found = self._targets.of(scene.name, Placement((height, width)))
+        _check_size(found, scene, where)
         with naming(where):
-            found = _sized(found, scene)
+            if found.mask is not None and how.target is not None:
+                self._values.update(np.unique(found.mask).tolist())
             doubts = check_annotations(found, (height, width), where, how.target)
             self._warn(doubts)
             regions = rasterise(found, (height, width), how.target, how.point_radius, how.count_ignored)
@@ -162,7 +173,7 @@ class SceneReader:
         for kind, text in doubts:
             if kind not in self._doubted:
                 self._doubted.add(kind)
-                warnings.warn(text, UserWarning, stacklevel=2)
+                warnings.warn(text, AnnotationWarning, stacklevel=2)
 
 
 def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
@@ -170,10 +181,10 @@ def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
     return replace(scene, truth=_mask(path, scene, target))
 
 
-def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) -> dict[str, Floats]:
-    """Read the boxes of each scene, by its name, that have the label `target` (any for None); see `SceneTargets`."""
+def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) -> tuple[dict[str, Floats], list[str]]:
+    """Return the boxes of each scene that have the label `target` (any for None), and the notes of `SceneTargets`."""
     targets = SceneTargets(path, collection, target)
-    return {name: targets.of(name).boxes_of(target) for name in collection.names}
+    return {name: targets.of(name).boxes_of(target) for name in collection.names}, targets.notes
 
 
 def _superpixels(scene: Scene, n_segments: int) -> Ints:
@@ -198,13 +209,12 @@ def _mask(path: Path, scene: Scene, target: str | None = None) -> Flags:
 
 def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:
     """Return the annotations of one image, whose mask must be of the size of the scene."""
-    with naming(str(path)):
-        return _sized(found[None], scene)
+    _check_size(found[None], scene, str(path))
+    return found[None]
 
 
-def _sized(found: ImageAnnotations, scene: Scene) -> ImageAnnotations:
+def _check_size(found: ImageAnnotations, scene: Scene, where: str) -> None:
     if found.mask is not None and found.mask.shape != scene.shape:
         raise InvalidInputError(
-            f"It is {size_of(found.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}."
+            f"{where} is {size_of(found.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}."
         )
-    return found

@@ -11,10 +11,10 @@ PATH, NAME, STEM = range(3)
 
 
 def match_images(images: Iterable[str], scenes: Sequence[SceneFiles], where: str) -> dict[str, list[str]]:
-    """Return the images of each scene, by its name, as an annotation file names them.
+    r"""Return the images of each scene, by its name, as an annotation file names them.
 
     An image belongs to the scene that has a file of its path, else of its name, else of its name without suffix; the
-    path may be longer or shorter than the one given, with / or with \\ between folders. Images of no scene are left
+    path may be longer or shorter than the one given, with / or with \ between folders. Images of no scene are left
     out. What fits several scenes, or several images that fit one, is an error that lists them.
     """
     index = _index(scenes)
@@ -65,7 +65,7 @@ def _fitting(image: str, index: Index) -> tuple[int, set[str]]:
     path = PurePosixPath(_slashes(image))
     parts = tuple(part for part in path.parts if part not in ("/", ".", ".."))
     if len(parts) > 1:
-        lengths = {}
+        lengths: dict[str, int] = {}
         for file, scene in paths.get(path.name, []):
             same = _common_end(parts, file.parts)
             if same > 1:

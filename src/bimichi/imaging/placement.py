@@ -113,7 +113,7 @@ def in_pixels(found: ImageAnnotations, placement: Placement | None, where: str =
     boxes = np.array([shape.box for shape in moved]).reshape(-1, 4)
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
     inside = ((low < np.array([width, height]) - TOUCH) & (high > TOUCH)).all(axis=1)
-    kept = np.flatnonzero(inside)
+    kept = np.flatnonzero(inside).tolist()
     return ImageAnnotations(
         boxes[inside],
         [found.labels[k] for k in kept],

@@ -95,7 +95,9 @@ def decode_brush(values: Iterable[float], height: int, width: int) -> Flags:
     total, word = bits.read(32), bits.read(5) + 1
     sizes = [bits.read(4) + 1 for _ in range(4)]
     if total != 4 * height * width:
-        raise InvalidInputError(f"a brush holds {total} values, but its image of {width} x {height} pixels needs {4 * height * width}.")
+        raise InvalidInputError(
+            f"a brush holds {total} values, but its image of {width} x {height} pixels needs {4 * height * width}."
+        )
     found = np.zeros(total, np.bool_)
     at = 0
     while at < total:

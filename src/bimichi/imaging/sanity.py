@@ -164,9 +164,10 @@ def check_target(counts: Mapping[str | None, int], target: str, where: str) -> N
     )
 
 
-def listed_labels(counts: Mapping[str | None, int]) -> str:
+def listed_labels(counts: Mapping[Any, int]) -> str:
     """Return labels with their counts, the most frequent first."""
-    shown = [f"{label!r} ({n:,})" for label, n in Counter(counts).most_common(MANY_VALUES)]
+    most = sorted(counts.items(), key=lambda pair: -pair[1])[:MANY_VALUES]
+    shown = [f"{'no label' if label is None else repr(label)} ({n:,})" for label, n in most]
     return ", ".join(shown) + (f" and {len(counts) - MANY_VALUES} more" if len(counts) > MANY_VALUES else "")
 
 

@@ -113,7 +113,9 @@ class SceneTargets:
             )
         missing = [repr(scene.name) for scene in scenes if scene.name not in images]
         if missing:
-            self.notes.append(f"{where} names {len(missing)} scenes not at all: {first_few(missing)}: no targets there.")
+            self.notes.append(
+                f"{where} names {len(missing)} scenes not at all: {first_few(missing)}: no targets there."
+            )
 
     def _check_labels(self, target: str | None, where: str) -> None:
         """Check that the target occurs; say which labels count without one."""
@@ -136,7 +138,7 @@ def _files_of_scenes(given: str, collection: SceneCollection) -> Path | dict[str
     if is_pattern(given):
         return collection.companions(given, "labels")
     if not path.exists():
-        raise InvalidInputError(f"Cannot read {given}: there is no such file or folder.")
+        raise InvalidInputError(f"Cannot read {given}: No such file or folder.")
     if path.is_dir():
         known, files = annotation_files(path)
         if known.name != "mask":

@@ -131,9 +131,7 @@ class Found:
     ignored: bool = False
 
 
-def image_annotations(
-    objects: Sequence[Found], units: Units = "pixels", crs: str | None = None
-) -> ImageAnnotations:
+def image_annotations(objects: Sequence[Found], units: Units = "pixels", crs: str | None = None) -> ImageAnnotations:
     """Collect the objects of one image."""
     shapes = [None if isinstance(one.place, np.ndarray) else one.place for one in objects]
     boxes = [one.place if isinstance(one.place, np.ndarray) else one.place.box for one in objects]

@@ -50,7 +50,9 @@ def read_coco(path: Path) -> Annotations:
             with naming(f"annotation {k}"):
                 one = mapping(entry, "it")
                 image = _known(names, one.get("image_id"), "image_id", "images")
-                label = _known(labels, one["category_id"], "category_id", "categories") if "category_id" in one else None
+                label = (
+                    _known(labels, one["category_id"], "category_id", "categories") if "category_id" in one else None
+                )
                 objects[image].append(Found(_place(one), label, bool(one.get("iscrowd"))))
     return AnnotationTable({image: image_annotations(some) for image, some in objects.items()})
 

@@ -17,8 +17,10 @@ IMAGES = (
     *("image", "filename", "file_name", "image_path", "image_name", "image_file", "file", "img", "img_path"),
     *("filepath", "file_path", "path", "imagename", "image_id", "frame"),
 )
-LABELS = ("label", "class", "category", "name", "class_name", "label_name", "category_name", "classname", "cls", "type")
-LABELS += ("class_id", "category_id", "label_id")
+LABELS = (
+    *("label", "class", "category", "name", "class_name", "label_name", "category_name", "classname", "cls", "type"),
+    *("class_id", "category_id", "label_id"),
+)
 IGNORED = ("ignored", "ignore", "iscrowd", "difficult")
 TRUE, FALSE = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
 
@@ -77,7 +79,7 @@ def _dialect(header: str) -> _Dialect | None:
 def _first(columns: list[str], names: tuple[str, ...]) -> int | None:
     found = [name for name in names if name in columns]
     if found and columns.count(found[0]) > 1:
-        raise InvalidInputError(f"the column {found[0]} occurs {columns.count(found[0])} times; keep one of them.")
+        raise InvalidInputError(f"columns must be named once, but {found[0]} occurs {columns.count(found[0])} times.")
     return columns.index(found[0]) if found else None
 
 
@@ -100,9 +102,9 @@ def read_csv(path: Path) -> Annotations:
         how = _dialect(header)
     if how is None:
         raise InvalidInputError(
-            f"{path} must start with a line that names its columns, such as image,x,y,w,h,label or "
+            f"{path} must start with a line that names its columns, each once, such as image,x,y,w,h,label or "
             f"filename,xmin,ymin,xmax,ymax,class, separated by commas, semicolons or tabs; "
-            f"found {shortly(header)!r}."
+            f"found {repr(shortly(header)) if header else 'nothing'}."
         )
     names, rows = _rows(path, text, how.separator)
     found: dict[str | None, list[Found]] = {} if how.image is not None else {None: []}

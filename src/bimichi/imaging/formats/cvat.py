@@ -1,6 +1,7 @@
 """CVAT XML for images, version 1.1: boxes, polygons, ellipses, points and masks."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -68,7 +69,7 @@ def _mask(one: Element) -> list[Floats | Shape]:
     return [runs_of(np.asarray(mask_by_rows(counts, height, width)), left, top)]
 
 
-READERS = {
+READERS: dict[str, Callable[[Element], list[Floats | Shape]]] = {
     "box": _box,
     "polygon": lambda one: [Polygons(((_points(one, 3),),))],
     "points": lambda one: [Disc(x, y) for x, y in _points(one, 1)],

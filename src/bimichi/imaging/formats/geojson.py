@@ -7,7 +7,7 @@ from typing import Any
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
+from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, Units, image_annotations
 from bimichi.imaging.formats.loading import (
     box_of,
     listed,
@@ -57,7 +57,7 @@ def read_geojson(path: Path) -> Annotations:
     for image in listed(data.get("images", []), "images"):  # those without features
         objects.setdefault(text_or_none(image), [])
     said = f"{path}: {lines} features without area, such as lines, are left out." if lines else ""
-    units = "pixels" if pixels else "map"
+    units: Units = "pixels" if pixels else "map"
     found = objects or {None: []}
     return AnnotationTable({image: image_annotations(some, units, crs) for image, some in found.items()}, said)
 

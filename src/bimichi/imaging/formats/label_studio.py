@@ -26,7 +26,7 @@ from bimichi.imaging.formats.loading import (
 from bimichi.imaging.rle import decode_brush
 from bimichi.imaging.shapes import Disc, Polygons, Shape, corners_of, ellipse, rotated, runs_of
 
-START = re.compile(rb'\[\s*(\{|\])')
+START = re.compile(rb"\[\s*(\{|\])")
 UPLOAD = re.compile(r"[0-9a-f]{8}-(?=.)")  # which Label Studio puts before the name of an uploaded file
 
 
@@ -43,9 +43,7 @@ def read_label_studio(path: Path) -> Annotations:
             image = _image(mapping(task.get("data"), "data"))
             if image in table:
                 raise InvalidInputError(f"the image {image!r} is that of another task, too; remove one of them.")
-            table[image] = [
-                found for one in _results(task) for found in _objects(mapping(one, "a result"))
-            ]
+            table[image] = [found for one in _results(task) for found in _objects(mapping(one, "a result"))]
     return AnnotationTable({image: image_annotations(objects) for image, objects in table.items()})
 
 

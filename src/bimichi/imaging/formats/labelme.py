@@ -55,16 +55,17 @@ def _place(one: Mapping[str, Any]) -> Floats | Shape:
     if kind in ("polygon", "oriented_rectangle"):
         return Polygons(((points(given, "points"),),))
     if kind == "point":
-        return Disc(*points(given, "points", 1)[0])
+        x, y = points(given, "points", 1)[0]
+        return Disc(x, y)
     if kind not in ("rectangle", "circle", "mask"):
         raise InvalidInputError(f"shape_type {shortly(repr(kind))} is not known; draw a rectangle or a polygon.")
     first, second = points(given, "points", 2)[:2]
     if kind == "circle":
-        return Disc(*first, float(np.hypot(*(second - first))))
+        return Disc(first[0], first[1], float(np.hypot(*(second - first))))
     low, high = np.minimum(first, second), np.maximum(first, second)
     if kind == "rectangle":
         return box_between(*low, *high)
-    return runs_of(_mask(one.get("mask")), *(int(side) for side in low))
+    return runs_of(_mask(one.get("mask")), int(low[0]), int(low[1]))
 
 
 def _mask(text: Any) -> Flags:

@@ -90,7 +90,8 @@ def number(value: Any, what: str) -> float:
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not abs(found) <= LARGEST:
-        raise InvalidInputError(f"{what} must be a number up to {LARGEST:g}, got {shortly(repr(value))}.")
+        size = f" up to {LARGEST:g}" if abs(found) > LARGEST else ""
+        raise InvalidInputError(f"{what} must be a number{size}, got {shortly(repr(value))}.")
     return found
 
 

@@ -87,7 +87,7 @@ def _geometry(data: memoryview, at: int = 0) -> tuple[int, Any, int]:
         return kind, [tuple(rings)] if rings else [], at
     if kind not in (MULTIPOINT, MULTIPOLYGON):
         raise InvalidInputError(f"geometry of the type {kind} of WKB is not known; use polygons.")
-    parts = []
+    parts: list[Any] = []
     for _ in range(n):
         inner, found, at = _geometry(data, at)
         if inner not in (POINT, POLYGON):
