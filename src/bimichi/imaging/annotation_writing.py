@@ -69,16 +69,12 @@ def _objects(given: ImageAnnotations, placement: Placement | None) -> list[Found
     places = zip(found.boxes, found.outlines, found.labels, found.is_ignored, strict=True)
     objects = [Found(box if shape is None else shape, label, bool(out)) for box, shape, label, out in places]
     if found.mask is not None:
+        size = (found.mask.shape[0], found.mask.shape[1])
         for value in np.unique(found.mask[found.mask > 0]).tolist():
-            objects.append(Found(runs_of(found.mask == value, image=_size(found)), f"{value:g}"))
+            objects.append(Found(runs_of(found.mask == value, image=size), f"{value:g}"))
         if (found.mask < 0).any():
-            objects.append(Found(runs_of(found.mask < 0, image=_size(found)), None, True))
+            objects.append(Found(runs_of(found.mask < 0, image=size), None, True))
     return objects
-
-
-def _size(found: ImageAnnotations) -> tuple[int, int]:
-    height, width = np.shape(found.mask)
-    return height, width
 
 
 def _coco(images: Images, placement: Placements) -> str:
@@ -114,8 +110,8 @@ def _coco_place(place: Floats | Shape, size: tuple[int, int] | None, image: str 
         return {"bbox": place.box.tolist(), "segmentation": [part[0].ravel().tolist() for part in place.parts]}
     if size is None:
         raise InvalidInputError(
-            f"COCO holds discs, polygons with holes and masks by their pixels, for which it needs the size of the image "
-            f"{image!r}; pass placement=Placement((height, width))."
+            f"COCO holds discs, polygons with holes and masks by their pixels, for which it needs the size of the "
+            f"image {image!r}; pass placement=Placement((height, width))."
         )
     mask = np.zeros(size, np.bool_)
     place.paint(mask)

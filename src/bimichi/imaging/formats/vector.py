@@ -1,6 +1,7 @@
 """GeoPackage and shapefile: polygons and points on a map, read with pyogrio."""
 
 import struct
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,14 @@ def read_vector(path: Path) -> Annotations:
     if path.stat().st_size > SIZE_LIMIT:
         raise InvalidInputError(f"{path} has more than {SIZE_LIMIT:,} bytes; split it.")
     try:
-        layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
-        if len(layers) != 1:
-            raise InvalidInputError(f"{path} has {len(layers)} layers; save the one you need as a separate file.")
-        meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            meta, shapes, columns = _layer(pyogrio, path)
     except InvalidInputError:
         raise
     except Exception as error:  # drivers raise all kinds of errors
         raise InvalidInputError(f"{path} is damaged ({shortly(error)}).") from error
+    said = [f"{path}: {shortly(one.message)}" for one in caught[:3]]
     rows = [dict(zip(meta["fields"], row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * len(shapes)
     objects, lines = [], 0
     for k, (shape, row) in enumerate(zip(shapes, rows, strict=True)):
@@ -49,8 +50,17 @@ def read_vector(path: Path) -> Annotations:
             objects += [Found(place, label_among(row)) for place in places]
     if objects and meta["crs"] is None:
         raise InvalidInputError(f"{path} names no coordinate reference system; a shapefile keeps it in a .prj file.")
-    said = f"{path}: {lines} features without area, such as lines, are left out." if lines else ""
-    return AnnotationTable({None: image_annotations(objects, "map", meta["crs"])}, said)
+    said += [f"{path}: {lines} features without area, such as lines, are left out."] if lines else []
+    return AnnotationTable({None: image_annotations(objects, "map", meta["crs"])}, " ".join(said))
+
+
+def _layer(pyogrio: Any, path: Path) -> tuple[Any, Any, Any]:
+    """Return properties, geometries and columns of the one layer of a file."""
+    layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
+    if len(layers) != 1:
+        raise InvalidInputError(f"{path} has {len(layers)} layers; save the one you need as a separate file.")
+    meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
+    return meta, shapes, columns
 
 
 def _places(content: bytes) -> list[Floats | Shape]:
@@ -83,7 +93,7 @@ def _geometry(data: memoryview, at: int = 0) -> tuple[int, Any, int]:
             at += 4 + 16 * length
             if length < 4:
                 raise ValueError(f"a ring has {length} points")
-            rings.append(ring[:-1])
+            rings.append(ring[:-1] if (ring[0] == ring[-1]).all() else ring)
         return kind, [tuple(rings)] if rings else [], at
     if kind not in (MULTIPOINT, MULTIPOLYGON):
         raise InvalidInputError(f"geometry of the type {kind} of WKB is not known; use polygons.")
