@@ -298,6 +298,16 @@ def test_a_map_needs_a_georeference(scenes, tmp_path):
         found.of("a")
 
 
+def test_places_beyond_the_system_of_the_image_are_outside_it(tmp_path):
+    data = json.loads(geojson(tmp_path, None).read_text())
+    far = {"type": "Polygon", "coordinates": [[[170, 95], [171, 95], [171, 96], [170, 95]]]}
+    data["features"].append({"type": "Feature", "properties": {"label": "person"}, "geometry": far})
+    found = read_annotations(text(tmp_path / "far.geojson", json.dumps(data)))[None]
+    assert len(found.boxes) == 5
+    placed = in_pixels(found, PLACES["b.png"])
+    np.testing.assert_array_equal(rasterise(placed, SHAPE).targets, expected()["b.png"])
+
+
 # --- warnings ---
 
 

@@ -95,6 +95,7 @@ class SceneReader:
         self.notes = [] if self._targets is None else self._targets.notes
         self._doubted: set[str] = set()
         self._values: set[float] = set()
+        self._n_targets = 0
         self._companions = labelling.companions(collection)
         if truth is not None:
             self._companions["truth"] = collection.companions(truth, "truth")
@@ -114,6 +115,12 @@ class SceneReader:
         if not positive and self._values and target is not None and float(target) not in self._values:
             shown = first_few([f"{value:g}" for value in sorted(self._values)])
             raise InvalidInputError(f"No mask has the value {target} (--target); the masks have {shown}.")
+        if not self._n_targets:
+            raise InvalidInputError(
+                f"{self._labelling.annotations} has no targets in {len(self.counts)} scene"
+                f"{'s' * (len(self.counts) > 1)}, so 0 bags are positive. Check that it names these images, and which "
+                "labels it has (--target)."
+            )
         check_both(positive, negative, left_out, remedy)
 
     def _read(self, name: str) -> Scene:
@@ -165,6 +172,7 @@ class SceneReader:
             doubts = check_annotations(found, (height, width), where, how.target)
             self._warn(doubts)
             regions = rasterise(found, (height, width), how.target, how.point_radius, how.count_ignored)
+        self._n_targets += int(regions.targets.sum())
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
         return regions, found.boxes_of(how.target)
 

@@ -144,11 +144,9 @@ def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Fl
     def moved(points: Floats) -> Floats:
         try:
             x, y = warp.transform(other, own, points[:, 0], points[:, 1])
-        except (errors.RasterioError, ValueError) as error:
-            raise InvalidInputError(f"{where}: {crs} cannot be transformed to the image's {own} ({error}).") from error
+        except Exception:  # PROJ's errors have no public base; what has no place in this system is not in the image
+            return np.full_like(points, np.nan)
         pixels = placement.to_pixels(np.stack([x, y], axis=1))
-        if not np.isfinite(pixels).all():
-            raise InvalidInputError(f"{where}: {points[0].tolist()} in {crs} is no place of the image's {own}.")
-        return pixels
+        return np.where(np.isfinite(pixels), pixels, np.nan)
 
     return moved

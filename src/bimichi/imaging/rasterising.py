@@ -8,7 +8,7 @@ from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_shape
 from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.regions import TOUCH, box_mask
+from bimichi.imaging.regions import TOUCH, box_pixels
 from bimichi.imaging.shapes import Disc, Shape
 
 
@@ -90,6 +90,6 @@ def _paint(mask: Flags, box: Floats, shape: Shape | None, radius: float, k: int,
             "Boxes are (x, y, width, height) in pixels of this image."
         )
     if shape is None:
-        mask |= box_mask([box], (height, width))
+        mask[box_pixels(x, y, w, h, (height, width))] = True
     else:
         shape.paint(mask)

@@ -52,8 +52,13 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> Flags:
                 f"Box {k} {_shown(x, y, w, h)} lies outside the image of width {width} and height {height}. "
                 "Boxes are (x, y, width, height) in pixels of this image."
             )
-        mask[_pixels(y, h, height), _pixels(x, w, width)] = True
+        mask[box_pixels(x, y, w, h, (height, width))] = True
     return mask
+
+
+def box_pixels(x: float, y: float, w: float, h: float, shape: tuple[int, int]) -> tuple[slice, slice]:
+    """Return rows and columns of the pixels that overlap a box, which must overlap the image."""
+    return _pixels(y, h, shape[0]), _pixels(x, w, shape[1])
 
 
 def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags:

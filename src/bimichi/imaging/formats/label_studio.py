@@ -40,6 +40,11 @@ def read_label_studio(path: Path) -> Annotations:
     for k, entry in enumerate(listed(read_json(path), str(path))):
         with naming(f"{path}, task {k + 1}"):
             task = mapping(entry, "it")
+            if not isinstance(task.get("data"), dict):
+                raise InvalidInputError(
+                    "it has no data, so this is no full export of Label Studio. Export as JSON, not JSON-MIN; results "
+                    "of COCO, a list of boxes, need the images and categories of a COCO file around them."
+                )
             image = _image(mapping(task.get("data"), "data"))
             if image in table:
                 raise InvalidInputError(f"the image {image!r} is that of another task, too; remove one of them.")
