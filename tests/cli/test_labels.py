@@ -29,7 +29,7 @@ def test_what_was_recognised_and_left_out_is_said(here):
     done = run(*BAGS, "--boxes", "corners.csv", "--json")
     assert "xmin, ymin, xmax, ymax are read as two corners" in done.stderr
     assert "separated by semicolons" in done.stderr
-    assert "1 objects of 1 other images are left out: 'other.png'" in done.stderr
+    assert "left out 1 object of 1 other image: 'other.png'" in done.stderr
     assert counts(done) == counts(run(*BAGS, "--boxes", "boxes.csv", "--json"))
     assert run(*BAGS, "--boxes", "corners.csv", "--quiet").stderr == ""
     failed = run(*BAGS, "--boxes", "corners.csv", "--target", "person", code=1)

@@ -34,7 +34,7 @@ from bimichi.imaging.collecting import collect_scenes
 from bimichi.imaging.formats.loading import read_xml
 from bimichi.imaging.labelling import Labelling, SceneReader
 from bimichi.imaging.rle import decode_brush, decode_coco, encode_coco
-from bimichi.imaging.shapes import runs_of
+from bimichi.imaging.shapes import corners_of, runs_of
 from bimichi.imaging.targets import SceneTargets
 
 EVERY = [(name, writer) for name, writers in WRITERS.items() for writer in writers]
@@ -200,6 +200,41 @@ def test_unknown_pixels_of_a_mask_are_ignored(tmp_path):
     assert regions.ignored.tolist() == [[True, False, False]]
 
 
+def test_unknown_pixels_are_not_scored(scenes, tmp_path):
+    mask = np.zeros(SHAPE, np.int16)
+    mask[5:9, 5:9], mask[20:, :] = 1, -1
+    np.save(tmp_path / "truth.npy", mask)
+    collection = collect_scenes([str(scenes / "vi" / "a.png")])
+    path = str(tmp_path / "truth.npy")
+    (scene,) = SceneReader(collection, Labelling(labels=path, superpixels=20), truth=path).scenes
+    np.testing.assert_array_equal(scene.truth, mask == 1)
+    np.testing.assert_array_equal(scene.ignore, mask == -1)
+    assert len(scene.labels) < len(np.unique(scene.segments))
+
+
+def test_polygons_of_boxes_cover_the_same_pixels():
+    rng = np.random.default_rng(0)
+    for k in range(200):
+        box = rng.uniform(-5, 25, 4)
+        box[2:] = np.abs(box[2:]) + 5.01
+        box = np.round(box) + 1e-9 if k % 2 else box
+        mask = np.zeros((20, 30), bool)
+        Polygons(((corners_of(box),),)).paint(mask)
+        if (box[:2] + box[2:] > 0.1).all() and (box[:2] < [29.9, 19.9]).all():
+            np.testing.assert_array_equal(mask, box_mask([box], (20, 30)))
+            found = ImageAnnotations(box[None], ["a"])
+            np.testing.assert_array_equal(rasterise(found, (20, 30)).targets, mask)
+
+
+def test_one_file_per_scene_by_a_pattern(scenes, tmp_path):
+    voc(tmp_path)
+    content = (tmp_path / "a.xml").read_text().replace("a.png", "old.png")
+    text(tmp_path / "a.xml", content)
+    found = SceneTargets(str(tmp_path / "*.xml"), collected(scenes), "person")
+    np.testing.assert_array_equal(rasterise(found.of("a"), SHAPE, "person").targets, expected("person")["a.png"])
+    assert "is about the image 'old.png'; by its own name it is taken for 'a'" in found.notes[0]
+
+
 # --- hostile files ---
 
 
@@ -266,10 +301,10 @@ def test_what_fits_twice_is_an_error(scenes, tmp_path):
 def test_boxes_of_other_images_are_counted(scenes, tmp_path):
     path = text(tmp_path / "b.csv", "image,x,y,w,h\na,1,2,3,4\nc,1,2,3,4\nc,5,2,3,4\nd,1,2,3,4\n")
     notes = " ".join(SceneTargets(path, collected(scenes)).notes)
-    assert "3 objects of 2 other images are left out: 'c', 'd'" in notes
-    assert "1 scenes not at all: 'b'" in notes
+    assert "left out 3 objects of 2 other images: 'c', 'd'" in notes
+    assert "does not name 1 scene: 'b'; no targets" in notes
     one = collect_scenes([str(scenes / "vi" / "a.png")])
-    assert "3 objects of 2 other images are left out" in " ".join(SceneTargets(path, one).notes)
+    assert "left out 3 objects of 2 other images" in " ".join(SceneTargets(path, one).notes)
     path = text(tmp_path / "b.csv", "image,x,y,w,h\nz,1,2,3,4\n")
     assert "is about one image, 'z'; it is taken for scene 'a'" in SceneTargets(path, one).notes[-1]
     with pytest.raises(InvalidInputError, match="boxes of the image 'z', but the scenes are 'a', 'b'"):

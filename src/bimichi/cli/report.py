@@ -124,6 +124,7 @@ def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "
         fused = rule.fuse(scenes[file].sources)
         taken = time.perf_counter() - start
         truth = np.asarray(scenes[file].truth)  # which --compare asks for
-        found = scores(truth, fused, rule.output_range, np.isnan(fused))
+        unknown = np.isnan(fused) | (False if scenes[file].ignore is None else scenes[file].ignore)
+        found = scores(truth, fused, rule.output_range, unknown)
         results.append(Result(_short(file), rule, [found], fuse_seconds=taken))
     return Comparison(results)

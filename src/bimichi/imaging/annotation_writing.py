@@ -72,8 +72,8 @@ def _objects(given: ImageAnnotations, placement: Placement | None) -> list[Found
         size = (found.mask.shape[0], found.mask.shape[1])
         for value in np.unique(found.mask[found.mask > 0]).tolist():
             objects.append(Found(runs_of(found.mask == value, image=size), f"{value:g}"))
-        if (found.mask < 0).any():
-            objects.append(Found(runs_of(found.mask < 0, image=size), None, True))
+        if found.unknown is not None and found.unknown.any():
+            objects.append(Found(runs_of(found.unknown, image=size), None, True))
     return objects
 
 

@@ -155,7 +155,7 @@ class SceneReader:
             return scene
         found = _fitting(read_mask(files["truth"]), files["truth"], scene)
         self._warn(check_annotations(found, scene.sources.shape[:2], str(files["truth"]), how.target))
-        return replace(scene, truth=found.mask_of(how.target))
+        return _scored(scene, found, how.target)
 
     def _regions(self, scene: Scene) -> tuple[Regions, Floats]:
         """Return the pixels of targets and ignored objects, and the boxes of targets."""
@@ -186,7 +186,15 @@ class SceneReader:
 
 def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
     """Add to a scene the mask of targets that methods are scored against; `target` as in `Labelling`."""
-    return replace(scene, truth=_mask(path, scene, target))
+    return _scored(scene, _fitting(read_mask(path), path, scene), target)
+
+
+def _scored(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
+    """Add the truth of a mask, whose unknown pixels are not scored."""
+    unknown = found.unknown
+    return replace(
+        scene, truth=found.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None
+    )
 
 
 def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) -> tuple[dict[str, Floats], list[str]]:
@@ -211,8 +219,8 @@ def _segments(path: Path, scene: Scene) -> Image:
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
-def _mask(path: Path, scene: Scene, target: str | None = None) -> Flags:
-    return np.asarray(_fitting(read_mask(path), path, scene).mask_of(target))
+def _mask(path: Path, scene: Scene) -> Flags:
+    return np.asarray(_fitting(read_mask(path), path, scene).mask_of(None))
 
 
 def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:

@@ -63,14 +63,14 @@ def rasterise(
             _paint(ignored, found.boxes[k], outlines[k], point_radius, k, strict=False)
         elif target in (None, label):
             _paint(targets, found.boxes[k], outlines[k], point_radius, k)
-    mask = found.mask_of(target)
-    if mask is not None and found.mask is not None:
+    mask, unknown = found.mask_of(target), found.unknown
+    if mask is not None and unknown is not None:
         if mask.shape != targets.shape:
             raise InvalidInputError(
                 f"The mask has {mask.shape[1]} x {mask.shape[0]} pixels, but the image {width} x {height}."
             )
         targets |= mask
-        ignored |= found.mask < 0
+        ignored |= unknown
     return Regions(targets, ignored & ~targets)
 
 

@@ -108,13 +108,12 @@ class SceneTargets:
             )
         if rest:
             shown = first_few([repr(image) for image in rest])
-            self.notes.append(
-                f"{where}: {sum(rest.values()):,} objects of {len(rest):,} other images are left out: {shown}."
-            )
+            counted = f"{_count(sum(rest.values()), 'object')} of {_count(len(rest), 'other image')}"
+            self.notes.append(f"{where}: left out {counted}: {shown}.")
         missing = [repr(scene.name) for scene in scenes if scene.name not in images]
         if missing:
             self.notes.append(
-                f"{where} names {len(missing)} scenes not at all: {first_few(missing)}: no targets there."
+                f"{where} does not name {_count(len(missing), 'scene')}: {first_few(missing)}; no targets."
             )
 
     def _check_labels(self, target: str | None, where: str) -> None:
@@ -154,6 +153,10 @@ def _files_of_scenes(given: str, collection: SceneCollection) -> Path | dict[str
     if known_file is not None and known_file.name == "mask":
         return collection.companions(given, "labels")
     return path
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def target_files(given: str | Path, collection: SceneCollection) -> list[Path]:

@@ -34,7 +34,7 @@ class ImageAnnotations:
     ignored : sequence of bool, optional
         Whether each object is neither target nor background. By default none is ignored.
     mask : ndarray of shape (height, width), optional
-        The class of each pixel as a number: 0 for background, below 0 for unknown.
+        The class of each pixel as a number: 0 for background, below 0 or NaN for unknown.
     shapes : sequence of Polygons, Disc, Runs or None, optional
         The outline of each object; None where it is the box. By default all are boxes.
     units : {"pixels", "fractions", "map"}, default="pixels"
@@ -75,6 +75,11 @@ class ImageAnnotations:
     def counts(self) -> Counter[str | None]:
         """How many objects that are not ignored have each label."""
         return Counter(label for label, out in zip(self.labels, self.is_ignored, strict=True) if not out)
+
+    @property
+    def unknown(self) -> Flags | None:
+        """Where the mask is below 0 or NaN, so that the class is unknown; None if there is no mask."""
+        return None if self.mask is None else np.asarray(~(self.mask >= 0))
 
     def mask_of(self, label: str | None) -> Flags | None:
         """Return where the mask has this class, a number, or any class for None; None if there is no mask."""
