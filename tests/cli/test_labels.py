@@ -69,7 +69,7 @@ def test_doubts_are_warnings(here):
     ("content", "message"),
     [
         ({"images": [{"id": k, "file_name": "x" * 99} for k in range(9999)], "annotations": 3}, "must be a list"),
-        ({"images": [{"id": 1, "file_name": "thermal.png"}], "annotations": []}, "has no targets in 1 scene"),
+        ({"images": [{"id": 1, "file_name": "thermal.png"}], "annotations": []}, "has no targets in 1 scene;"),
         ([{"image_id": 1, "bbox": [1, 2, 3, 4]}], "Export as JSON, not JSON-MIN"),
         ({"hello": ["world" * 10**6]}, "not an annotation file of a known format"),
     ],

@@ -23,7 +23,7 @@ from bimichi.imaging.regions import check_both, label_bags
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar
-from bimichi.imaging.targets import SceneTargets, target_files
+from bimichi.imaging.targets import NOTHING, SceneTargets, target_files
 from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
 
@@ -116,10 +116,11 @@ class SceneReader:
             shown = first_few([f"{value:g}" for value in sorted(self._values)])
             raise InvalidInputError(f"No mask has the value {target} (--target); the masks have {shown}.")
         if not self._n_targets:
+            n = len(self.counts)
             raise InvalidInputError(
-                f"{self._labelling.annotations} has no targets in {len(self.counts)} scene"
-                f"{'s' * (len(self.counts) > 1)}, so 0 bags are positive. Check that it names these images, and which "
-                "labels it has (--target)."
+                f"Of {positive + negative + left_out} bags, 0 are positive, as {self._labelling.annotations} has no "
+                f"targets in {n} scene{'s' * (n != 1)}; learning needs at least one of each class. Check that it names "
+                "these images, and which labels it has (--target)."
             )
         check_both(positive, negative, left_out, remedy)
 
@@ -145,36 +146,34 @@ class SceneReader:
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
         segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
-        regions, boxes = self._regions(scene)
+        regions, found = self._regions(scene)
         unknown = regions.ignored | (_mask(files["ignore"], scene) if "ignore" in files else False)
         labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
-        scene = replace(scene, segments=segments, labels=labels, boxes=boxes)
+        scene = replace(scene, segments=segments, labels=labels, boxes=found.boxes_of(how.target))
         if "truth" not in files:
             return scene
-        found = _fitting(read_mask(files["truth"]), files["truth"], scene)
-        self._warn(check_annotations(found, scene.sources.shape[:2], str(files["truth"]), how.target))
-        return _scored(scene, found, how.target)
+        truth = _fitting(read_mask(files["truth"]), files["truth"], scene)
+        self._warn(check_annotations(truth, (scene.shape[0], scene.shape[1]), str(files["truth"]), how.target))
+        return _scored(scene, truth, how.target)
 
-    def _regions(self, scene: Scene) -> tuple[Regions, Floats]:
-        """Return the pixels of targets and ignored objects, and the boxes of targets."""
-        how, height, width = self._labelling, *scene.shape
+    def _regions(self, scene: Scene) -> tuple[Regions, ImageAnnotations]:
+        """Return the pixels of targets and ignored objects, and the annotations in pixels that they follow from."""
+        how, shape = self._labelling, (scene.shape[0], scene.shape[1])
         if self._targets is None:
-            nothing = np.zeros((height, width), np.bool_)
-            return Regions(nothing, nothing), np.empty((0, 4))
-        where = self._targets.where(scene.name)
-        found = self._targets.of(scene.name, Placement((height, width)))
+            return Regions(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)), NOTHING
+        where, found = self._targets.where(scene.name), self._targets.of(scene.name, Placement(shape))
+        found = replace(found, ignored=()) if how.count_ignored else found
         _check_size(found, scene, where)
         with naming(where):
             if found.mask is not None and how.target is not None:
                 self._values.update(np.unique(found.mask).tolist())
-            doubts = check_annotations(found, (height, width), where, how.target)
-            self._warn(doubts)
-            regions = rasterise(found, (height, width), how.target, how.point_radius, how.count_ignored)
+            self._warn(check_annotations(found, shape, where, how.target))
+            regions = rasterise(found, shape, how.target, how.point_radius)
         self._n_targets += int(regions.targets.sum())
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
-        return regions, found.boxes_of(how.target)
+        return regions, found
 
     def _warn(self, doubts: Sequence[Doubt]) -> None:
         """Warn of what is doubtful, once for each kind: further scenes would repeat it."""

@@ -50,9 +50,15 @@ class SceneTargets:
             return read_annotations(self._masks[name])[None]
         found = self._table.get(name, NOTHING)
         if found.units != "pixels" and (placement is None or (found.units == "map" and placement.transform is None)):
-            shape = None if placement is None else placement.shape
-            placement = read_placement(self._scenes[name].files[0], shape)
+            placement = self._placement(name, None if placement is None else placement.shape)
         return in_pixels(found, placement, self.where(name))
+
+    def _placement(self, name: str, shape: tuple[int, int] | None) -> Placement:
+        """Return where a scene lies, by the first of its files that is georeferenced."""
+        found = [read_placement(file, shape) for file in self._scenes[name].files]
+        if not found:
+            raise InvalidInputError(f"{self.where(name)} needs the placement of scene {name!r}, which has no files.")
+        return next((one for one in found if one.transform is not None), found[0])
 
     def _add(self, name: str, file: Path) -> None:
         """Take a file as that of one scene, by its own name."""
