@@ -213,18 +213,23 @@ def _pixels(start: float, length: float, extent: int) -> slice:
 
 def _crossed(corners: Floats, shape: tuple[int, int]) -> tuple[Ints, Ints]:
     """Return rows and columns of all pixels whose inside an edge of the polygon crosses."""
-    extent = np.array(shape[::-1])
-    found = []
-    for start, stop in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        step = stop - start
-        at = [np.array([0.0, 1.0])]  # along the edge: its ends, and where it meets lines between pixels
-        for axis in np.flatnonzero(step):
-            low, high = sorted((start[axis], stop[axis]))
-            lines = np.arange(max(np.ceil(low), 0), min(np.floor(high), extent[axis]) + 1)
-            at.append(np.clip((lines - start[axis]) / step[axis], 0, 1))
-        cuts = np.unique(np.concatenate(at))
-        found.append(start + step * ((cuts[1:] + cuts[:-1]) / 2)[:, None])
-    middles = np.concatenate(found)
+    extent, stops, n = np.array(shape[::-1]), np.roll(corners, -1, axis=0), len(corners)
+    step = stops - corners
+    edges, at = [np.tile(np.arange(n), 2)], [np.repeat([0.0, 1.0], n)]  # each edge: its ends, and where it meets ...
+    for axis in range(2):  # ... lines between pixels
+        low, high = np.minimum(corners[:, axis], stops[:, axis]), np.maximum(corners[:, axis], stops[:, axis])
+        first, last = np.maximum(np.ceil(low), 0), np.minimum(np.floor(high), extent[axis])
+        counts = np.where(step[:, axis] == 0, 0, np.maximum(last - first + 1, 0)).astype(np.int64)
+        edge = np.repeat(np.arange(n), counts)
+        lines = first[edge] + np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)
+        edges.append(edge)
+        at.append(np.clip((lines - corners[edge, axis]) / step[edge, axis], 0, 1))
+    owner, cuts = np.concatenate(edges), np.concatenate(at)
+    order = np.lexsort((cuts, owner))
+    owner, cuts = owner[order], cuts[order]
+    between = (owner[1:] == owner[:-1]) & (cuts[1:] > cuts[:-1])
+    own, half = owner[1:][between], (cuts[1:] + cuts[:-1])[between] / 2
+    middles = corners[own] + step[own] * half[:, None]
     within = (middles != np.floor(middles)) & (middles > 0) & (middles < extent)  # not on a line between two pixels
     columns, rows = np.floor(middles[within.all(axis=1)]).astype(np.int64).T
     return rows, columns
