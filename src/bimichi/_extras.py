@@ -10,6 +10,7 @@ EXTRAS = {
     "matplotlib": "plot",
     "onnxruntime": "detector",
     "pandas": "frame",
+    "pyogrio": "vector",
     "rasterio": "raster",
     "skimage": "image",
     "tifffile": "image",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from annotation_files import WRITERS
 from registries import check_description, restored
 
 from bimichi import InvalidInputError
@@ -43,7 +44,8 @@ def sample(name, folder):
 @pytest.mark.parametrize("entry", ANNOTATION_FORMATS.values(), ids=ANNOTATION_FORMATS.keys())
 def test_entries(entry, tmp_path):
     check_description(entry.description)
-    path = sample(entry.name, tmp_path)
+    path = sample(entry.name, tmp_path) if entry.name in SAMPLES else WRITERS[entry.name][0](tmp_path)
+    path = next(file for file in sorted(path.iterdir()) if file.stem == "a") if path.is_dir() else path
     with path.open("rb") as file:
         start = file.read(START)
     assert [other.name for other in ANNOTATION_FORMATS.values() if other.recognises(path, start)] == [entry.name]

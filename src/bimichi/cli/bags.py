@@ -44,6 +44,7 @@ def bags(
     keep_inputs(files, inputs)
     with Run("bags", ctx.params, inputs) as run:
         reader = SceneReader(scenes, labelling, *made.lists(), scaled=True)
+        say.notes(reader.notes)
         for scene, file in zip(reader.scenes, files, strict=True):
             _draw(scene, file)
         record = run.write(run_path(output), files)

@@ -54,6 +54,7 @@ def compare(
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
             reader = SceneReader(collection, labelling, *made.lists(), truth=truth)
+            say.notes(reader.notes)
             scenes = list(reader.scenes)
             reader.check_both()
         with run.timed("compare"):

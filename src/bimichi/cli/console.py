@@ -3,7 +3,7 @@
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from bimichi._files import plain
 from bimichi._tables import Table
-from bimichi.errors import BimichiError
+from bimichi.errors import AnnotationWarning, BimichiError, shortened
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
@@ -43,6 +43,11 @@ class Output:
         if not self.quiet:
             say(text)
 
+    def notes(self, texts: Iterable[str]) -> None:
+        """Print several notes."""
+        for text in texts:
+            self.note(text)
+
     def result(self, data: Mapping[str, Any], *shown: RenderableType) -> None:
         """Print the result: `data` as JSON, or the parts in `shown`, where text from users must be escaped for rich."""
         if self.json:
@@ -64,13 +69,14 @@ def rich_table(table: Table) -> RichTable:
 
 def say(text: str, heading: str = "") -> None:
     """Print a message on standard error, not wrapped, and with nothing in it taken as markup."""
-    _console(stderr=True).print(f"{heading}{escape(text)}", soft_wrap=True, highlight=False)
+    _console(stderr=True).print(f"{heading}{escape(shortened(text))}", soft_wrap=True, highlight=False)
 
 
 @contextmanager
 def user_errors() -> Iterator[None]:
     """Turn errors that users can correct into a message and exit code 1, and Ctrl-C into 130; others are bugs."""
     with warnings.catch_warnings():
+        warnings.simplefilter("always", AnnotationWarning)
         warnings.showwarning = lambda message, *_, **__: say(str(message), "[yellow]Warning:[/] ")
         try:
             yield

@@ -82,12 +82,17 @@ class SourceOptions:
 class LabelOptions:
     """How bags are made, and where the targets are."""
 
-    boxes: Annotated[Path | None, _label(f"Boxes of all scenes: {ANNOTATION_FORMATS['csv'].description}.", "FILE")] = (
-        None
-    )
+    boxes: Annotated[
+        Path | None,
+        _label(f"Boxes or outlines of targets: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.", "FILE"),
+    ] = None
     labels: Annotated[
         str | None,
-        _label("Instead of boxes: a mask of targets, above 0, or another annotation file per scene.", "FILE"),
+        _label(
+            "Instead of boxes: a mask of targets, above 0, or another annotation file; a folder or a quoted "
+            "pattern for many scenes.",
+            "FILE",
+        ),
     ] = None
     bags: Annotated[
         str | None, _label("Instead of superpixels: an image that numbers the bag of each pixel.", "IMAGE")
@@ -103,6 +108,18 @@ class LabelOptions:
     target: Annotated[
         str | None, _label("Count only this class as target: a value of the mask, or a label of boxes.", "VALUE")
     ] = None
+
+    point_radius: Annotated[
+        float, _label("Radius of targets that are points without one, in pixels; 0: one pixel.", "PIXELS", min=0.0)
+    ] = 0.0
+    count_ignored: Annotated[
+        bool,
+        typer.Option(
+            "--count-ignored",
+            help="Count objects that a file marks to be ignored (crowds, difficult ones) as any other.",
+            rich_help_panel=LABELS,
+        ),
+    ] = False
 
     def labelling(self) -> "Labelling":
         """Return them as the library takes them."""

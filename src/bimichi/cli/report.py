@@ -28,7 +28,8 @@ def report(
         str | None, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")
     ] = None,
     boxes: Annotated[
-        Path | None, typer.Option(help="Boxes to draw: a file as in `bimichi train`.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Boxes to draw: an annotation file or folder, as in `bimichi train`.", metavar="FILE"),
     ] = None,
     target: Annotated[
         str | None,
@@ -54,6 +55,7 @@ def report(
     ```
     """
     from bimichi.imaging.labelling import boxes_by_scene, with_truth
+    from bimichi.imaging.targets import target_files
     from bimichi.report import write_report
     from bimichi.rule import FusionRule
 
@@ -62,12 +64,13 @@ def report(
     if len(files) > 1 and truth is None:
         raise typer.BadParameter("needs --truth, to score against", param_hint="'--compare'")
     masks = scenes.companions(truth, "truth") if truth else {}
-    inputs = [*files, *scenes.files, *masks.values(), *([boxes] if boxes else [])]
+    inputs = [*files, *scenes.files, *masks.values(), *(target_files(boxes, scenes) if boxes else [])]
     outputs = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
     keep_inputs(outputs, inputs)
     rules = {file: FusionRule.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
-        drawn = boxes_by_scene(boxes, target, scenes.scenes) if boxes else {}
+        drawn, notes = boxes_by_scene(boxes, target, scenes) if boxes else ({}, [])
+        say.notes(notes)
         for one, path in zip(scenes.scenes, outputs, strict=True):
             with run.timed("read"):
                 read = {file: _read(rule, one, scenes, called) for file, rule in rules.items()}
@@ -121,6 +124,7 @@ def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "
         fused = rule.fuse(scenes[file].sources)
         taken = time.perf_counter() - start
         truth = np.asarray(scenes[file].truth)  # which --compare asks for
-        found = scores(truth, fused, rule.output_range, np.isnan(fused))
+        unknown = np.isnan(fused) | (False if scenes[file].ignore is None else scenes[file].ignore)
+        found = scores(truth, fused, rule.output_range, unknown)
         results.append(Result(_short(file), rule, [found], fuse_seconds=taken))
     return Comparison(results)

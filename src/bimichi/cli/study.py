@@ -76,7 +76,7 @@ def study(
     """
     from bimichi.experiments import check_folder, names_of, run_study, split_scenes
 
-    scenes, files_of = _own(ctx.params, data, labelled, made) if images else _drawn(ctx.params, data)
+    scenes, files_of = _own(ctx.params, data, labelled, made, say) if images else _drawn(ctx.params, data)
     folder = output_folder(output)
     check_folder(folder, resume)
     learned, scored = split_scenes(scenes, train, test, seed, say.note)
@@ -111,7 +111,7 @@ def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]"
 
 
 def _own(
-    given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions
+    given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions, say: Output
 ) -> "tuple[Scenes, FilesOf]":
     """Return the same of the user's own files."""
     from bimichi.imaging.labelling import SceneReader
@@ -122,6 +122,7 @@ def _own(
     if truth is None:
         raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
     reader = SceneReader(collection, labelling, *made.lists(), truth=truth)
+    say.notes(reader.notes)
 
     def files_of(names: Sequence[str]) -> list[Path]:
         some = collection.only(set(names))

@@ -112,6 +112,7 @@ def train(
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
             reader = SceneReader(scenes, labelling, *made.lists(), scaled=scale is not None)
+            say.notes(reader.notes)
             data = reader.scenes if scenes.many else list(reader.scenes)
         model = bimichi.BiMIChI(
             objective,

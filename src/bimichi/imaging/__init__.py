@@ -3,13 +3,18 @@
 Packages of the extra `image` are imported when a function needs them; ``pip install 'bimichi[image]'`` installs them.
 """
 
+from bimichi.imaging.annotation_writing import write_annotations
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
+from bimichi.imaging.placement import Placement, in_pixels
+from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import read_image, read_sources
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
+from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.segments import grid_segments, superpixels
+from bimichi.imaging.shapes import Disc, Polygons, Runs
 from bimichi.imaging.sources import (
     adaptive_threshold,
     difference,
@@ -27,21 +32,31 @@ __all__ = [
     "RECIPES",
     "SOURCE_RECIPES",
     "AnnotationFormat",
+    "Disc",
+    "Doubt",
     "ImageAnnotations",
+    "Placement",
+    "Polygons",
     "Recipe",
+    "Regions",
+    "Runs",
     "adaptive_threshold",
     "box_mask",
     "boxes_of",
+    "check_annotations",
+    "check_targets",
     "difference",
     "edge_strength",
     "equalize",
     "gamma_correction",
     "grey",
     "grid_segments",
+    "in_pixels",
     "label_bags",
     "local_contrast",
     "pedestrian_sources",
     "polygon_mask",
+    "rasterise",
     "read_annotations",
     "read_boxes",
     "read_image",
@@ -50,5 +65,6 @@ __all__ = [
     "register_recipe",
     "superpixels",
     "to_bipolar",
+    "write_annotations",
     "write_image",
 ]

@@ -13,17 +13,29 @@ import numpy as np
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import first_few
-from bimichi.imaging.formats import AnnotationFormat, Annotations
+from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations
 from bimichi.imaging.formats.bbgt import BBGT
+from bimichi.imaging.formats.coco import COCO
 from bimichi.imaging.formats.csv_boxes import CSV
+from bimichi.imaging.formats.cvat import CVAT
+from bimichi.imaging.formats.geojson import GEOJSON
 from bimichi.imaging.formats.label_mask import MASK
+from bimichi.imaging.formats.label_studio import LABEL_STUDIO
+from bimichi.imaging.formats.labelme import LABELME
+from bimichi.imaging.formats.vector import VECTOR
+from bimichi.imaging.formats.voc import VOC
+from bimichi.imaging.formats.yolo import YOLO
+from bimichi.imaging.placement import Placement, in_pixels
 
-_formats = {known.name: known for known in (MASK, BBGT, CSV)}
+_formats = {
+    known.name: known for known in (MASK, BBGT, COCO, VOC, YOLO, LABELME, CVAT, LABEL_STUDIO, GEOJSON, VECTOR, CSV)
+}
 
 ANNOTATION_FORMATS: Mapping[str, AnnotationFormat] = MappingProxyType(_formats)
 """All formats by name, in the order in which they are tried."""
 
 START = 4096  # bytes of a file by which formats recognise it
+TOLD = 3  # sentences about files that a folder passes on
 
 
 def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
@@ -52,13 +64,14 @@ def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
     return new
 
 
-def read_annotations(path: str | PathLike[str]) -> Annotations:
-    """Read an annotation file, whose name and content decide its format.
+def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
+    """Read an annotation file, whose name and content decide its format, or a folder of such files.
 
     Parameters
     ----------
     path : str or path
-        The file.
+        The file or folder. In a folder, all files of one format are read; a file that does not name its image is
+        about the image of its own name. Images are masks unless there are files of another format.
 
     Returns
     -------
@@ -72,30 +85,94 @@ def read_annotations(path: str | PathLike[str]) -> Annotations:
     """
     try:
         file = Path(path)
-        with file.open("rb") as opened:
+        is_folder = file.is_dir()
+    except (TypeError, ValueError, OSError) as error:
+        raise InvalidInputError(f"Cannot read {path!s}: {error}.") from error
+    return _read_folder(file) if is_folder else _read_file(file)
+
+
+def format_of(path: Path) -> AnnotationFormat | None:
+    """Return the format that recognises a file, None if there is none."""
+    try:
+        if path.exists() and not path.is_file():
+            raise InvalidInputError(f"Cannot read {path}: it is not a regular file.")
+        with path.open("rb") as opened:
             start = opened.read(START)
-    except (OSError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read {path!s}: {getattr(error, 'strerror', None) or error}.") from error
-    for known in _formats.values():
-        if known.recognises(file, start):
-            return known.read(file)
-    raise InvalidInputError(
-        f"{file} is not an annotation file of a known format. Known are: "
-        f"{'; '.join(known.description for known in _formats.values())}."
-    )
+    except OSError as error:
+        raise InvalidInputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"Cannot read {path!s}: {error}.") from error
+    return next((known for known in _formats.values() if known.recognises(path, start)), None)
 
 
-def read_boxes(path: str | PathLike[str], image: str | None = None, label: str | None = None) -> Floats:
+def annotation_files(folder: Path) -> tuple[AnnotationFormat, list[Path]]:
+    """Return the format of the annotation files in a folder, and the files."""
+    files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    found: dict[str, list[Path]] = {}
+    for file in files:
+        known = format_of(file)
+        if known is not None:
+            found.setdefault(known.name, []).append(file)
+    if len(found) > 1:
+        found.pop("mask", None)  # the images themselves
+    if not found:
+        raise InvalidInputError(f"{folder} has no annotation file of a known format. {_known()}")
+    if len(found) > 1:
+        shown = ", ".join(f"{name} ({some[0].name})" for name, some in found.items())
+        raise InvalidInputError(f"{folder} has annotation files of several formats: {shown}. Name one file instead.")
+    name, some = next(iter(found.items()))
+    return _formats[name], some
+
+
+def _read_file(file: Path) -> AnnotationTable:
+    known = format_of(file)
+    if known is None:
+        raise InvalidInputError(f"{file} is not an annotation file of a known format. {_known()}")
+    found = known.read(file)
+    return found if isinstance(found, AnnotationTable) else AnnotationTable(found)
+
+
+def _read_folder(folder: Path) -> AnnotationTable:
+    known, files = annotation_files(folder)
+    table: dict[str | None, ImageAnnotations] = {}
+    origin: dict[str | None, Path] = {}
+    about: dict[str, None] = {}
+    for file in files:
+        found: Annotations = known.read(file)
+        about[getattr(found, "about", "")] = None
+        for image, one in found.items():
+            name = file.stem if image is None else image
+            if name in table:
+                raise InvalidInputError(
+                    f"{origin[name]} and {file} are both about the image {name!r}; keep one of them in the folder."
+                )
+            table[name], origin[name] = one, file
+    return AnnotationTable(table, " ".join([text for text in about if text][:TOLD]))
+
+
+def _known() -> str:
+    return f"Known are: {'; '.join(known.description for known in _formats.values())}."
+
+
+def read_boxes(
+    path: str | PathLike[str],
+    image: str | None = None,
+    label: str | None = None,
+    placement: Placement | None = None,
+) -> Floats:
     """Read the boxes of one image from an annotation file, such as CSV with the columns x, y, w, h, image and label.
 
     Parameters
     ----------
     path : str or path
-        The file, of any format in `ANNOTATION_FORMATS` that holds boxes.
+        The file or folder, of any format in `ANNOTATION_FORMATS` that holds boxes. Of polygons and other shapes, the
+        bounding boxes are returned.
     image : str, optional
         Read only the boxes of this image, as the file names it. Needed if the file names several images.
     label : str, optional
         Read only the boxes of this class.
+    placement : Placement, optional
+        Size and place of the image, for formats that give fractions of it or coordinates of a map.
 
     Returns
     -------
@@ -107,7 +184,7 @@ def read_boxes(path: str | PathLike[str], image: str | None = None, label: str |
     InvalidInputError
         If the file cannot be read, holds no boxes, or does not have this image or any label.
     """
-    table = boxes_by_image(path, label)
+    table = _boxes_by_image(path, label, placement)
     if None in table:
         if image is not None:
             raise InvalidInputError(f"{path!s} does not name images, so there is no image {image!r}; pass image=None.")
@@ -118,8 +195,9 @@ def read_boxes(path: str | PathLike[str], image: str | None = None, label: str |
     return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]
 
 
-def boxes_by_image(path: str | PathLike[str], label: str | None = None) -> dict[str | None, Floats]:
-    """Read the boxes of one class, or all for None, of all images in a file; see `read_annotations`."""
+def _boxes_by_image(
+    path: str | PathLike[str], label: str | None, placement: Placement | None
+) -> dict[str | None, Floats]:
     found = read_annotations(path)
     if any(one.mask is not None for one in found.values()):
         raise InvalidInputError(f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.")
@@ -127,4 +205,4 @@ def boxes_by_image(path: str | PathLike[str], label: str | None = None) -> dict[
         raise InvalidInputError(
             f"{path!s} gives no labels, so none of its boxes is {label!r}; pass no label (--target)."
         )
-    return {image: one.boxes_of(label) for image, one in found.items()}
+    return {image: in_pixels(one, placement, str(path)).boxes_of(label) for image, one in found.items()}

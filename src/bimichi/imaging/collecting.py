@@ -119,8 +119,13 @@ def _one_scene(files: tuple[Path, ...]) -> SceneCollection:
     return SceneCollection([SceneFiles(folders[0] or "scene", files)], distinct_names(stems), False)
 
 
+def is_pattern(source: str) -> bool:
+    """Whether text has wildcards and is not the name of a file."""
+    return WILDCARD.search(source) is not None and not Path(source).exists()
+
+
 def _is_many(source: str) -> bool:
-    return Path(source).is_dir() or (WILDCARD.search(source) is not None and not Path(source).exists())
+    return Path(source).is_dir() or is_pattern(source)
 
 
 def _found(source: str) -> Mapping[str, Path]:

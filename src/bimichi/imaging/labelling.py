@@ -1,5 +1,6 @@
 """From image files and annotations to scenes with labelled bags, for learning and scoring."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,17 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from bimichi._types import Flags, Floats, Ints
-from bimichi.errors import InvalidInputError
-from bimichi.imaging.annotations import boxes_by_image, read_annotations
+from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.bands import Image, first_few
-from bimichi.imaging.collecting import SceneCollection, SceneFiles
+from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
+from bimichi.imaging.formats.loading import naming
+from bimichi.imaging.placement import Placement
+from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import read_images, size_of
 from bimichi.imaging.recipes import choose_recipes, make_source
-from bimichi.imaging.regions import box_mask, check_both, label_bags
+from bimichi.imaging.regions import check_both, label_bags
+from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar
+from bimichi.imaging.targets import NOTHING, SceneTargets, target_files
 from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
 
@@ -27,7 +32,8 @@ from bimichi.learning.scene import Scene, Scenes
 class Labelling:
     """How to make bags, and where the targets are; the options of `bimichi train` describe each field.
 
-    `labels`, `bags` and `ignore` are files for one scene, folders or patterns for many.
+    `boxes` and `labels` name annotation files of any format; `bags` and `ignore` are files for one scene, folders or
+    patterns for many.
     """
 
     boxes: Path | None = None
@@ -37,16 +43,23 @@ class Labelling:
     target: str | None = None
     superpixels: int = 300
     min_overlap: float = 0.0
+    point_radius: float = 0.0
+    count_ignored: bool = False
+
+    @property
+    def annotations(self) -> str | None:
+        """`boxes` or `labels`, whichever is given."""
+        return self.labels if self.boxes is None else str(self.boxes)
 
     def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
-        """Return the files of `labels`, `bags` and `ignore`, as far as given, by the name of the scene."""
-        given = {"labels": self.labels, "bags": self.bags, "ignore": self.ignore}
+        """Return the files of `bags` and `ignore`, as far as given, by the name of the scene."""
+        given = {"bags": self.bags, "ignore": self.ignore}
         return {what: scenes.companions(files, what) for what, files in given.items() if files}
 
     def files(self, scenes: SceneCollection) -> list[Path]:
         """Return all files that will be read."""
         found = [path for by_scene in self.companions(scenes).values() for path in by_scene.values()]
-        return found if self.boxes is None else [self.boxes, *found]
+        return found if self.annotations is None else [*target_files(self.annotations, scenes), *found]
 
 
 class BagCounts(NamedTuple):
@@ -59,6 +72,8 @@ class BagCounts(NamedTuple):
 
 class SceneReader:
     """`scenes` with their bags, each read on demand, and the `counts` of bags of those read so far.
+
+    `notes` say how annotation files were understood; what seems to be wrong with them is a warning, one of each kind.
 
     Files and images of the first scene decide on `source_names` and `recipes` that are not given. `scaled` says that
     sources may leave [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
@@ -75,7 +90,12 @@ class SceneReader:
     ) -> None:
         self._labelling, self._scaled = labelling, scaled
         self._files = {scene.name: scene.files for scene in collection.scenes}
-        self._boxes = boxes_by_scene(labelling.boxes, labelling.target, collection.scenes) if labelling.boxes else {}
+        given = labelling.annotations
+        self._targets = None if given is None else SceneTargets(given, collection, labelling.target)
+        self.notes = [] if self._targets is None else self._targets.notes
+        self._doubted: set[str] = set()
+        self._values: set[float] = set()
+        self._n_targets = 0
         self._companions = labelling.companions(collection)
         if truth is not None:
             self._companions["truth"] = collection.companions(truth, "truth")
@@ -91,6 +111,17 @@ class SceneReader:
         """Raise an error unless the scenes that have been read have bags of both classes, as learning needs."""
         remedy = "superpixels, another min_overlap, ignore or target; `bimichi bags` draws the bags"
         positive, negative, left_out = np.sum([*self.counts.values()], axis=0)
+        target = self._labelling.target
+        if not positive and self._values and target is not None and float(target) not in self._values:
+            shown = first_few([f"{value:g}" for value in sorted(self._values)])
+            raise InvalidInputError(f"No mask has the value {target} (--target); the masks have {shown}.")
+        if not self._n_targets:
+            n = len(self.counts)
+            raise InvalidInputError(
+                f"Of {positive + negative + left_out} bags, 0 are positive, as {self._labelling.annotations} has no "
+                f"targets in {n} scene{'s' * (n != 1)}; learning needs at least one of each class. Check that it names "
+                "these images, and which labels it has (--target)."
+            )
         check_both(positive, negative, left_out, remedy)
 
     def _read(self, name: str) -> Scene:
@@ -115,42 +146,60 @@ class SceneReader:
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
         segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
-        boxes = self._boxes.get(scene.name, np.empty((0, 4)))
-        mask, unknown = None, _mask(files["ignore"], scene) if "ignore" in files else np.zeros(scene.shape, np.bool_)
-        if "labels" in files:
-            found = _fitting(read_annotations(files["labels"]), files["labels"], scene)
-            boxes, mask = found.boxes_of(how.target), found.mask_of(how.target)
-            unknown |= box_mask(found.boxes[found.is_ignored], (unknown.shape[0], unknown.shape[1]))
-        labels = label_bags(segments, boxes, None, mask, how.min_overlap, unknown, require_both=False)
+        regions, found = self._regions(scene)
+        unknown = regions.ignored | (_mask(files["ignore"], scene) if "ignore" in files else False)
+        labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
-        scene = replace(scene, segments=segments, labels=labels, boxes=boxes)
-        return with_truth(scene, files["truth"], how.target) if "truth" in files else scene
+        scene = replace(scene, segments=segments, labels=labels, boxes=found.boxes_of(how.target))
+        if "truth" not in files:
+            return scene
+        truth = _fitting(read_mask(files["truth"]), files["truth"], scene)
+        self._warn(check_annotations(truth, (scene.shape[0], scene.shape[1]), str(files["truth"]), how.target))
+        return _scored(scene, truth, how.target)
+
+    def _regions(self, scene: Scene) -> tuple[Regions, ImageAnnotations]:
+        """Return the pixels of targets and ignored objects, and the annotations in pixels that they follow from."""
+        how, shape = self._labelling, (scene.shape[0], scene.shape[1])
+        if self._targets is None:
+            return Regions(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)), NOTHING
+        where, found = self._targets.where(scene.name), self._targets.of(scene.name, Placement(shape))
+        found = replace(found, ignored=()) if how.count_ignored else found
+        _check_size(found, scene, where)
+        with naming(where):
+            if found.mask is not None and how.target is not None:
+                self._values.update(np.unique(found.mask).tolist())
+            self._warn(check_annotations(found, shape, where, how.target))
+            regions = rasterise(found, shape, how.target, how.point_radius)
+        self._n_targets += int(regions.targets.sum())
+        self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
+        return regions, found
+
+    def _warn(self, doubts: Sequence[Doubt]) -> None:
+        """Warn of what is doubtful, once for each kind: further scenes would repeat it."""
+        for kind, text in doubts:
+            if kind not in self._doubted:
+                self._doubted.add(kind)
+                warnings.warn(text, AnnotationWarning, stacklevel=2)
 
 
 def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
     """Add to a scene the mask of targets that methods are scored against; `target` as in `Labelling`."""
-    return replace(scene, truth=_mask(path, scene, target))
+    return _scored(scene, _fitting(read_mask(path), path, scene), target)
 
 
-def boxes_by_scene(path: Path, target: str | None, scenes: Sequence[SceneFiles]) -> dict[str, Floats]:
-    """Read the boxes of each scene, by its name, that have the label `target` (any for None).
+def _scored(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
+    """Add the truth of a mask, whose unknown pixels are not scored."""
+    unknown = found.unknown
+    return replace(
+        scene, truth=found.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None
+    )
 
-    The file may call a scene by any of its aliases; scenes that it does not name have no boxes.
-    """
-    table, none = boxes_by_image(path, target), np.empty((0, 4))
-    if None in table and len(scenes) > 1:
-        raise InvalidInputError(
-            f"{path} does not say in which of the {len(scenes)} scenes a box is; a CSV file needs a column image."
-        )
-    if len(scenes) == 1 and len(table) < 2:
-        return {scenes[0].name: np.concatenate([none, *table.values()])}
-    images = {one.name: sorted(one.aliases & table.keys()) for one in scenes}
-    unknown = sorted(set(map(str, table)).difference(*images.values()))
-    if unknown and (len(scenes) > 1 or len(unknown) == len(table)):
-        named = first_few([repr(name) for name in images])
-        raise InvalidInputError(f"{path} has boxes of the image {unknown[0]!r}, but the scenes are {named}.")
-    return {name: np.concatenate([none, *(table[image] for image in some)]) for name, some in images.items()}
+
+def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) -> tuple[dict[str, Floats], list[str]]:
+    """Return the boxes of each scene that have the label `target` (any for None), and the notes of `SceneTargets`."""
+    targets = SceneTargets(path, collection, target)
+    return {name: targets.of(name).boxes_of(target) for name in collection.names}, targets.notes
 
 
 def _superpixels(scene: Scene, n_segments: int) -> Ints:
@@ -169,17 +218,18 @@ def _segments(path: Path, scene: Scene) -> Image:
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
-def _mask(path: Path, scene: Scene, target: str | None = None) -> Flags:
-    return np.asarray(_fitting(read_mask(path), path, scene).mask_of(target))
+def _mask(path: Path, scene: Scene) -> Flags:
+    return np.asarray(_fitting(read_mask(path), path, scene).mask_of(None))
 
 
 def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:
     """Return the annotations of one image, whose mask must be of the size of the scene."""
-    if None not in found:
-        raise InvalidInputError(f"{path} is about several images, but {scene.name!r} is one; pass it as boxes.")
-    mask = found[None].mask
-    if mask is not None and mask.shape != scene.shape:
-        raise InvalidInputError(
-            f"{path} is {size_of(mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}."
-        )
+    _check_size(found[None], scene, str(path))
     return found[None]
+
+
+def _check_size(found: ImageAnnotations, scene: Scene, where: str) -> None:
+    if found.mask is not None and found.mask.shape != scene.shape:
+        raise InvalidInputError(
+            f"{where} is {size_of(found.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}."
+        )

@@ -52,8 +52,13 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> Flags:
                 f"Box {k} {_shown(x, y, w, h)} lies outside the image of width {width} and height {height}. "
                 "Boxes are (x, y, width, height) in pixels of this image."
             )
-        mask[_pixels(y, h, height), _pixels(x, w, width)] = True
+        mask[box_pixels(x, y, w, h, (height, width))] = True
     return mask
+
+
+def box_pixels(x: float, y: float, w: float, h: float, shape: tuple[int, int]) -> tuple[slice, slice]:
+    """Return rows and columns of the pixels that overlap a box, which must overlap the image."""
+    return _pixels(y, h, shape[0]), _pixels(x, w, shape[1])
 
 
 def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags:
@@ -72,7 +77,6 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
     mask : ndarray of bool, shape (height, width)
     """
     height, width = check_shape(shape)
-    draw = import_optional("skimage.draw")
     mask = np.zeros((height, width), np.bool_)
     for k, polygon in enumerate(polygons):
         corners = _numbers(polygon, f"Polygon {k}")
@@ -80,8 +84,8 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
             raise InvalidInputError(
                 f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}."
             )
-        part = draw.polygon2mask((height, width), corners[:, ::-1] - 0.5)
-        part[_crossed(corners, (height, width))] = True
+        within, crossed = ring_pixels(corners, (height, width))
+        part = within | crossed
         if not part.any():
             raise InvalidInputError(
                 f"Polygon {k} overlaps no pixel of the image of width {width} and height {height}. "
@@ -89,6 +93,21 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
             )
         mask |= part
     return mask
+
+
+def ring_pixels(corners: Floats, shape: tuple[int, ...]) -> tuple[Flags, Flags]:
+    """Return which pixels have their centre inside a ring of corners (x, y), and which ones an edge crosses.
+
+    Corners that miss a line between pixels by rounding alone are moved onto it. A pixel in neither array is wholly
+    outside; one in the first alone is wholly inside.
+    """
+    height, width = shape[0], shape[1]
+    whole = np.round(corners)
+    exact = np.where(np.abs(corners - whole) < TOUCH, whole, corners)
+    within = import_optional("skimage.draw").polygon2mask((height, width), exact[:, ::-1] - 0.5)
+    crossed = np.zeros((height, width), np.bool_)
+    crossed[_crossed(exact, (height, width))] = True
+    return np.asarray(within), crossed
 
 
 def boxes_of(mask: ArrayLike) -> Floats:
@@ -194,18 +213,23 @@ def _pixels(start: float, length: float, extent: int) -> slice:
 
 def _crossed(corners: Floats, shape: tuple[int, int]) -> tuple[Ints, Ints]:
     """Return rows and columns of all pixels whose inside an edge of the polygon crosses."""
-    extent = np.array(shape[::-1])
-    found = []
-    for start, stop in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        step = stop - start
-        at = [np.array([0.0, 1.0])]  # along the edge: its ends, and where it meets lines between pixels
-        for axis in np.flatnonzero(step):
-            low, high = sorted((start[axis], stop[axis]))
-            lines = np.arange(max(np.ceil(low), 0), min(np.floor(high), extent[axis]) + 1)
-            at.append(np.clip((lines - start[axis]) / step[axis], 0, 1))
-        cuts = np.unique(np.concatenate(at))
-        found.append(start + step * ((cuts[1:] + cuts[:-1]) / 2)[:, None])
-    middles = np.concatenate(found)
+    extent, stops, n = np.array(shape[::-1]), np.roll(corners, -1, axis=0), len(corners)
+    step = stops - corners
+    edges, at = [np.tile(np.arange(n), 2)], [np.repeat([0.0, 1.0], n)]  # each edge: its ends, and where it meets ...
+    for axis in range(2):  # ... lines between pixels
+        low, high = np.minimum(corners[:, axis], stops[:, axis]), np.maximum(corners[:, axis], stops[:, axis])
+        first, last = np.maximum(np.ceil(low), 0), np.minimum(np.floor(high), extent[axis])
+        counts = np.where(step[:, axis] == 0, 0, np.maximum(last - first + 1, 0)).astype(np.int64)
+        edge = np.repeat(np.arange(n), counts)
+        lines = first[edge] + np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)
+        edges.append(edge)
+        at.append(np.clip((lines - corners[edge, axis]) / step[edge, axis], 0, 1))
+    owner, cuts = np.concatenate(edges), np.concatenate(at)
+    order = np.lexsort((cuts, owner))
+    owner, cuts = owner[order], cuts[order]
+    between = (owner[1:] == owner[:-1]) & (cuts[1:] > cuts[:-1])
+    own, half = owner[1:][between], (cuts[1:] + cuts[:-1])[between] / 2
+    middles = corners[own] + step[own] * half[:, None]
     within = (middles != np.floor(middles)) & (middles > 0) & (middles < extent)  # not on a line between two pixels
     columns, rows = np.floor(middles[within.all(axis=1)]).astype(np.int64).T
     return rows, columns

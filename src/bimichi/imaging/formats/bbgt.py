@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+from bimichi.imaging.formats.loading import read_text, shortly
 
 SOURCE = "the KAIST Multispectral Pedestrian Benchmark (github.com/SoonminHwang/rgbt-ped-detection)"
 
@@ -15,9 +16,9 @@ def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
     Lines are: label, x, y, width, height, occlusion, the same four numbers of the visible part, ignore, angle.
     """
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read {path}: {error.strerror}. Get it from {SOURCE}.") from error
+        lines = read_text(path).splitlines()
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} Get it from {SOURCE}.") from error
     boxes, labels, ignored = [], [], []
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("%"):
@@ -39,7 +40,9 @@ def read_bbgt(path: Path, shape: tuple[int, ...] | None = None) -> Annotations:
 
 
 def _damaged(path: Path, number: int, line: str, why: str) -> InvalidInputError:
-    return InvalidInputError(f"{path}, line {number}: {line!r} is damaged: {why}. Correct it, or get it from {SOURCE}.")
+    return InvalidInputError(
+        f"{path}, line {number}: {shortly(line)!r} is damaged: {why}. Correct it, or get it from {SOURCE}."
+    )
 
 
 BBGT = AnnotationFormat(

@@ -1,65 +1,174 @@
-"""Boxes in a CSV file with the columns x, y, w, h, and optionally image and label."""
+"""Boxes in a CSV file, whose first line names the columns, in any of the usual dialects."""
 
 import csv
-import math
+import io
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
+from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
+from bimichi.imaging.formats.loading import box_between, box_of, naming, number, read_text, shortly
+from bimichi.imaging.shapes import Disc, Shape
 
-SIDES = ("x", "y", "w", "h")
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+IMAGES = (
+    *("image", "filename", "file_name", "image_path", "image_name", "image_file", "file", "img", "img_path"),
+    *("filepath", "file_path", "path", "imagename", "image_id", "frame"),
+)
+LABELS = (
+    *("label", "class", "category", "name", "class_name", "label_name", "category_name", "classname", "cls", "type"),
+    *("class_id", "category_id", "label_id"),
+)
+IGNORED = ("ignored", "ignore", "iscrowd", "difficult")
+TRUE, FALSE = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
+
+PLACES = {
+    "x and y of the upper left corner, width and height": (
+        *(("x", "y", "w", "h"), ("x", "y", "width", "height"), ("left", "top", "width", "height")),
+        *(("left", "top", "w", "h"), ("xmin", "ymin", "w", "h"), ("x1", "y1", "w", "h")),
+        *(("xmin", "ymin", "width", "height"), ("x1", "y1", "width", "height")),
+    ),
+    "two corners": (
+        *(("xmin", "ymin", "xmax", "ymax"), ("x1", "y1", "x2", "y2"), ("x0", "y0", "x1", "y1")),
+        *(("left", "top", "right", "bottom"), ("minx", "miny", "maxx", "maxy"), ("xtl", "ytl", "xbr", "ybr")),
+    ),
+    "x and y of the centre, width and height": (
+        *(("cx", "cy", "w", "h"), ("cx", "cy", "width", "height"), ("xc", "yc", "w", "h")),
+        *(("xcenter", "ycenter", "width", "height"), ("centerx", "centery", "width", "height")),
+        *(("xcenter", "ycenter", "w", "h"), ("centerx", "centery", "w", "h")),
+    ),
+    "a point and a radius": (("x", "y", "radius"), ("x", "y", "r"), ("cx", "cy", "radius"), ("cx", "cy", "r")),
+}
+ORDER = ("two corners", *(kind for kind in PLACES if kind != "two corners"))
+"""Corners first: beside them, width and height are those of the image. The exact x, y, w, h go before all."""
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How a file is written: which columns hold what."""
+
+    separator: str
+    kind: str
+    sides: tuple[int, ...]
+    image: int | None
+    label: int | None
+    ignored: int | None
+
+
+def _plain(column: str) -> str:
+    """Return the name of a column without case, prefix and separators."""
+    name = re.sub(r"[\s._-]+", "_", column.strip().lower())
+    return name if name in IMAGES + LABELS else re.sub(r"^(bounding_?box|bbox|box)(?=_)|_", "", name)
+
+
+def _dialect(header: str) -> _Dialect | None:
+    """Recognise a dialect by the first line of a file."""
+    for separator in sorted(SEPARATORS, key=header.count, reverse=True):
+        columns = [_plain(cell.strip('" ')) for cell in header.split(separator)]
+        exact = PLACES[next(iter(PLACES))][0]
+        tried = [(next(iter(PLACES)), exact), *((kind, names) for kind in ORDER for names in PLACES[kind])]
+        for kind, names in tried:
+            if all(columns.count(name) == 1 for name in names):
+                sides = tuple(columns.index(name) for name in names)
+                return _Dialect(separator, kind, sides, *(_first(columns, some) for some in (IMAGES, LABELS, IGNORED)))
+    return None
+
+
+def _first(columns: list[str], names: tuple[str, ...]) -> int | None:
+    found = [name for name in names if name in columns]
+    if found and columns.count(found[0]) > 1:
+        raise InvalidInputError(f"columns must be named once, but {found[0]} occurs {columns.count(found[0])} times.")
+    return columns.index(found[0]) if found else None
 
 
 def _recognises(path: Path, start: bytes) -> bool:
-    columns = start.decode("utf-8-sig", "replace").lstrip().partition("\n")[0].lower().split(",")
-    return path.suffix.lower() == ".csv" or set(SIDES) <= {column.strip() for column in columns}
+    if path.suffix.lower() in (".csv", ".tsv"):
+        return True
+    header = start.decode("utf-8-sig", "replace").lstrip("\r\n").partition("\n")[0]
+    try:
+        return not header.startswith(("{", "[", "<", "%")) and _dialect(header) is not None
+    except InvalidInputError:
+        return True
 
 
-def _read(path: Path) -> Annotations:
-    """Read all boxes; the first line names the columns, in any order, and other columns are ignored."""
-    rows = _rows(path)
-    header = [cell.lower() for cell in rows[0][1]] if rows else []
-    if any(header.count(side) != 1 for side in SIDES) or max(header.count("image"), header.count("label")) > 1:
+def read_csv(path: Path) -> Annotations:
+    """Read all boxes; columns may be in any order, and others are left out. `about` says what was recognised."""
+    whole = read_text(path)
+    text = re.sub(r"\A([ \t]*\r?\n)+", "", whole)  # but not the empty first name of a column separated by tabs
+    header, before = text.partition("\n")[0].strip("\r "), whole[: len(whole) - len(text)].count("\n")
+    with naming(str(path)):
+        how = _dialect(header)
+    if how is None:
         raise InvalidInputError(
-            f"{path} must start with a line that names the columns x, y, w and h, each once, separated by commas; "
-            f"found {', '.join(map(repr, header)) or 'nothing'}."
+            f"{path} must start with a line that names its columns, each once, such as image,x,y,w,h,label or "
+            f"filename,xmin,ymin,xmax,ymax,class, separated by commas, semicolons or tabs; "
+            f"found {repr(shortly(header)) if header else 'nothing'}."
         )
-    found: dict[str | None, list[tuple[list[float], str | None]]] = {} if "image" in header else {None: []}
-    for line, cells in rows[1:]:
-        if len(cells) != len(header):
-            raise InvalidInputError(f"{path}, line {line}: {len(cells)} fields under {len(header)} columns.")
-        row = dict(zip(header, cells, strict=True))
-        box = [_number(row[side], f"{path}, line {line}: {side}") for side in SIDES]
-        if box[2] <= 0 or box[3] <= 0:
-            raise InvalidInputError(f"{path}, line {line}: w and h must be above 0, got {row['w']} and {row['h']}.")
-        found.setdefault(row.get("image"), []).append((box, row.get("label")))
-    return {
-        image: ImageAnnotations(boxes_array([box for box, _ in some]), [label for _, label in some])
-        for image, some in found.items()
-    }
+    names, rows = _rows(path, text, how.separator)
+    found: dict[str | None, list[Found]] = {} if how.image is not None else {None: []}
+    for line, cells in rows:
+        with naming(f"{path}, line {line + before}"):
+            if len(cells) != len(names):
+                raise InvalidInputError(f"{len(cells)} fields under {len(names)} columns.")
+            image = None if how.image is None else cells[how.image]
+            label = None if how.label is None else cells[how.label] or None
+            out = how.ignored is not None and _flag(cells[how.ignored])
+            if any(cells[side] for side in how.sides):
+                found.setdefault(image, []).append(Found(_place(cells, names, how), label, out))
+            else:  # a line that says that an image has no boxes
+                found.setdefault(image, [])
+    return AnnotationTable({image: image_annotations(some) for image, some in found.items()}, _about(path, names, how))
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the number and the stripped cells of every line that is not blank."""
+def _about(path: Path, names: list[str], how: _Dialect) -> str:
+    sides = ", ".join(names[side] for side in how.sides)
+    parts = [f"{path}: columns {sides} are read as {how.kind}, in pixels"]
+    parts += [f"images by {names[how.image]}"] if how.image is not None else []
+    parts += [f"labels by {names[how.label]}"] if how.label is not None else []
+    parts += [] if how.separator == "," else [f"separated by {SEPARATORS[how.separator]}"]
+    return "; ".join(parts) + "."
+
+
+def _rows(path: Path, text: str, separator: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the names of columns, and number and stripped cells of every further line that is not blank."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
-    except (OSError, ValueError, csv.Error) as error:
-        raise InvalidInputError(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
-    return [(line, cells) for line, cells in rows if any(cells)]
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
+        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except csv.Error as error:
+        raise InvalidInputError(f"Cannot read {path}: {error}.") from error
+    return rows[0][1], [(line, cells) for line, cells in rows[1:] if any(cells)]
 
 
-def _number(text: str, what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidInputError(f"{what} must be a number, got {text!r}.")
-    return number
+def _place(cells: list[str], names: list[str], how: _Dialect) -> Floats | Shape:
+    values = [_number(cells[side], names[side], how.separator) for side in how.sides]
+    if how.kind == "two corners":
+        return box_between(*values)
+    if how.kind.startswith("a point"):
+        if values[2] < 0:
+            raise InvalidInputError(f"the radius must be at least 0, got {values[2]:g}.")
+        return Disc(*values)
+    x, y, width, height = values
+    if not (width > 0 and height > 0):
+        raise InvalidInputError(f"w and h must be above 0, got {width:g} and {height:g}.")
+    return box_of(x - width / 2, y - height / 2, width, height) if "centre" in how.kind else box_of(*values)
+
+
+def _number(text: str, what: str, separator: str) -> float:
+    """Return a number, which may have a decimal comma where commas do not separate columns."""
+    return number(text.replace(",", ".") if separator != "," and text.count(",") == 1 else text, what)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in TRUE + FALSE:
+        raise InvalidInputError(f"ignored must be 0 or 1, got {shortly(repr(text))}.")
+    return text.lower() in TRUE
 
 
 CSV = AnnotationFormat(
-    "csv", "CSV with the columns x, y, w, h in pixels, and optionally image and label", _recognises, _read
+    "csv",
+    "CSV with the columns x, y, w, h in pixels, or other usual names, and optionally image and label",
+    _recognises,
+    read_csv,
 )

@@ -17,7 +17,7 @@ def read_mask(path: Path) -> Annotations:
 
 MASK = AnnotationFormat(
     "mask",
-    "an image of one band, 0 for background and above 0 for targets; one file per image",
+    "an image of one band, 0 for background, above 0 for targets and below 0 for unknown; one file per image",
     lambda path, start: is_image(start),
     read_mask,
 )

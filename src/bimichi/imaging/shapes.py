@@ -1,0 +1,208 @@
+"""Outlines of targets other than boxes: polygons with holes, discs, and masks by run lengths.
+
+Coordinates are as in `bimichi.imaging.regions`: in pixels from the upper left corner of the image, and a pixel belongs
+to a shape if its square overlaps it. So a polygon with the corners of a box covers the same pixels as the box.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bimichi._types import Flags, Floats, Ints
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.regions import TOUCH, ring_pixels
+
+Window = tuple[slice, slice]
+Mapped = Callable[[Floats], Floats]
+"""Maps points of shape (n, 2) to other coordinates."""
+
+LARGEST_MASK = 1 << 28
+"""Pixels of the largest mask that an annotation file may hold."""
+
+ARC = np.linspace(0, 2 * np.pi, 72, endpoint=False)
+"""Angles at which ellipses become polygons."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polygons:
+    """One or several polygons, which may have holes.
+
+    Parameters
+    ----------
+    parts : tuple of tuple of ndarray of float64, shape (n_corners, 2)
+        For each polygon its outer ring and then its holes: corners (x, y) in order; the last is joined to the first.
+    """
+
+    parts: tuple[tuple[Floats, ...], ...]
+
+    @property
+    def box(self) -> Floats:
+        """The bounding box (x, y, width, height)."""
+        return bounding_box(np.concatenate([part[0] for part in self.parts]))
+
+    def mapped(self, function: Mapped) -> "Polygons":
+        """Return it in other coordinates."""
+        return Polygons(tuple(tuple(function(ring) for ring in part) for part in self.parts))
+
+    def paint(self, mask: Flags) -> None:
+        """Mark the pixels that overlap it."""
+        for outer, *holes in self.parts:
+            window, origin = _window(bounding_box(outer), mask.shape)
+            shape = mask[window].shape
+            if not all(shape):
+                continue
+            within, crossed = ring_pixels(outer - origin, shape)
+            part = within | crossed
+            for hole in holes:
+                within, crossed = ring_pixels(hole - origin, shape)
+                part &= ~within | crossed
+            mask[window] |= part
+
+
+@dataclass(frozen=True, eq=False)
+class Disc:
+    """A point and a radius around it, in pixels; a radius of 0 is the pixel that holds the point."""
+
+    x: float
+    y: float
+    radius: float = 0.0
+
+    @property
+    def box(self) -> Floats:
+        """The bounding box (x, y, width, height); for a point, that of its pixel."""
+        if self.radius == 0:
+            return np.array([np.floor(self.x), np.floor(self.y), 1, 1])
+        return np.array([self.x - self.radius, self.y - self.radius, 2 * self.radius, 2 * self.radius])
+
+    def mapped(self, function: Mapped) -> "Disc":
+        """Return it with its centre in other coordinates; the radius is in pixels in all of them."""
+        x, y = function(np.array([[self.x, self.y]]))[0]
+        return Disc(float(x), float(y), self.radius)
+
+    def paint(self, mask: Flags) -> None:
+        """Mark the pixels that overlap it."""
+        window, origin = _window(self.box, mask.shape)
+        if self.radius == 0:
+            mask[window] = True
+            return
+        rows, columns = (np.arange(length) for length in mask[window].shape)
+        x, y = self.x - origin[0], self.y - origin[1]
+        across = np.clip(x, columns, columns + 1) - x  # to the nearest point of each pixel
+        down = np.clip(y, rows, rows + 1) - y
+        mask[window] |= down[:, None] ** 2 + across**2 < (self.radius - TOUCH) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A mask by run lengths, column by column as in COCO, the first of pixels outside.
+
+    Parameters
+    ----------
+    counts : ndarray of int64
+        Lengths of the runs, which sum to height * width.
+    height, width : int
+        The size of the mask.
+    x, y : int, default=0
+        Where its upper left corner is in the image.
+    image : (int, int), optional
+        Height and width of the image, if the file says so; an image of another size is then an error.
+    """
+
+    counts: Ints
+    height: int
+    width: int
+    x: int = 0
+    y: int = 0
+    image: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        size = self.height * self.width
+        if min(self.height, self.width) < 1 or size > LARGEST_MASK:
+            raise InvalidInputError(
+                f"a mask of {self.width} x {self.height} pixels cannot be read; up to {LARGEST_MASK:,} pixels can."
+            )
+        if self.counts.ndim != 1 or (self.counts < 0).any() or int(self.counts.sum()) != size:
+            raise InvalidInputError(
+                f"the run lengths of a mask of {self.width} x {self.height} pixels must be at least 0 and sum to "
+                f"{size}, got a sum of {int(self.counts.sum())}."
+            )
+
+    @property
+    def box(self) -> Floats:
+        """The bounding box (x, y, width, height); without area if the mask is empty."""
+        ends = np.cumsum(self.counts)
+        first, stop = ends[0::2][: len(ends[1::2])], ends[1::2]
+        first, stop = first[stop > first], stop[stop > first]
+        if not len(first):
+            return np.array([self.x, self.y, 0, 0], dtype=np.float64)
+        left, right = first[0] // self.height, (stop[-1] - 1) // self.height
+        over = first // self.height != (stop - 1) // self.height  # a run over two columns has their ends, too
+        top = 0 if over.any() else int((first % self.height).min())
+        bottom = self.height - 1 if over.any() else int(((stop - 1) % self.height).max())
+        return np.array([self.x + left, self.y + top, right - left + 1, bottom - top + 1], dtype=np.float64)
+
+    def mapped(self, function: Mapped) -> "Runs":
+        """Return itself: masks are in pixels already."""
+        return self
+
+    def array(self) -> Flags:
+        """Return the mask as an array of shape (height, width)."""
+        inside = np.arange(len(self.counts)) % 2 == 1
+        return np.repeat(inside, self.counts).reshape(self.width, self.height).T
+
+    def paint(self, mask: Flags) -> None:
+        """Mark its pixels."""
+        if self.image is not None and self.image != mask.shape:
+            raise InvalidInputError(
+                f"a mask was drawn on an image of {self.image[1]} x {self.image[0]} pixels, but this image has "
+                f"{mask.shape[1]} x {mask.shape[0]}. Draw it on this image, or resample one of them."
+            )
+        window, origin = _window(np.array([self.x, self.y, self.width, self.height]), mask.shape)
+        height, width = mask[window].shape
+        top, left = int(origin[1]) - self.y, int(origin[0]) - self.x
+        mask[window] |= self.array()[top : top + height, left : left + width]
+
+
+Shape = Polygons | Disc | Runs
+
+
+def runs_of(mask: Flags, x: int = 0, y: int = 0, image: tuple[int, int] | None = None) -> Runs:
+    """Return a mask by run lengths; `x`, `y` and `image` as in `Runs`."""
+    flat = mask.T.ravel()
+    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    counts = np.diff(np.concatenate([[0], changes, [flat.size]]))
+    start = np.zeros(int(flat[:1].any()), np.int64)
+    return Runs(np.concatenate([start, counts]).astype(np.int64), mask.shape[0], mask.shape[1], x, y, image)
+
+
+def ellipse(x: float, y: float, width: float, height: float) -> Floats:
+    """Return the corners of a polygon for the ellipse around (x, y) with these half axes."""
+    return np.stack([x + width * np.cos(ARC), y + height * np.sin(ARC)], axis=1)
+
+
+def corners_of(box: Floats) -> Floats:
+    """Return the four corners of a box (x, y, width, height)."""
+    x, y, width, height = box
+    return np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]])
+
+
+def rotated(points: Floats, degrees: float, centre: tuple[float, float]) -> Floats:
+    """Turn points clockwise around a centre, as seen with y down."""
+    angle = np.deg2rad(degrees)
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return np.asarray((points - centre) @ turn + centre)
+
+
+def bounding_box(points: Floats) -> Floats:
+    """Return the box (x, y, width, height) around points."""
+    low = points.min(axis=0)
+    return np.concatenate([low, points.max(axis=0) - low])
+
+
+def _window(box: Floats, shape: tuple[int, ...]) -> tuple[Window, Floats]:
+    """Return the pixels of the image that a box overlaps, and the corner (x, y) of the first."""
+    limits = np.array(shape[1::-1])
+    start = np.clip(np.floor(box[:2] + TOUCH), 0, limits).astype(np.int64)
+    stop = np.clip(np.ceil(box[:2] + box[2:] - TOUCH), start, limits).astype(np.int64)
+    return (slice(start[1], stop[1]), slice(start[0], stop[0])), start.astype(np.float64)

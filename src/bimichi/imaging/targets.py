@@ -1,0 +1,189 @@
+"""The annotations of scenes, from a file or folder of any format, or from one file per scene."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.annotations import annotation_files, format_of, read_annotations
+from bimichi.imaging.bands import first_few
+from bimichi.imaging.collecting import SceneCollection, SceneFiles, is_pattern
+from bimichi.imaging.formats import AnnotationTable, ImageAnnotations, boxes_array
+from bimichi.imaging.matching import match_images
+from bimichi.imaging.placement import Placement, in_pixels, read_placement
+from bimichi.imaging.sanity import check_target, listed_labels
+
+NOTHING = ImageAnnotations(boxes_array([]), [])
+
+
+class SceneTargets:
+    """Annotations of each scene, by its name, and `notes` on what had to be concluded.
+
+    Masks are read on demand, other files at once. `given` is a file or a folder, or a pattern for one file per scene;
+    see docs/command-line.md. `target` must be a label of the files, if they have labels.
+    """
+
+    def __init__(self, given: str | Path, collection: SceneCollection, target: str | None = None) -> None:
+        self.notes: list[str] = []
+        self._masks: dict[str, Path] = {}
+        self._table: dict[str, ImageAnnotations] = {}
+        self._origin: dict[str, str] = {}
+        self._scenes = {scene.name: scene for scene in collection.scenes}
+        whole = _files_of_scenes(str(given), collection)
+        if isinstance(whole, Path):
+            self._match(read_annotations(whole), str(whole))
+        else:
+            for name, file in whole.items():
+                self._add(name, file)
+        self.files = [whole] if isinstance(whole, Path) else list(whole.values())
+        if isinstance(whole, Path) and whole.is_dir():
+            self.files = annotation_files(whole)[1]
+        self._check_labels(target, str(given))
+
+    def where(self, name: str) -> str:
+        """Return the file, and the image in it, for messages about a scene."""
+        return self._origin.get(name, f"scene {name!r}")
+
+    def of(self, name: str, placement: Placement | None = None) -> ImageAnnotations:
+        """Return the annotations of a scene in its pixels; `placement` saves reading it from its first file."""
+        if name in self._masks:
+            return read_annotations(self._masks[name])[None]
+        found = self._table.get(name, NOTHING)
+        if found.units != "pixels" and (placement is None or (found.units == "map" and placement.transform is None)):
+            placement = self._placement(name, None if placement is None else placement.shape)
+        return in_pixels(found, placement, self.where(name))
+
+    def _placement(self, name: str, shape: tuple[int, int] | None) -> Placement:
+        """Return where a scene lies, by the first of its files that is georeferenced."""
+        found = [read_placement(file, shape) for file in self._scenes[name].files]
+        if not found:
+            raise InvalidInputError(f"{self.where(name)} needs the placement of scene {name!r}, which has no files.")
+        return next((one for one in found if one.transform is not None), found[0])
+
+    def _add(self, name: str, file: Path) -> None:
+        """Take a file as that of one scene, by its own name."""
+        known = format_of(file)
+        if known is not None and known.name == "mask":
+            self._masks[name], self._origin[name] = file, str(file)
+            return
+        table = read_annotations(file)
+        if len(table) == 1:
+            image, self._table[name] = next(iter(table.items()))
+            self._origin[name] = str(file)
+            if image is not None and not match_images([image], [self._scenes[name]], str(file)):
+                self.notes.append(f"{file} is about the image {image!r}; by its own name it is taken for {name!r}.")
+        else:
+            self._match(table, str(file), [self._scenes[name]])
+        self._say(table.about)
+
+    def _match(self, table: AnnotationTable, where: str, scenes: list[SceneFiles] | None = None) -> None:
+        """Distribute the images of a file or folder among the scenes."""
+        self._say(table.about)
+        scenes = list(self._scenes.values()) if scenes is None else scenes
+        on_map = None in table and table[None].units == "map"
+        if None in table and len(scenes) > 1 and not on_map:
+            raise InvalidInputError(
+                f"{where} does not say in which of the {len(scenes)} scenes a box is; a CSV file needs a column image."
+            )
+        if None in table:
+            for scene in scenes:
+                self._table[scene.name], self._origin[scene.name] = table[None], where
+            return
+        images = match_images([image for image in table if image is not None], scenes, where)
+        if not images and len(scenes) == 1 and len(table) == 1:
+            image = next(iter(table))
+            self.notes.append(f"{where} is about one image, {image!r}; it is taken for scene {scenes[0].name!r}.")
+            images = {scenes[0].name: [str(image)]}
+        self._report_rest(table, images, scenes, where)
+        for name, some in images.items():
+            self._table[name] = _joined([table[image] for image in some])
+            self._origin[name] = f"{where}, image {' and '.join(some)}"
+
+    def _report_rest(
+        self, table: AnnotationTable, images: Mapping[str, list[str]], scenes: list[SceneFiles], where: str
+    ) -> None:
+        """Say which images are of no scene, and which scenes have no image."""
+        used = {image for some in images.values() for image in some}
+        rest = {image: len(one.boxes) for image, one in table.items() if image not in used}
+        names = first_few([repr(scene.name) for scene in scenes])
+        if table and not images:
+            shown = first_few([repr(image) for image in rest])
+            raise InvalidInputError(
+                f"{where} has boxes of the image{'s' * (len(rest) > 1)} {shown}, but the scenes are {names}. Images "
+                "are matched by path, name, or name without suffix."
+            )
+        if rest:
+            shown = first_few([repr(image) for image in rest])
+            counted = f"{_count(sum(rest.values()), 'object')} of {_count(len(rest), 'other image')}"
+            self.notes.append(f"{where}: left out {counted}: {shown}.")
+        missing = [repr(scene.name) for scene in scenes if scene.name not in images]
+        if missing:
+            self.notes.append(
+                f"{where} does not name {_count(len(missing), 'scene')}: {first_few(missing)}; no targets."
+            )
+
+    def _check_labels(self, target: str | None, where: str) -> None:
+        """Check that the target occurs; say which labels count without one."""
+        if self._masks:
+            return
+        counts: Counter[str | None] = sum((one.counts for one in self._table.values()), Counter())
+        if target is not None:
+            check_target(counts, target, where)
+        elif len(counts) > 1:
+            self.notes.append(f"{where}: all labels count as targets: {listed_labels(counts)}. --target selects one.")
+
+    def _say(self, about: str) -> None:
+        if about and about not in self.notes:
+            self.notes.append(about)
+
+
+def _files_of_scenes(given: str, collection: SceneCollection) -> Path | dict[str, Path]:
+    """Return one file per scene where their names say whose they are; else the file or folder as a whole."""
+    path = Path(given)
+    if is_pattern(given):
+        return collection.companions(given, "labels")
+    if not path.exists():
+        raise InvalidInputError(f"Cannot read {given}: No such file or folder.")
+    if path.is_dir():
+        known, files = annotation_files(path)
+        if known.name != "mask":
+            return path
+        if collection.many:
+            return collection.companions(given, "labels")
+        found = match_images([file.name for file in files], collection.scenes, given)
+        if not found:
+            shown = first_few([file.name for file in files])
+            raise InvalidInputError(f"{given} has no mask of scene {collection.names[0]!r}; it has {shown}.")
+        return {name: path / some[0] for name, some in found.items()}
+    known_file = format_of(path)
+    if known_file is not None and known_file.name == "mask":
+        return collection.companions(given, "labels")
+    return path
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def target_files(given: str | Path, collection: SceneCollection) -> list[Path]:
+    """Return the files that `SceneTargets` will read."""
+    whole = _files_of_scenes(str(given), collection)
+    if not isinstance(whole, Path):
+        return list(whole.values())
+    return annotation_files(whole)[1] if whole.is_dir() else [whole]
+
+
+def _joined(some: list[ImageAnnotations]) -> ImageAnnotations:
+    """Return the annotations of all images of a scene as those of one."""
+    if len(some) == 1:
+        return some[0]
+    if len({(one.units, one.crs) for one in some}) > 1:
+        raise InvalidInputError("Images of one scene have annotations in different units; keep those of one of them.")
+    return ImageAnnotations(
+        boxes_array([box for one in some for box in one.boxes]),
+        [label for one in some for label in one.labels],
+        [bool(out) for one in some for out in one.is_ignored],
+        shapes=[shape for one in some for shape in one.outlines] if any(one.shapes for one in some) else (),
+        units=some[0].units,
+        crs=some[0].crs,
+    )
