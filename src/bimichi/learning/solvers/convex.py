@@ -41,18 +41,34 @@ class ConvexSolver:
     ----------
     n_starts : int, default=8
         How many measures to start from: the middle one, the one that fits all instances to the labels of their bags
-        best in least squares (up to six sources of a bi-capacity), and random ones. A start that comes to witnesses
-        that another has had ends there, so further starts are cheap. `mean` needs no start: it is one QP.
+        best in least squares (up to six sources of a bi-capacity), and random ones, for `magnitude` half of them with
+        random signs of the first witnesses; besides, in small problems, the solution of a relaxation. A start that
+        comes to witnesses that another has had ends there, so further starts are cheap. `mean` needs no start.
     max_rounds : int, default=100
         How often witnesses may move.
     tolerance : float, default=1e-7
         By how much a row outside the QP may exceed its bag's slack.
+    moves : bool, default=True
+        Whether, after convergence, other witnesses of single bags are tried; see below.
+    certify : bool, default=False
+        Whether to prove, by branch and bound over all measures, how far J is above the least possible; better measures
+        that are met on the way are taken. For `bipolar`, `magnitude` and `min-max` in memory, with up to seven sources
+        of a bi-capacity (eleven of a capacity); additive measures are refused. See docs/optimality.md.
+    gap, absolute_gap : float, default=1e-3 and 1e-6
+        The proof is complete if J exceeds its bound by no more than ``gap * J`` or `absolute_gap`.
+    max_nodes : int, default=10000
+        How many parts of all measures may be bounded. Runs that it ends are repeatable.
+    time_limit : float, optional
+        Seconds after which no further part is bounded. What such a run has proven depends on the machine.
 
     Notes
     -----
     Variables are the elements that witnesses use, and few others; constraints are deciding rows, and the order of
     those elements where it matters. What the rest of the data and of the order would add is added when it is violated.
     This is exact for the given witnesses, and no QP grows with the 3^m elements: those cost O(m 3^m) a step.
+
+    Starts end at local minima. From the best of them, other witnesses (and signs) of single bags are tried, those first
+    that are nearest to being the best of their bag; with many rows, as many as all starts took QPs.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("convex form",)
@@ -60,6 +76,7 @@ class ConvexSolver:
     n_starts: int = 8
     max_rounds: int = 100
     tolerance: float = 1e-7
+    moves: bool = True
     certify: bool = False
     gap: float = 1e-3
     absolute_gap: float = 1e-6
@@ -95,7 +112,8 @@ class ConvexSolver:
                 (best,) = self._descend_all(working, [best], map, n_programs)
         states[first] = best
         values = np.array([state.best_value for state in states])
-        best = improve_by_moves(working, best, self.tolerance, self.max_rounds, n_programs[0])
+        if self.moves:
+            best = improve_by_moves(working, best, self.tolerance, self.max_rounds, n_programs[0])
         best = polish(working, best, self.tolerance)
         proof = None
         if self.certify:
@@ -108,7 +126,7 @@ class ConvexSolver:
 
     def quick(self) -> "ConvexSolver":
         """Return the solver with its first two starts alone, to compare problems before one is solved in earnest."""
-        return replace(self, n_starts=min(2, self.n_starts))
+        return replace(self, n_starts=min(2, self.n_starts), moves=False, certify=False)
 
     def _prove(
         self, working: WorkingSet, best: Descent, rng: Generator, n_jobs: int, verbose: int

@@ -119,7 +119,7 @@ def solution_of(working: WorkingSet, state: Descent, starts: Floats, proof: Cert
         return found
     return replace(
         found,
-        global_bound=min(proof.bound, state.best_value),
+        global_bound=max(min(proof.bound, state.best_value), 0.0),  # J is a sum of squares
         n_nodes=proof.n_nodes,
         certificate=proof.certificate,
     )

@@ -99,13 +99,7 @@ class Program:
         z[linear] = np.maximum(z[linear], 0.0)
         cones = z[linear.stop :].reshape(-1, 3)
         cones[:, 0] = np.maximum(cones[:, 0], np.hypot(cones[:, 1], cones[:, 2]) * (1 + 1e-15))
-        pull = P @ x + sp.triu(P, 1).T @ x
-        rest = pull + q + A.T @ z
-        corner = np.minimum(rest * low, rest * high)
-        terms = np.concatenate([-0.5 * x * pull, -b * z, corner])
-        size = float(np.abs(terms).sum() + abs(A).T @ np.abs(z) @ np.maximum(np.abs(low), np.abs(high)))
-        rounding = np.finfo(np.float64).eps * (8 + np.log2(1 + len(terms)) + abs(A).sum(axis=0).max()) * size
-        return x, float(terms.sum()) - float(rounding)
+        return x, dual_bound(P, q, A, b, x, z, low, high)
 
     def _matrix(self) -> sp.csc_matrix:
         row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
@@ -121,3 +115,21 @@ class Program:
         cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(n_linear)]
         cones += [clarabel.SecondOrderConeT(3)] * self.n_cones
         return clarabel.DefaultSolver(P, q, A, np.concatenate(self._limit), cones, settings).solve()
+
+
+def dual_bound(
+    P: sp.csc_matrix, q: Floats, A: sp.csc_matrix, b: Floats, x: Floats, z: Floats, low: Floats, high: Floats
+) -> float:
+    """Return a lower bound of x'Px/2 + q'x where b - A x is in a cone and low <= x <= high, by z in its dual cone.
+
+    `P` is upper triangular and positive semidefinite; x may be any point, best one near the minimum.
+    """
+    pull = P @ x + sp.triu(P, 1).T @ x
+    rest = pull + q + A.T @ z
+    terms = np.concatenate([-0.5 * x * pull, -b * z, np.minimum(rest * low, rest * high)])
+    # Each entry of `pull` and `rest` is a sum of products, with an error relative to the sum of their magnitudes.
+    reach = np.maximum(np.abs(low), np.abs(high))
+    whole = abs(P) @ np.abs(x) + abs(sp.triu(P, 1)).T @ np.abs(x)
+    size = np.abs(x) @ whole + np.abs(b) @ np.abs(z) + reach @ (whole + np.abs(q) + abs(A).T @ np.abs(z))
+    longest = max(np.diff(A.indptr).max(initial=1), np.diff(P.indptr).max(initial=1), 1)
+    return float(terms.sum()) - float(np.finfo(np.float64).eps * (longest + np.log2(len(terms)) + 8) * size)

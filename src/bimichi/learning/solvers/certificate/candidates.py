@@ -13,7 +13,6 @@ from bimichi.integral.linear import linear_form
 from bimichi.learning.objectives import ConvexForm
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers.certificate.region import Box, Region
-from bimichi.learning.spaces.elements import ElementSpace
 
 LEAD = 1e-9  # a candidate that can lead all others by no more is dropped; the bound is lowered by what that may cost
 ROUNDING = 1e-12  # the same within a box, where nothing but rounding is in the way
@@ -51,9 +50,7 @@ class Candidates:
         self.vectors, self.constants = vectors * self.signs[:, None], constants * self.signs
         ends = np.cumsum([len(signs) * len(of_bag) for of_bag in rows])
         of_bags = np.split(np.arange(len(every)), ends[:-1])
-        space = problem.space
-        assert isinstance(space, ElementSpace)
-        samples = np.array([space.sample(one)[region.elements] for one in rng.spawn(SAMPLES)])
+        samples = region.sample(rng, SAMPLES)
         self.of_bags = tuple(self._leading(ids, samples) for ids in of_bags)
         dropped = np.array([len(ids) - len(kept) for ids, kept in zip(of_bags, self.of_bags, strict=True)])
         self.lost = float(self.weights @ (4 * LEAD * dropped + 8 * ROUNDING * (dropped + [len(i) for i in of_bags])))

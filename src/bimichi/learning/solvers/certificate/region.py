@@ -1,8 +1,10 @@
 """The free elements of a lattice as variables of relaxations: their order, boxes around values, rows as vectors."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from bimichi._types import Codes, Floats, Ints
 from bimichi.learning.spaces.order import Pairs, limits
@@ -29,6 +31,23 @@ class Region:
         self._position[self.elements] = np.arange(len(self.elements))
         self._boundary = lattice.with_boundary(np.zeros(lattice.size))
         self._pairs: dict[bytes, Pairs] = {}
+
+    def sample(self, rng: Generator, n: int) -> Floats:
+        """Draw n monotone measures, quickly and with no care for their distribution: half of them high, half low."""
+        lattice = self.lattice
+        table = rng.uniform(lattice.low, 1.0, (n, *(lattice.base,) * lattice.n_sources))
+        if not lattice.zero_bound:
+            table.reshape(n, -1)[:, 0] = lattice.low
+        high, low = table[: n // 2], table[n // 2 :]
+        for axis in range(1, lattice.n_sources + 1):
+            digits = [(slice(None),) * axis + (digit,) for digit in lattice.chain]
+            for below, above in pairwise(digits):
+                high[above] = np.maximum(high[above], high[below])
+            for above, below in pairwise(digits[::-1]):
+                low[below] = np.minimum(low[below], low[above])
+        # Codes count their first digit fastest, tables their last axis.
+        values = table.transpose(0, *range(lattice.n_sources, 0, -1)).reshape(n, -1)[:, self.elements]
+        return np.clip(values, *self.box)
 
     def vectors(self, codes: Codes, weights: Floats) -> tuple[Floats, Floats]:
         """Return rows of codes and weights as vectors over the free elements, and constants from the fixed ones."""
