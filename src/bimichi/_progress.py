@@ -27,3 +27,18 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total, J="")
         yield lambda steps, value: bar.update(task, advance=steps, J="" if value is None else f"J = {value:.5g}")
+
+
+@contextmanager
+def status_line(what: str, verbose: int) -> Iterator[Callable[[str], None]]:
+    """Lend a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
+    if not verbose or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    try:
+        from rich.console import Console
+    except ImportError:
+        yield lambda text: None
+        return
+    with Console(stderr=True).status(what) as line:
+        yield lambda text: line.update(f"{what}: {text}")

@@ -19,11 +19,16 @@ TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("parameters", "solver_options"), (dict,)),
     "objective_value": (float, int, type(None)),
     "lower_bound": (float, int, type(None)),
+    "global_bound": (float, int, type(None)),
     "n_iter": (int,),
+    "n_nodes": (int,),
+    "certificate": (str,),
     "classes": (list,),
     "feature_names": (list, type(None)),
 }
 LABELS = (int, float, str, bool)
+PROOF: dict[str, Any] = {"global_bound": None, "n_nodes": 0, "certificate": ""}
+"""What a file without a proof does not have."""
 
 OLD_KIND = "BiMIChI"
 """What versions 1 and 2 of the format called a fitted model."""
@@ -44,6 +49,8 @@ class TrainingRecord:
         What was minimised, and how.
     objective_value, lower_bound : float
         J, on the training data; no measure has a smaller J than the bound, if there is one, with the same witnesses.
+    global_bound, n_nodes, certificate : float, int, str
+        If a proof was asked for: no measure at all has a smaller J than the bound; see `Solution`.
     status : str
         "converged", or why the search ended otherwise.
     n_iter, history : int, ndarray
@@ -66,6 +73,9 @@ class TrainingRecord:
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     objective_value: float = float("nan")
     lower_bound: float | None = None
+    global_bound: float | None = None
+    n_nodes: int = 0
+    certificate: str = ""
     status: str = ""
     n_iter: int = 0
     history: Floats = field(default_factory=lambda: np.empty(0))
@@ -74,9 +84,25 @@ class TrainingRecord:
     feature_names: Sequence[str] | None = None
     version: str = __version__
 
+    @property
+    def proof(self) -> str:
+        """What was proven of J, in a sentence; empty if no proof was asked for. The bound is rounded down."""
+        if self.global_bound is None:
+            return ""
+        value, bound = self.objective_value, self.global_bound
+        digits = 5 - math.floor(math.log10(bound)) if bound > 0 else 0
+        shown = math.floor(bound * 10.0**digits) / 10.0**digits
+        above = f", {(value - bound) / bound:.2%} above" if bound > 0 else ""
+        says = f"no measure of this kind has J below {shown:.6g}; this one has {value:.6g}{above}"
+        if self.certificate.startswith("optimal"):
+            return f"Proven: {says}."
+        return f"Proven so far: {says} ({self.certificate} after {self.n_nodes:,} nodes)."
+
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """Return the header field and the arrays of a model file."""
         header = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("history", "usage")}
+        if self.global_bound is None:
+            header = {name: value for name, value in header.items() if name not in PROOF}
         header["objective_value"] = self.objective_value if math.isfinite(self.objective_value) else None
         arrays = {"history": self.history}
         for name, counts in self.usage.items():
@@ -86,6 +112,7 @@ class TrainingRecord:
     @classmethod
     def unpack(cls, header: Any, arrays: Arrays, size: int) -> Self:
         """Return the record in a file, checked, for a measure of `size` values; the inverse of `pack`."""
+        header = PROOF | header
         kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage")}
         for what, kinds in TYPES.items():
             if type(kept[what]) not in kinds:
@@ -94,9 +121,10 @@ class TrainingRecord:
             raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.")
         if kept["feature_names"] is not None:
             check_names(kept["feature_names"], len(kept["feature_names"]))
-        value, bound = kept["objective_value"], kept["lower_bound"]
+        value = kept["objective_value"]
         kept["objective_value"] = math.nan if value is None else float(value)
-        kept["lower_bound"] = None if bound is None else float(bound)
+        for what in ("lower_bound", "global_bound"):
+            kept[what] = None if kept[what] is None else float(kept[what])
         usage = {name: unpack_counts(name, arrays, size) for name in header["usage"]}
         return cls(**kept, history=arrays["history"], usage=usage)
 

@@ -47,4 +47,12 @@ def demo(
         run.write(folder / "run.json", written)
     pictures = [f"  {escape(str(path))}" for path in written if path.suffix in (".png", ".html")]
     data = {"um": letters.to_dict(), "street": people.to_dict(), "files": written}
-    say.result(data, rich_table(letters.table()), rich_table(people.table()), "Pictures and reports:", *pictures, NEXT)
+    say.result(
+        data,
+        rich_table(letters.table()),
+        *map(escape, letters.proofs()),
+        rich_table(people.table()),
+        "Pictures and reports:",
+        *pictures,
+        NEXT,
+    )

@@ -49,7 +49,19 @@ def show(
 
 def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
     record = rule.training
-    keys = ("method", "objective", "objective_value", "lower_bound", "status", "n_iter", "classes", "solver")
+    keys = (
+        "method",
+        "objective",
+        "objective_value",
+        "lower_bound",
+        "global_bound",
+        "n_nodes",
+        "certificate",
+        "status",
+        "n_iter",
+        "classes",
+        "solver",
+    )
     listed = [
         dict(zip("AB", rule.measure.sets(k), strict=True)) | {"value": float(value), "used_by": int(touched[k])}
         for k, value in enumerate(rule.measure.values[: len(touched)])
@@ -76,6 +88,7 @@ def _head(rule: "FusionRule") -> str:
     return escape(
         f"{record.method} ({kind}), objective {record.objective}, solver {record.solver}: J = "
         f"{record.objective_value:.4f}{bound}, {record.status} after {record.n_iter} iterations."
+        f"{' ' + record.proof if record.proof else ''}"
     )
 
 

@@ -74,6 +74,12 @@ def train(
         Literal["minmax", "maxabs"] | None,
         typer.Option(help="Learn a map of each source to [-1, 1], for floats outside it; the model keeps it."),
     ] = None,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify", help="Prove how far J is above the least possible, at most 0.1 % if it can be shown in time."
+        ),
+    ] = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     say: Output,
@@ -104,7 +110,8 @@ def train(
     from bimichi.learning.objectives import get_objective
     from bimichi.learning.solvers import get_solver
 
-    check_training(get_objective(objective, additivity=additivity), get_solver(solver), polarity)  # before reading
+    how = _certifying(solver) if certify else solver
+    check_training(get_objective(objective, additivity=additivity), get_solver(how), polarity)  # before reading
     labelling = labelled.labelling()
     scenes = collect_scenes(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
@@ -116,7 +123,7 @@ def train(
             data = reader.scenes if scenes.many else list(reader.scenes)
         model = bimichi.BiMIChI(
             objective,
-            solver,
+            how,
             polarity,
             scale,
             source_names=reader.source_names,
@@ -139,10 +146,17 @@ def train(
         "objective": objective,
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
+        "proof": model.rule_.training.proof if model.rule_.training else "",
         "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
         "seconds": run.seconds,
     }
     say.result(found, _sentence(found, reader.source_names))
+
+
+def _certifying(solver: str) -> Any:
+    if solver != "convex":
+        raise typer.BadParameter(f"only the convex solver can certify, not {solver!r}", param_hint="'--certify'")
+    return bimichi.ConvexSolver(certify=True)
 
 
 def _learn(model: "bimichi.BiMIChI", scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
@@ -162,5 +176,6 @@ def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
         f"J = {found['objective_value']:.4f} ({found['objective']}, {found['status']}) after "
         f"{found['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
+        f"{found['proof'] + chr(10) if found['proof'] else ''}"
         f"Wrote {found['model']}, and {found['run']} to repeat it. Show it with: bimichi show {found['model']}"
     )

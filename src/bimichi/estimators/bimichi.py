@@ -26,8 +26,8 @@ class BiMIChI(FusionClassifier, BagFusion):
         "magnitude" is its Objective Function 2: targets to either pole, the rest to 0. "mean" is not in the paper:
         every instance of a bag counts; it ranks best on real scenes.
     solver : {"convex", "evolutionary"} or solver object
-        "convex" finds better measures, sooner. "evolutionary" is the paper's Algorithm 1. Objects such as
-        ``ConvexSolver(n_starts=20)`` set a solver's own options.
+        "convex" is quick, and can prove how good its minimum is; "evolutionary" is the paper's Algorithm 1. Objects
+        such as ``ConvexSolver(certify=True)`` set a solver's own options.
     polarity : {"given", "learn"}
         Whether to learn which sources to invert (x to -x) before the integral. A monotone measure cannot use a source
         that is low on the target; inverted, it can. Signs are compared by the J of few starts of the convex solver; all

@@ -22,7 +22,7 @@ from bimichi.measures.files import reading
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
-SOLVED = ("objective_value", "lower_bound", "status", "n_iter", "history")
+SOLVED = ("objective_value", "lower_bound", "global_bound", "n_nodes", "certificate", "status", "n_iter", "history")
 """Fields of a `Solution` that a record keeps."""
 
 

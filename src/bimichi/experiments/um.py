@@ -16,6 +16,7 @@ from bimichi.evaluation.files import write_figure, write_json, write_text
 from bimichi.evaluation.metrics import Scores, scores
 from bimichi.experiments.paper import UM, bicapacity_figure, bicapacity_markdown
 from bimichi.learning.scene import Scene
+from bimichi.learning.solvers import ConvexSolver
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +43,12 @@ class UMRun:
     scores: Scores
     seconds: float
 
+    @property
+    def proof(self) -> str:
+        """What was proven of J; empty for the evolutionary search."""
+        record = self.model.rule_.training
+        return record.proof if record else ""
+
 
 @dataclass(frozen=True)
 class UMResult:
@@ -54,6 +61,10 @@ class UMResult:
     def run(self, objective: str, solver: str = "convex") -> UMRun:
         """Return one of the runs."""
         return next(run for run in self.runs if (run.objective, run.solver) == (objective, solver))
+
+    def proofs(self) -> list[str]:
+        """Return, for each objective, how far J can be above the least possible."""
+        return [f"{OBJECTIVES[run.objective]}: {run.proof}" for run in self.runs if run.proof]
 
     def table(self) -> Table:
         """Return J, the two elements that matter, and the scores, beside the optimum and the paper's values."""
@@ -112,6 +123,7 @@ class UMResult:
             "All sources are -1 on the M, and so is every integral: objective 1 must miss it, and its AUC says "
             "little, as the M lies below the background. Objective 2 finds it as the other pole.",
         ]
+        parts += self.proofs()
         for run in self.runs:
             parts += [f"## {OBJECTIVES[run.objective]}, {run.solver} solver", bicapacity_markdown(run.model)]
         return "\n\n".join(parts)
@@ -121,7 +133,11 @@ class UMResult:
         runs = []
         for run in self.runs:
             model, g = run.model, run.model.bicapacity_
-            found = {"objective_value": model.objective_value_, "status": model.solution_.status}
+            found = {
+                "objective_value": model.objective_value_,
+                "global_bound": model.solution_.global_bound,
+                "status": model.solution_.status,
+            }
             elements = {"U": g[U], "background": g[BACKGROUND], "values": g.values.tolist()}
             reached = {"scores": run.scores._asdict(), "seconds": run.seconds}
             runs.append({"objective": run.objective, "solver": run.solver} | found | elements | reached)
@@ -167,7 +183,8 @@ def run_um(scene: Scene | None = None, random_state: int = 0, n_jobs: int | None
     for objective in OBJECTIVES:
         for solver in SOLVERS:
             start = time.perf_counter()
-            model = BiMIChI(objective, solver, source_names=picture.source_names, n_jobs=n_jobs)
+            how = ConvexSolver(certify=True) if solver == "convex" else solver
+            model = BiMIChI(objective, how, source_names=picture.source_names, n_jobs=n_jobs)
             model.set_params(random_state=random_state).fit(bags)
             seconds = time.perf_counter() - start
             fused = model.fuse(picture.sources)

@@ -256,6 +256,9 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
     complete = record.status == "converged" or record.status.startswith("exact")
     ended = "converged" if complete else f"did not converge ({record.status})"
     yield Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
+    if record.global_bound is not None:
+        numbers = {"J": value, "global bound": float(record.global_bound), "nodes": float(record.n_nodes)}
+        yield Fact("proof", (), numbers, record.proof)
 
 
 def _determined(known: Identifiability) -> Fact:

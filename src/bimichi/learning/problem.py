@@ -98,6 +98,12 @@ class Solution:
         No measure has a smaller J with these witnesses; only if converged.
     starts : ndarray
         J of each start where it ended or came to the witnesses of another; of each member of a population.
+    global_bound : float, optional
+        No measure at all has a smaller J; only if that was asked for.
+    n_nodes : int
+        How many parts of all measures were bounded for it.
+    certificate : str
+        "optimal within the gap", or why the proof ended before that; empty if none was asked for.
     """
 
     values: Floats
@@ -108,6 +114,17 @@ class Solution:
     witnesses: Ints | None = None
     lower_bound: float | None = None
     starts: Floats = field(default_factory=lambda: np.empty(0))
+    global_bound: float | None = None
+    n_nodes: int = 0
+    certificate: str = ""
+
+    @property
+    def gap(self) -> float | None:
+        """By how much J may exceed the least possible, relative to J; None without a global bound."""
+        if self.global_bound is None:
+            return None
+        difference = self.objective_value - self.global_bound
+        return float(difference / abs(self.objective_value)) if self.objective_value else float(difference)
 
 
 class InMemory(Problem):

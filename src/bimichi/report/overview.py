@@ -58,6 +58,8 @@ def _training(rule: FusionRule) -> dict[str, str]:
         "Solver": f"{record.solver}, {record.status} after {rounds}",
         "J": f"{record.objective_value:.6g}{bound}",
     }
+    if record.proof:
+        rows["Optimality"] = record.proof
     if rule.n_instances is not None:
         rows["Learned from"] = f"{rule.n_instances:,} instances"
     if "polarity" in record.parameters or rule.inverted:

@@ -16,11 +16,15 @@ import numpy as np
 from numpy.random import Generator
 
 from bimichi._checks import check_integer, check_number
-from bimichi._types import Floats
+from bimichi._progress import status_line
+from bimichi._types import Floats, Ints
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import Problem, Solution, Summed
+from bimichi.learning.solvers.certificate import Certified, Limits
 from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of, step, take_up_missing
+from bimichi.learning.solvers.moves import improve_by_moves, random_signs
+from bimichi.learning.solvers.proof import check_provable, prove, relaxed_start
 from bimichi.learning.solvers.working_set import WorkingSet
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
@@ -37,18 +41,34 @@ class ConvexSolver:
     ----------
     n_starts : int, default=8
         How many measures to start from: the middle one, the one that fits all instances to the labels of their bags
-        best in least squares (up to six sources of a bi-capacity), and random ones. A start that comes to witnesses
-        that another has had ends there, so further starts are cheap. `mean` needs no start: it is one QP.
+        best in least squares (up to six sources of a bi-capacity), and random ones, for `magnitude` half of them with
+        random signs of the first witnesses; besides, in small problems, the solution of a relaxation. A start that
+        comes to witnesses that another has had ends there, so further starts are cheap. `mean` needs no start.
     max_rounds : int, default=100
         How often witnesses may move.
     tolerance : float, default=1e-7
         By how much a row outside the QP may exceed its bag's slack.
+    moves : bool, default=True
+        Whether, after convergence, other witnesses of single bags are tried; see below.
+    certify : bool, default=False
+        Whether to prove, by branch and bound over all measures, how far J is above the least possible; better measures
+        that are met on the way are taken. For `bipolar`, `magnitude` and `min-max` in memory, with up to seven sources
+        of a bi-capacity (eleven of a capacity); additive measures are refused. See docs/optimality.md.
+    gap, absolute_gap : float, default=1e-3 and 1e-6
+        The proof is complete if J exceeds its bound by no more than ``gap * J`` or `absolute_gap`.
+    max_nodes : int, default=10000
+        How many parts of all measures may be bounded. Runs that it ends are repeatable.
+    time_limit : float, optional
+        Seconds after which no further part is bounded. What such a run has proven depends on the machine.
 
     Notes
     -----
     Variables are the elements that witnesses use, and few others; constraints are deciding rows, and the order of
     those elements where it matters. What the rest of the data and of the order would add is added when it is violated.
     This is exact for the given witnesses, and no QP grows with the 3^m elements: those cost O(m 3^m) a step.
+
+    Starts end at local minima. From the best of them, other witnesses (and signs) of single bags are tried, those first
+    that are nearest to being the best of their bag; with many rows, as many as all starts took QPs.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("convex form",)
@@ -56,11 +76,21 @@ class ConvexSolver:
     n_starts: int = 8
     max_rounds: int = 100
     tolerance: float = 1e-7
+    moves: bool = True
+    certify: bool = False
+    gap: float = 1e-3
+    absolute_gap: float = 1e-6
+    max_nodes: int = 10_000
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("n_starts", "max_rounds"):
+        for name in ("n_starts", "max_rounds", "max_nodes"):
             object.__setattr__(self, name, check_integer(getattr(self, name), name))
         check_number(self.tolerance, "tolerance", 0.0, 1.0, exclusive=True)
+        check_number(self.gap, "gap", 0.0, 1.0)
+        check_number(self.absolute_gap, "absolute_gap", 0.0)
+        if self.time_limit is not None:
+            check_number(self.time_limit, "time_limit", 0.0, exclusive=True)
 
     def solve(self, problem: Problem, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best solution over all starts."""
@@ -68,37 +98,68 @@ class ConvexSolver:
         form = problem.objective.convex
         if form == "mean" or form is None:
             return solve_least_squares(problem)
-        working = WorkingSet(problem, form)
-        states = [begin(working, values) for values in self._starts(working, rng)]
+        if self.certify:
+            check_provable(problem, problem.space)
+        working, jobs = WorkingSet(problem, form), check_n_jobs(n_jobs)
+        states = [begin(working, values, signs) for values, signs in self._starts(working, rng)]
         states = [take_up_missing(working, state) for state in states]
-        with ThreadPoolExecutor(min(check_n_jobs(n_jobs), self.n_starts)) as pool:
-            states = self._descend_all(working, states, pool.map)
+        n_programs = [0]
+        with ThreadPoolExecutor(min(jobs, len(states))) as pool:
+            states = self._descend_all(working, states, pool.map, n_programs)
             first = min(range(len(states)), key=lambda start: states[start].best_value)
             best = states[first]
             while not best.status:  # it met another start, which then ended higher: it continues alone
-                (best,) = self._descend_all(working, [best], map)
+                (best,) = self._descend_all(working, [best], map, n_programs)
         states[first] = best
         values = np.array([state.best_value for state in states])
+        if self.moves:
+            best = improve_by_moves(working, best, self.tolerance, self.max_rounds, n_programs[0])
         best = polish(working, best, self.tolerance)
+        proof = None
+        if self.certify:
+            best, proof = self._prove(working, best, rng, jobs, verbose)
         if verbose:
             log.info("J of each start: %s; the best ended %s after %d rounds", values, best.status, len(best.history))
         if best.status.startswith("the QP"):
             warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
-        return solution_of(working, best, values)
+        return solution_of(working, best, values, proof)
 
     def quick(self) -> "ConvexSolver":
         """Return the solver with its first two starts alone, to compare problems before one is solved in earnest."""
-        return replace(self, n_starts=min(2, self.n_starts))
+        return replace(self, n_starts=min(2, self.n_starts), moves=False, certify=False)
 
-    def _starts(self, working: WorkingSet, rng: Generator) -> list[Floats]:
+    def _prove(
+        self, working: WorkingSet, best: Descent, rng: Generator, n_jobs: int, verbose: int
+    ) -> tuple[Descent, Certified]:
+        limits = Limits(self.gap, self.absolute_gap, self.max_nodes, self.time_limit)
+        with status_line("Proving", verbose) as show:
+
+            def report(found: Certified) -> None:
+                gap = (found.best.value - found.bound) / (abs(found.best.value) or 1.0)
+                show(f"J {found.best.value:.6g}, bound {found.bound:.6g}, gap {gap:.3%}, {found.n_nodes} nodes")
+
+            return prove(working, best, limits, rng, (self.tolerance, self.max_rounds), n_jobs, report)
+
+    def _starts(self, working: WorkingSet, rng: Generator) -> list[tuple[Floats, Ints | None]]:
+        """Return measures to start from, with signs of the first witnesses where either pole may be right."""
         space = working.space
-        starts = [space.middle()]
+        starts: list[tuple[Floats, Ints | None]] = [(space.middle(), None)]
         if self.n_starts > 1 and space.size <= GUESS_LIMIT:
-            starts.append(working.fitted())
-        return starts + [space.sample(seed) for seed in rng.spawn(self.n_starts - len(starts))]
+            starts.append((working.fitted(), None))
+        either = len(working.form.positive) > 1
+        n_positive = int(np.count_nonzero(working.problem.labels))
+        for k, seed in enumerate(rng.spawn(self.n_starts - len(starts))):
+            values = space.sample(seed)
+            starts.append((values, random_signs(seed, n_positive) if either and k % 2 else None))
+        relaxed = relaxed_start(working, rng) if self.n_starts > 2 else None
+        return starts if relaxed is None else [*starts, (relaxed, None)]
 
-    def _descend_all(self, working: WorkingSet, states: list[Descent], parallel: Callable[..., Any]) -> list[Descent]:
+    def _descend_all(
+        self, working: WorkingSet, states: list[Descent], parallel: Callable[..., Any], n_programs: list[int]
+    ) -> list[Descent]:
         """Let all starts take one step at a time; one that meets the witnesses of another ends.
+
+        The number of QPs is added to `n_programs`.
 
         What a step finds missing is added after all have taken it, so that the order of threads changes nothing.
         """
@@ -111,6 +172,7 @@ class ConvexSolver:
                     states[start] = replace(states[start], status="reached max_rounds")
             going = [k for k in going if not states[k].status and owner.get(states[k].witnesses.key, k) == k]
             solved = [states[start].witnesses.key for start in going]
+            n_programs[0] += len(going)
             stepped = list(parallel(lambda start: step(working, states[start], self.tolerance), going))
             for start, key, state in zip(going, solved, stepped, strict=True):
                 if state.complete:  # before that, others may still try these witnesses

@@ -6,6 +6,7 @@ import numpy as np
 
 from bimichi._types import Floats, Ints
 from bimichi.learning.problem import Solution
+from bimichi.learning.solvers.certificate import Certified
 from bimichi.learning.solvers.working_set import Answer, Cuts, Witnesses, WorkingSet
 from bimichi.learning.spaces.base import Order
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
@@ -31,10 +32,10 @@ class Descent:
     status: str = ""  # why it ended; empty while it goes on
 
 
-def begin(working: WorkingSet, values: Floats) -> Descent:
-    """Start from these values."""
+def begin(working: WorkingSet, values: Floats, signs: Ints | None = None) -> Descent:
+    """Start from these values; `signs`, one per positive bag, say which of its two extremes is its first witness."""
     seen = working.problem.extremes(values)
-    witnesses = working.witnesses(seen)
+    witnesses = working.witnesses(seen, signs)
     measure = working.completed(working.space.known_at(values, witnesses.used), witnesses)
     missing = working.worst(seen, np.full(len(working.problem.labels), -np.inf), 0.0, measure)
     return Descent(values, values, working.value(seen), witnesses, np.empty(0, np.int64), missing, working.order)
@@ -89,6 +90,15 @@ def take_up_missing(working: WorkingSet, state: Descent) -> Descent:
     return replace(state, kept=np.union1d(state.kept, working.extend(state.missing, state.order)))
 
 
+def descend(working: WorkingSet, state: Descent, tolerance: float, max_rounds: int) -> Descent:
+    """Let one start go on until it ends."""
+    while not state.status:
+        state = take_up_missing(working, step(working, state, tolerance))
+        if not state.status and len(state.history) >= max_rounds:
+            state = replace(state, status="reached max_rounds")
+    return state
+
+
 def polish(working: WorkingSet, state: Descent, tolerance: float) -> Descent:
     """Solve the last QP once more, as precisely as can be; what trouble there is then does not matter."""
     status, history = state.status, state.history
@@ -99,9 +109,17 @@ def polish(working: WorkingSet, state: Descent, tolerance: float) -> Descent:
     return replace(state, status=status, history=history)
 
 
-def solution_of(working: WorkingSet, state: Descent, starts: Floats) -> Solution:
-    """What to report of the best of all starts, whose J are `starts`."""
+def solution_of(working: WorkingSet, state: Descent, starts: Floats, proof: Certified | None = None) -> Solution:
+    """What to report of the best of all starts, whose J are `starts`, and of the proof, if there is one."""
     witnesses = working.problem.instances(state.witnesses.row)
     bound = min(state.bound, state.best_value) if state.status == "converged" else None
     history = np.array(state.history or [state.best_value])
-    return Solution(state.best, state.best_value, state.status, len(history), history, witnesses, bound, starts)
+    found = Solution(state.best, state.best_value, state.status, len(history), history, witnesses, bound, starts)
+    if proof is None:
+        return found
+    return replace(
+        found,
+        global_bound=max(min(proof.bound, state.best_value), 0.0),  # J is a sum of squares
+        n_nodes=proof.n_nodes,
+        certificate=proof.certificate,
+    )

@@ -88,11 +88,12 @@ class WorkingSet:
         found = self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,))
         return found[0] if found else self.space.middle()
 
-    def witnesses(self, seen: Extremes) -> Witnesses:
-        """For each positive bag, its best row and the sign of its integral that counts."""
+    def witnesses(self, seen: Extremes, signs: Ints | None = None) -> Witnesses:
+        """For each positive bag, its best row and the sign of its integral that counts; `signs` if given."""
         labels = self.problem.labels
         high, low = seen.high[labels], seen.low[labels]
         up = np.ones(len(high), dtype=bool) if self.form.positive == (1,) else high >= -low
+        up = up if signs is None else signs > 0
         rows = np.where(up, seen.high_row[labels], seen.low_row[labels])
         return Witnesses(rows, np.where(up, 1, -1), *self.problem.rows(rows))
 

@@ -1,6 +1,7 @@
 """Quadratic programs over the elements of a measure, solved by Clarabel."""
 
 import logging
+from typing import Any
 
 import clarabel
 import numpy as np
@@ -28,6 +29,7 @@ class Program:
         self.n_variables = n_variables
         self.n_rows = 0
         self.n_equal = 0
+        self.n_cones = 0
         self._triplets: list[tuple[Ints, Ints, Floats]] = []
         self._limit: list[Floats] = []
         self.multipliers = np.empty(0)  # of the rows, once solved
@@ -44,6 +46,14 @@ class Program:
             self._triplets.append((row.ravel() + self.n_rows, column.ravel(), data.ravel()))
         self._limit.append(limit)
         self.n_rows += len(limit)
+
+    def in_cones(self, *triplets: tuple[ArrayLike, ArrayLike, ArrayLike]) -> None:
+        """Add second-order cones, after all other rows: A x, three rows at a time, has ``first >= |second, third|``."""
+        count = 1 + max(int(np.max(row)) for row, _, _ in triplets)
+        self.below(
+            np.zeros(count), *((row, column, -np.asarray(data, dtype=np.float64)) for row, column, data in triplets)
+        )
+        self.n_cones += count // 3
 
     def below_in_order(self, lattice: Lattice, elements: Ints, pairs: Pairs) -> None:
         """Let the first variables be the values of `elements`: `pairs` of them in order, and within their bounds."""
@@ -64,17 +74,62 @@ class Program:
 
         `P` is upper triangular.
         """
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_threads = 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
-        settings.iterative_refinement_enable = precision < PRECISION  # needless above, and half of the time
-        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
-        A = sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables))
-        cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(self.n_rows - self.n_equal)]
-        answer = clarabel.DefaultSolver(P, q, A, np.concatenate(self._limit), cones, settings).solve()
+        answer = self._answer(P, q, self._matrix(), precision)
         if str(answer.status) not in ("Solved", "AlmostSolved"):
             log.debug("Clarabel, asked for %g: %s", precision, answer.status)
             return None
         self.multipliers = np.array(answer.z)
         return np.array(answer.x), float(answer.obj_val_dual)
+
+    def solve_within(
+        self, P: sp.csc_matrix, q: Floats, low: Floats, high: Floats, precision: float
+    ) -> tuple[Floats, float] | None:
+        """Return a point near the minimum, and a lower bound that holds whatever Clarabel's tolerance.
+
+        Variables must lie in [low, high] at some minimum. Multipliers z are projected into the dual cone; then no
+        feasible x has less than ``-p'Pp/2 - b'z + (Pp + q + A'z)'x``, for whatever point p, and the last term is least
+        at a corner of the box. What rounding may add is subtracted. None if the point is not finite.
+        """
+        A, b = self._matrix(), np.concatenate(self._limit)
+        answer = self._answer(P, q, A, precision)
+        x, z = np.array(answer.x), np.array(answer.z)
+        if not (np.isfinite(x).all() and np.isfinite(z).all()):
+            return None
+        linear = slice(self.n_equal, self.n_rows - 3 * self.n_cones)
+        z[linear] = np.maximum(z[linear], 0.0)
+        cones = z[linear.stop :].reshape(-1, 3)
+        cones[:, 0] = np.maximum(cones[:, 0], np.hypot(cones[:, 1], cones[:, 2]) * (1 + 1e-15))
+        return x, dual_bound(P, q, A, b, x, z, low, high)
+
+    def _matrix(self) -> sp.csc_matrix:
+        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
+        return sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables))
+
+    def _answer(self, P: sp.csc_matrix, q: Floats, A: sp.csc_matrix, precision: float) -> Any:
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
+        settings.iterative_refinement_enable = precision < PRECISION  # needless above, and half of the time
+        n_linear = self.n_rows - self.n_equal - 3 * self.n_cones
+        cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(n_linear)]
+        cones += [clarabel.SecondOrderConeT(3)] * self.n_cones
+        return clarabel.DefaultSolver(P, q, A, np.concatenate(self._limit), cones, settings).solve()
+
+
+def dual_bound(
+    P: sp.csc_matrix, q: Floats, A: sp.csc_matrix, b: Floats, x: Floats, z: Floats, low: Floats, high: Floats
+) -> float:
+    """Return a lower bound of x'Px/2 + q'x where b - A x is in a cone and low <= x <= high, by z in its dual cone.
+
+    `P` is upper triangular and positive semidefinite; x may be any point, best one near the minimum.
+    """
+    pull = P @ x + sp.triu(P, 1).T @ x
+    rest = pull + q + A.T @ z
+    terms = np.concatenate([-0.5 * x * pull, -b * z, np.minimum(rest * low, rest * high)])
+    # Each entry of `pull` and `rest` is a sum of products, with an error relative to the sum of their magnitudes.
+    reach = np.maximum(np.abs(low), np.abs(high))
+    whole = abs(P) @ np.abs(x) + abs(sp.triu(P, 1)).T @ np.abs(x)
+    size = np.abs(x) @ whole + np.abs(b) @ np.abs(z) + reach @ (whole + np.abs(q) + abs(A).T @ np.abs(z))
+    longest = max(np.diff(A.indptr).max(initial=1), np.diff(P.indptr).max(initial=1), 1)
+    return float(terms.sum()) - float(np.finfo(np.float64).eps * (longest + np.log2(len(terms)) + 8) * size)
