@@ -22,8 +22,8 @@ from rasterio.enums import ColorInterp
 
 from bimichi import BiCapacity, BiMIChI, BimichiError, FusionRule, InvalidInputError, MeanFusion, choquet
 from bimichi.imaging import SOURCE_RECIPES
-from bimichi.scale import FrameResults, fuse_frames, fuse_raster, gdal, geotiffs, rasters, stacks
-from bimichi.scale.rasters import with_default_recipes
+from bimichi.imaging import gdal
+from bimichi.scale import FrameResults, fuse_frames, fuse_raster, geotiffs, rasters
 
 NAMES = ["thermal", "red", "edges"]
 MEASURE = BiCapacity.random(3, random_state=1)
@@ -84,13 +84,13 @@ class TestWindows:
         np.testing.assert_array_equal(read(out), choquet(list(planes), MEASURE))
 
     def test_windows_cover_the_grid_once_between_tiles(self, scene, tmp_path, small_windows):
-        stack = stacks.Stack(scene, False)
+        stack = rasters.open_stack(scene)
         target = geotiffs.GeoTiff(tmp_path / "out.tif", stack, (-1, 1), 64, None, False, 1)
         windows, under_way = rasters._windows(stack, target, 8)
         covered = np.zeros((300, 420), int)
         for window in windows:
-            covered[window.toslices()] += 1
-            assert window.col_off % 64 == window.row_off % 64 == 0
+            covered[window.slices] += 1
+            assert window.column % 64 == window.row % 64 == 0
             assert window.width * window.height * 16 <= rasters.MEMORY // 3
         assert (covered == 1).all()
         assert len(windows) == 5 * 4

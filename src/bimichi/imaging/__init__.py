@@ -4,11 +4,13 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 """
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
+from bimichi.imaging.collecting import SceneCollection, open_scenes
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
+from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import grid_segments, superpixels
 from bimichi.imaging.sources import (
     adaptive_threshold,
@@ -28,7 +30,9 @@ __all__ = [
     "SOURCE_RECIPES",
     "AnnotationFormat",
     "ImageAnnotations",
+    "OpenScene",
     "Recipe",
+    "SceneCollection",
     "adaptive_threshold",
     "box_mask",
     "boxes_of",
@@ -40,6 +44,7 @@ __all__ = [
     "grid_segments",
     "label_bags",
     "local_contrast",
+    "open_scenes",
     "pedestrian_sources",
     "polygon_mask",
     "read_annotations",

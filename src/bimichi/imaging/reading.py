@@ -1,7 +1,9 @@
 """Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +13,7 @@ import numpy as np
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
+from bimichi.imaging.limits import check_file, check_size
 from bimichi.measures.base import check_names
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
@@ -31,7 +34,8 @@ WITH_ALPHA = {"P": "RGBA", "PA": "RGBA", "1": "LA", "L": "LA", "RGB": "RGBA"}
 PNG, TIFF, JPEG, NUMPY = b"\x89PNG\r\n\x1a\n", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), b"\xff\xd8\xff", b"\x93NUMPY"
 """First bytes of files."""
 
-GEO_TAGS = {33550, 33922, 34264, 34735}  # of a TIFF: scale, tie points, transform, keys
+GEO_TAGS = {33550, 33922, 34264, 34735, 42112, 42113, 50844}
+"""Of a TIFF: scale, tie points, transform, keys; metadata of GDAL, such as names of bands; nodata; polynomials."""
 WORLD_FILES = (".tfw", ".tifw", ".tiffw", ".wld")  # which georeference a TIFF without tags
 PLAIN_MODES = ("1", "L", "LA", "RGB", "RGBA", "I", "I;16", "I;16B", "I;16L", "F")
 ALPHA_SAMPLES = (1, 2)  # of TIFF: colours multiplied by it, or not
@@ -59,13 +63,15 @@ def read_image(path: str | PathLike[str]) -> Image:
     to 8 bits. A .npy file is never unpickled.
     """
     try:
-        with Path(path).open("rb") as file:
+        with check_file(path).open("rb") as file:
             start = file.read(26)
             file.seek(0)
             return _checked(_reader(start)(file))
     except ImportError:
         raise
     except InvalidInputError as error:
+        if str(error).startswith("Cannot read"):
+            raise
         raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
     except OSError as error:
         reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error})."  # Pillow raises OSError, too
@@ -128,7 +134,7 @@ def is_image(start: bytes) -> bool:
 
 
 def has_geotags(path: Path) -> bool:
-    """Whether tags or a file beside it may georeference a TIFF: quick, where `scale.gdal.is_georeferenced` is exact."""
+    """Whether a TIFF needs GDAL: tags or a file beside it may georeference it, name its bands, or declare nodata."""
     beside = (*(path.with_suffix(ending) for ending in WORLD_FILES), path.with_name(f"{path.name}.aux.xml"))
     if any(file.exists() for file in beside):
         return True
@@ -136,7 +142,7 @@ def has_geotags(path: Path) -> bool:
     try:
         with tifffile.TiffFile(path) as opened:
             return any(tag.code in GEO_TAGS for tag in opened.pages[0].tags)
-    except (OSError, ValueError, IndexError, tifffile.TiffFileError):  # reported where it is read
+    except Exception:  # decoders raise all kinds of errors; they are reported where the file is read
         return False
 
 
@@ -158,7 +164,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
     """Choose a reader by the first bytes of a file."""
     if start.startswith(NUMPY):
-        return lambda file: np.asarray(np.load(file, allow_pickle=False))
+        return _read_numpy
     if start.startswith(TIFF):
         return _read_tiff
     if start.startswith(PNG):
@@ -173,9 +179,53 @@ def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
     raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
 
 
+def read_arrays(path: Path) -> dict[str, Image]:
+    """Read the arrays of an .npz file by name, each of which is a band."""
+    try:
+        with zipfile.ZipFile(check_file(path)) as archive:
+            members = [name for name in archive.namelist() if name.endswith(".npy")]
+            if not members:
+                raise InvalidInputError("it holds no array.")
+            check_size(sum(archive.getinfo(name).file_size for name in members))
+            found = {}
+            for name in members:
+                with archive.open(name) as file:
+                    found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Cannot read {path}: {str(error).removeprefix(f'Cannot read {path}: ')}") from error
+    except Exception as error:
+        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not an .npz file ({error}).") from error
+    for name, array in found.items():
+        if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
+            raise InvalidInputError(
+                f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}."
+            )
+    return found
+
+
+def _read_numpy(file: IO[bytes]) -> Image:
+    version = np.lib.format.read_magic(file)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    check_size(prod(header(file)[0]))
+    file.seek(0)
+    return np.asarray(np.load(file, allow_pickle=False))
+
+
+def _opened(file: IO[bytes]) -> Any:
+    """Open an image by the reader of its own format: our limit of pixels is the only one."""
+    start = file.read(8)
+    file.seek(0)
+    import_optional("PIL.Image")
+    if start.startswith(PNG):
+        return import_optional("PIL.PngImagePlugin").PngImageFile(file)
+    if start.startswith(JPEG):
+        return import_optional("PIL.JpegImagePlugin").JpegImageFile(file)
+    return import_optional("PIL.TiffImagePlugin").TiffImageFile(file)
+
+
 def _read_pillow(file: IO[bytes]) -> Image:
-    pillow = import_optional("PIL.Image")
-    with pillow.open(file, formats=("PNG", "JPEG", "TIFF")) as image:
+    with _opened(file) as image:
+        check_size(image.width * image.height * len(image.getbands()))
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
             raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
         image.load()
@@ -199,6 +249,7 @@ def _read_tiff(file: IO[bytes]) -> Image:
         if len(pages) != 1:
             raise InvalidInputError(f"it has {len(pages)} pages; save the one you need as a separate file.")
         page = pages[0]
+        check_size(prod(page.shape))
         try:
             if page.photometric not in PLAIN_COLOURS or page.axes not in ("YX", "YXS", "SYX"):
                 raise ValueError(f"colours {page.photometric!s}, axes {page.axes}")
