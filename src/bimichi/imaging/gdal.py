@@ -54,10 +54,15 @@ def open_source(path: str | PathLike[str], drivers: Sequence[str] = ()) -> Any:
     GDAL would try all its drivers, some of which follow references to other files and to the network.
     """
     errors = import_optional("rasterio.errors")
-    try:
-        return open_dataset(path, driver=list(drivers) or ["GTiff"])
-    except (errors.RasterioError, OSError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read {path!s}: {reason_of(error)}.") from error
+    failed: Exception | None = None
+    for driver in drivers or ("GTiff",):
+        try:
+            return open_dataset(path, driver=driver)
+        except (errors.RasterioError, OSError, TypeError, ValueError) as error:
+            failed = failed or error
+    assert failed is not None  # every driver has failed
+    hint = "" if drivers else ", or it is not a GeoTIFF: then name its driver (--driver)"
+    raise InvalidInputError(f"Cannot read {path!s}: {reason_of(failed)}{hint}.") from failed
 
 
 def reason_of(error: BaseException) -> str:

@@ -39,8 +39,8 @@ class LabelledLayer(Layer):
         return False
 
     def _kept(self, chosen: list[int]) -> Self:
-        kept = {what: tuple(getattr(self, what)[k] for k in chosen) for what in ("planes", "fills")}
-        return replace(super()._kept(chosen), **kept)
+        planes, fills = tuple(self.planes[k] for k in chosen), tuple(self.fills[k] for k in chosen)
+        return replace(super()._kept(chosen), planes=planes, fills=fills)
 
     def reader(self, grid: Grid, held: ExitStack) -> ReadBands:
         if not self.grid.matches(grid):
@@ -134,8 +134,8 @@ def _upright(plane: Any) -> Any:
 
 def _stored(plane: Any) -> np.dtype[Any]:
     """Return the type of the values; that in the file, if NaN alone made them floats."""
-    kept = np.dtype(plane.encoding.get("dtype", plane.dtype))
-    return kept if kept.kind in "iu" and not any(name in plane.encoding for name in PACKED) else plane.dtype
+    own, kept = np.dtype(plane.dtype), np.dtype(plane.encoding.get("dtype", plane.dtype))
+    return kept if kept.kind in "iu" and not any(name in plane.encoding for name in PACKED) else own
 
 
 def _fills(attributes: dict[str, Any]) -> tuple[float, ...]:

@@ -1,5 +1,6 @@
 """One way to open whatever a user names: `open_layer` decides by the content of a file, not by its name."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from os import PathLike
@@ -18,7 +19,6 @@ from bimichi.imaging.limits import check_file, check_size
 from bimichi.imaging.medical import dicom_layer, is_dicom, is_nifti, nifti_layer
 from bimichi.imaging.raster_layers import RasterLayer, raster_layer
 from bimichi.imaging.reading import TIFF, has_geotags, is_image, read_arrays, read_image
-from bimichi.integral.planes import is_xarray
 
 START = 132  # bytes that show what a file is
 NETCDF, ZIP = (b"CDF", b"\x89HDF"), b"PK"
@@ -29,7 +29,7 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
 
     `drivers` are those of GDAL that may read files of formats that are not known here; `label` is for errors.
     """
-    if is_xarray(source):
+    if _is_xarray(source):
         return labelled_layer(source, label)
     if isinstance(source, np.ndarray):
         return _array_layer(source, label)
@@ -62,6 +62,12 @@ def read_band(path: Path) -> Image:
         return np.asarray(values)
     missing = np.isnan(values)
     return np.where(missing, -1, values).astype(np.int64) if missing.any() else values.astype(stored)
+
+
+def _is_xarray(source: Any) -> bool:
+    """Whether it is an array or a dataset of xarray, which is not imported for that."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(source, xarray.DataArray | xarray.Dataset)
 
 
 def _by_content(path: Path, start: bytes, drivers: Sequence[str]) -> Layer:

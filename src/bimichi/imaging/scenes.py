@@ -199,7 +199,7 @@ class OpenScene:
         ]
 
         def read(window: Window) -> list[Image]:
-            found = {}
+            found: dict[tuple[int, int], Image] = {}
             for k, bands in enumerate(needed):
                 planes = opened[k](bands, window) if bands else []
                 found |= {(k, band): plane for band, plane in zip(bands, planes, strict=True)}

@@ -113,8 +113,16 @@ def fuse_raster(
         rule = getattr(model, "rule_", model)
         colours = getattr(rule, "recipes", None) is not None
         scene = open_stack(sources, align, colours).renamed(names)
-        options = {"overviews": overviews, "block": block, "compress": compress, "verbose": verbose}
-        return fuse_windows(model, scene, output, n_jobs=n_jobs, **options)
+        return fuse_windows(
+            model,
+            scene,
+            output,
+            overviews=overviews,
+            block=block,
+            n_jobs=n_jobs,
+            compress=compress,
+            verbose=verbose,
+        )
 
 
 def open_stack(sources: Sources, align: bool = False, colours: bool = False) -> OpenScene:
