@@ -134,7 +134,8 @@ def _upright(plane: Any) -> Any:
 
 def _stored(plane: Any) -> np.dtype[Any]:
     """Return the type of the values; that in the file, if NaN alone made them floats."""
-    own, kept = np.dtype(plane.dtype), np.dtype(plane.encoding.get("dtype", plane.dtype))
+    own: np.dtype[Any] = plane.dtype
+    kept: np.dtype[Any] = np.dtype(plane.encoding.get("dtype", own))
     return kept if kept.kind in "iu" and not any(name in plane.encoding for name in PACKED) else own
 
 

@@ -92,6 +92,8 @@ class InputWatch:
     def __init__(self, rule: FusionRule, scene: OpenScene) -> None:
         self._trained, self._scene, self._lock = rule.inputs or (), scene, Lock()
         n = len(self._trained)
+        # Recipes that compare the values of an image with each other do not depend on their range.
+        self._relative = [not find_recipe(recipe).pointwise for recipe in rule.recipes or ()] or [False] * n
         self._low, self._high = [np.inf] * n, [-np.inf] * n
         self._outside, self._known = [0] * n, [0] * n
 
@@ -121,6 +123,8 @@ class InputWatch:
             share = self._outside[k] / self._known[k]
             if low == high:
                 warnings.warn(f"{what} is constant ({low:.6g}), but {before}. {remedy}", stacklevel=2)
+            elif self._relative[k]:
+                continue
             elif share > MANY:
                 text = f"{what} has values of {low:.6g} to {high:.6g}, {share:.0%} of them far outside: {before}."
                 warnings.warn(f"{text} {remedy}", stacklevel=2)
