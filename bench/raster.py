@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import rasterio
 from affine import Affine
+from bimichi.scale.gdal import gdal_settings
 from rasterio.windows import Window
 
 from bench.marks import Mark, at_least, at_most, in_process
 from bimichi import BiCapacity
 from bimichi.scale import fuse_raster
-from bimichi.scale.gdal import gdal_settings
 
 SIDE = int(os.environ.get("BIMICHI_BENCH_SIDE", "6000"))
 GRID = {
