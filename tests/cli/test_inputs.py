@@ -167,6 +167,14 @@ def test_a_loaded_model_keeps_recipes_and_inputs(planes):
     assert again.inputs[0].dtype == "uint8"
 
 
+@pytest.mark.parametrize(
+    "inputs", [3, [{}], [{"dtype": "uint8"}] * 2, [{"dtype": "O", "low": 0, "high": 1, "usual": [0, 1]}] * 2]
+)
+def test_hostile_inputs_in_a_model(trained, inputs):
+    Path("model.json").write_text(json.dumps(json.loads(Path("model.json").read_text()) | {"inputs": inputs}))
+    assert "not a valid FusionRule file" in run("show", "model.json", code=1).stderr
+
+
 def test_sixteen_bits_that_fill_a_sliver_and_constant_sources(planes):
     """Point 8: the remedy works."""
     thermal = (7000 + planes["thermal"] / 65535 * 5100).astype(np.uint16)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 import xarray as xr
+from rasterio.crs import CRS
 from rasters import GRID, write
 
 from bimichi import InvalidInputError
@@ -241,6 +242,28 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, geo):
     monkeypatch.setenv("BIMICHI_MAX_PIXELS", "many")
     with pytest.raises(InvalidInputError, match="must be a whole number"):
         open_scenes(tmp_path / "a.png")[0]
+
+
+def test_coordinates_of_xarray_and_files_of_netcdf(tmp_path, rng):
+    values = rng.integers(0, 99, (4, 5)).astype(np.int16)
+    values[1, 2] = -1
+    data = xr.Dataset(
+        {name: (("y", "x"), values + k, {"units": "K"}) for k, name in enumerate(NAMES)},
+        {"x": 500_005.0 + 10 * np.arange(5), "y": 4_999_995.0 - 10 * np.arange(4)},
+    )
+    data["thermal"].encoding["_FillValue"] = -1
+    data["spatial_ref"] = ((), 0, {"crs_wkt": CRS.from_epsg(32632).to_wkt()})
+    data.to_netcdf(tmp_path / "a.nc", engine="scipy", format="NETCDF3_64BIT")
+    for sources in (data.assign_attrs(_FillValue=-1), tmp_path / "a.nc"):
+        scene = open_scenes(sources)[0]
+        assert (scene.crs, scene.transform) == (GRID["crs"], GRID["transform"])
+        assert [source.units for source in scene.sources] == ["K", "K"]
+        assert scene.dtypes[0] == np.int16
+        assert np.argwhere(~scene.valid()).tolist() == [[1, 2]]
+    turned = data["grey"].transpose("x", "y").drop_vars("spatial_ref", errors="ignore")
+    np.testing.assert_array_equal(open_scenes(turned)[0].read()[0], values + 1)
+    with pytest.raises(InvalidInputError, match="none of which is source or band"):
+        open_scenes(data["grey"].expand_dims("time"))[0]
 
 
 def test_dicom_with_units_of_the_modality_and_padding(tmp_path):

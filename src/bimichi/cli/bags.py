@@ -45,6 +45,7 @@ def bags(
         reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=True)
         for scene, file in zip(reader.scenes, files, strict=True):
             _draw(scene, file)
+        reader.warn_of_inputs()
         record = run.write(run_path(output), files)
     counts = [
         {"scene": name} | reader.counts[name]._asdict() | {"picture": file}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
+from bimichi.imaging.collecting import MAX_SOURCES, open_scenes
 from bimichi.imaging.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from bimichi.imaging.labelling import Labelling
 
 
-MAX_SOURCES = 14  # of a bi-capacity
 LABELS = "Bags, and where the targets are"
 
 
@@ -39,8 +39,6 @@ def open_sources(
     sources: Sequence[str], names: str | None, align: bool, driver: str | None, limit: int = MAX_SOURCES
 ) -> "SceneCollection":
     """Open the scenes of the arguments SOURCES, by the options of the same names."""
-    from bimichi.imaging.collecting import open_scenes
-
     return open_scenes(list(sources), listed(names), align=align, drivers=listed(driver) or (), limit=limit)
 
 

@@ -9,6 +9,7 @@ import glob
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
@@ -73,6 +74,10 @@ class SceneCollection(Sequence[OpenScene]):
         """All files, each once."""
         return list(dict.fromkeys(file for scene in self.scenes for file in scene.files))
 
+    @cached_property
+    def _by_name(self) -> dict[str, SceneFiles]:
+        return {scene.name: scene for scene in self.scenes}
+
     def __len__(self) -> int:
         return len(self.scenes)
 
@@ -90,7 +95,7 @@ class SceneCollection(Sequence[OpenScene]):
 
     def open(self, name: str) -> OpenScene:
         """Open the files of a scene; rasters are inspected, but not read yet."""
-        scene = next((one for one in self.scenes if one.name == name), None)
+        scene = self._by_name.get(name)
         if scene is None:
             raise InvalidInputError(f"No scene is named {name!r}; there are {first_few(self.names)}.")
         items = scene.arrays or scene.files
