@@ -130,6 +130,22 @@ def test_geotiffs_are_matched_by_name(planes):
     assert "--names" in failed
 
 
+def test_a_mask_of_another_place_is_refused(planes):
+    files = [write(f"{name}.tif", [plane]) for name, plane in planes.items()]
+    mask = target_mask().astype(np.int16)
+    mask[-5:] = -1
+    write("mask.tif", [mask])
+    found = json.loads(
+        run("bags", *files, "--labels", "mask.tif", "--bags", "segments.png", "-o", "b.png", "--json").stdout
+    )
+    assert found["scenes"][0]["left_out"] == 6  # bags below, whose pixels the mask does not know
+    elsewhere = GRID["transform"] @ GRID["transform"].translation(60, 0)
+    write("mask.tif", [mask], transform=elsewhere)
+    failed = run("train", *files, "--labels", "mask.tif", "-o", "m.json", code=1).stderr
+    assert "labels mask.tif has" in failed
+    assert "Warp it to the scene" in failed
+
+
 def test_train_and_fuse_agree_on_a_geotiff(planes):
     """Point 4: names of bands, recipes that need the whole image, and four bands."""
     bands = np.stack([*planes.values(), planes["grey"] // 2, planes["thermal"] // 3]) // 257

@@ -15,6 +15,7 @@ from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.making import make_plane
+from bimichi.imaging.opening import open_layer
 from bimichi.imaging.reading import size_of
 from bimichi.imaging.recipes import choose_recipes
 from bimichi.imaging.regions import box_mask, check_both, label_bags
@@ -133,6 +134,7 @@ class SceneReader:
     def _read(self, name: str) -> Scene:
         opened = self._open(name)
         images = opened.read()
+        self._check_places(opened)
         self._seen[name] = [describe_input(*pair) for pair in zip(images, opened.sources, strict=True)]
         self._check_types(name)
         planes = [make_plane(*one) for one in zip(images, self.recipes, opened.dtypes, strict=True)]
@@ -140,6 +142,17 @@ class SceneReader:
             remedy = "Choose a recipe (--recipe), map it to [-1, 1] first, or learn a scale in training (--scale)."
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
         return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
+
+    def _check_places(self, scene: OpenScene) -> None:
+        """Raise an error if a georeferenced mask of a scene shows another place."""
+        for what, by_scene in self._companions.items():
+            path = by_scene[scene.name]
+            if scene.grid.placed and path.suffix.lower() in (".tif", ".tiff"):
+                grid = open_layer(path).grid
+                if grid.shape == scene.shape and not scene.grid.matches(grid):
+                    raise InvalidInputError(
+                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Warp it to the scene."
+                    )
 
     def _check_types(self, name: str) -> None:
         """Raise an error if a scene has other types than another, so that a recipe would mean something else."""
