@@ -4,10 +4,10 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 """
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
-from bimichi.imaging.collecting import SceneCollection, open_scenes
+from bimichi.imaging.collecting import SceneCollection, open_scenes, read_sources
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
-from bimichi.imaging.reading import read_image, read_sources
+from bimichi.imaging.reading import read_image
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
 from bimichi.imaging.scenes import OpenScene

@@ -5,17 +5,27 @@ their name without suffix, or by what the wildcards match. Files may hold severa
 ``s2.tif[B3,B8]`` chooses some of them.
 """
 
-import glob
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
+
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import first_few
+from bimichi.imaging.bands import Image, first_few
+from bimichi.imaging.finding import (
+    SUFFIXES,
+    WILDCARD,
+    existing_path,
+    files_by_scene,
+    is_many,
+    name_of_source,
+    selected_bands,
+    stem_of,
+)
 from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
 from bimichi.imaging.opening import open_layer
@@ -23,12 +33,8 @@ from bimichi.imaging.reading import distinct_names
 from bimichi.imaging.scenes import Expression, OpenScene
 from bimichi.measures.base import check_names
 
-PLAIN_SUFFIXES = (".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff")
-SUFFIXES = (*PLAIN_SUFFIXES, ".dcm", ".nc", ".nii", ".nii.gz", ".npz", ".zarr")
 MAX_SOURCES = 14  # of a bi-capacity
 MAX_ADDITIVE_SOURCES = 30  # of an additive one; more are probably the files of one pattern that the shell has expanded
-WILDCARD = re.compile(r"(?:\*|\?|\[[^\]]+\])+")
-SELECTION = re.compile(r"(?P<path>.+)\[(?P<bands>[^\[\]]+)\]")
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,10 @@ class SceneCollection(Sequence[OpenScene]):
         `given` is a file for one scene, or a folder or a pattern for many; `what` says what the files are, for errors.
         """
         if not self.many:
-            return {self.names[0]: _existing(Path(given))}
-        if not _is_many(given):
+            return {self.names[0]: existing_path(Path(given))}
+        if not is_many(given):
             raise InvalidInputError(f"{what} must be a folder or a pattern, as the sources are, got {given}.")
-        found = _found(given)
+        found = files_by_scene(given)
         missing = [name for name in self.names if name not in found]
         if missing:
             raise InvalidInputError(f"{what} {given} has no file for {first_few(missing)}; it has {first_few(found)}.")
@@ -180,6 +186,40 @@ def open_scenes(
     return replace(found, given=given, align=align, drivers=tuple(drivers), computed=tuple(computed))
 
 
+def read_sources(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]], names: Sequence[str] | None = None
+) -> tuple[list[Image], list[str]]:
+    """Read the sources of one scene: several files of one band each, or files of several bands.
+
+    Parameters
+    ----------
+    paths : path, or sequence of paths
+        Files that `open_scenes` opens, all of one size.
+    names : sequence of str, optional
+        Names of the sources, by default those that `open_scenes` gives them.
+
+    Returns
+    -------
+    planes : list of ndarray, shape (height, width)
+        Values as in the files, NaN where there is no data; `to_bipolar` and other recipes map them to [-1, 1].
+    names : list of str
+        One per plane.
+    """
+    listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    found = open_scenes(listed, names)
+    if found.many:
+        raise InvalidInputError(f"paths names many scenes, got {listed[0]!s}; use open_scenes.")
+    scene = found[0]
+    for source in scene.sources:
+        if len(source.bands) > 1:
+            label = scene.layers[source.bands[0][0]].label
+            raise InvalidInputError(
+                f"{label} has {len(source.bands)} bands; with several files, a colour image must become one band. Make "
+                "one of it first, e.g. with bimichi.imaging.grey(read_image(path)), or pass this file alone."
+            )
+    return [np.ascontiguousarray(image) for image in scene.read()], list(scene.source_names)
+
+
 def _collection(sources: Any, limit: int) -> SceneCollection:
     if isinstance(sources, str | PathLike):
         sources = [sources]
@@ -202,26 +242,26 @@ def _collection(sources: Any, limit: int) -> SceneCollection:
 
 def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:
     """Find the files of one or many scenes, without reading them; there may be up to `limit` sources."""
-    paths, picks = zip(*map(_selected, sources), strict=True)
+    paths, picks = zip(*map(selected_bands, sources), strict=True)
     for path in paths:
         if WILDCARD.search(path) is None or Path(path).exists():
-            _existing(Path(path))
+            existing_path(Path(path))
     if len(paths) > limit:
         more = f" (`bimichi train --additivity 2` takes up to {MAX_ADDITIVE_SOURCES})" if limit <= MAX_SOURCES else ""
         raise InvalidInputError(
             f"{len(paths)} sources, one per argument, are more than {limit}{more}."
             " Quote patterns, or the shell replaces each by all its files."
         )
-    many = [_is_many(path) for path in paths]
+    many = [is_many(path) for path in paths]
     if not any(many):
         return _one_scene(tuple(map(Path, paths)), picks)
-    names = distinct_names([_source_name(path) for path in paths])
+    names = distinct_names([name_of_source(path) for path in paths])
     if not all(many):
         raise InvalidInputError(
             f"{paths[many.index(False)]} is a file, but {paths[many.index(True)]} is a folder or a pattern. "
             "Give one file per source for one scene, or one folder or pattern per source for many."
         )
-    found = [_found(path) for path in paths]
+    found = [files_by_scene(path) for path in paths]
     scenes = sorted(set().union(*found))
     for scene in scenes:
         for path, files_of in zip(paths, found, strict=True):
@@ -233,11 +273,6 @@ def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCol
     return SceneCollection([SceneFiles(s, tuple(files[s] for files in found), picks) for s in scenes], names, True)
 
 
-def stem_of(path: Path) -> str:
-    """Return the name of a file without its suffix, which may have two parts."""
-    return path.name[: -len(".nii.gz")] if path.name.lower().endswith(".nii.gz") else path.stem
-
-
 def _one_scene(files: tuple[Path, ...], picks: tuple[tuple[str, ...], ...]) -> SceneCollection:
     """Name the sources of one scene by their files, or, as with ir/7.png and vi/7.png, by the folders of these."""
     for file in files:
@@ -247,78 +282,3 @@ def _one_scene(files: tuple[Path, ...], picks: tuple[tuple[str, ...], ...]) -> S
     if len(set(stems)) == 1 and len(set(folders)) == len(files):
         return SceneCollection([SceneFiles(stems[0], files, picks)], folders if len(files) > 1 else stems, False)
     return SceneCollection([SceneFiles(folders[0] or "scene", files, picks)], distinct_names(stems), False)
-
-
-def _selected(source: str) -> tuple[str, tuple[str, ...]]:
-    """Split an argument into a path and the bands chosen in brackets behind it, if there are any."""
-    found = SELECTION.fullmatch(source)
-    if found is None or Path(source).exists():
-        return source, ()
-    path = found["path"]
-    if not Path(path).exists() and not path.lower().endswith(SUFFIXES):
-        return source, ()  # brackets of a pattern
-    bands = tuple(part.strip() for part in found["bands"].split(","))
-    if not all(bands):
-        raise InvalidInputError(f"{source}: name bands by description or number, separated by commas, as in [B3,B8].")
-    return path, bands
-
-
-def _existing(path: Path) -> Path:
-    """Return a path that exists; that it does not is the first thing to say."""
-    if not path.exists():
-        parent = next((folder for folder in path.parents if folder.exists()), None)
-        where = f" ({parent} exists.)" if parent not in (None, path.parent) else ""
-        raise InvalidInputError(f"There is no file or folder {path}.{where}")
-    return path
-
-
-def _is_many(source: str) -> bool:
-    if is_store(Path(source)):
-        return False
-    return Path(source).is_dir() or (WILDCARD.search(source) is not None and not Path(source).exists())
-
-
-def _found(source: str) -> Mapping[str, Path]:
-    """Files of a folder or a pattern, by scene."""
-    if Path(source).is_dir():
-        files = [p for p in Path(source).iterdir() if p.name.lower().endswith(SUFFIXES) and not p.name.startswith(".")]
-        for file in files:
-            if not is_store(file):
-                check_file(file)
-        pairs = [(stem_of(file), file) for file in sorted(files)]
-        what = f"image files ({', '.join(SUFFIXES)})"
-    else:
-        if "**" in source:
-            raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.")
-        files = [Path(name) for name in sorted(glob.glob(source)) if _is_input(Path(name))]  # noqa: PTH207
-        pairs = [(_matched(source, file), file) for file in files]
-        what = "files"
-    if not pairs:
-        raise InvalidInputError(f"{source} has no {what}.")
-    by_scene: dict[str, Path] = {}
-    for scene, file in pairs:
-        if by_scene.setdefault(scene, file) is not file:
-            raise InvalidInputError(f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.")
-    return by_scene
-
-
-def _is_input(path: Path) -> bool:
-    return path.is_file() or is_store(path)
-
-
-def _matched(pattern: str, file: Path) -> str:
-    """What the wildcards of a pattern match in a file's path, without its suffix."""
-    fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).with_suffix("").as_posix())]
-    found = re.fullmatch("([^/]*)".join(fixed), file.with_suffix("").as_posix())
-    return "_".join(text for text in found.groups() if text) if found else file.stem
-
-
-def _source_name(source: str) -> str:
-    """Name a source by its file or folder, or by the fixed text of its pattern."""
-    if not _is_many(source):
-        return stem_of(Path(source))
-    if Path(source).is_dir():
-        return Path(source).resolve().name
-    parts = (Path(source).stem, *reversed(Path(source).parent.parts))
-    fixed = (WILDCARD.sub("", part).strip("_-. ") for part in parts)
-    return next(filter(None, fixed), "source")

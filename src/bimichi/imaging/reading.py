@@ -1,7 +1,7 @@
 """Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from math import prod
 from os import PathLike
@@ -14,7 +14,6 @@ from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.imaging.limits import check_file, check_size
-from bimichi.measures.base import check_names
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
 UPRIGHT: dict[int, Callable[[Image], Image]] = {
@@ -78,54 +77,6 @@ def read_image(path: str | PathLike[str]) -> Image:
         raise InvalidInputError(f"Cannot read {path!s}: {reason}") from error
     except Exception as error:  # decoders raise all kinds of errors
         raise InvalidInputError(f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}).") from error
-
-
-def read_sources(
-    paths: str | PathLike[str] | Iterable[str | PathLike[str]], names: Sequence[str] | None = None
-) -> tuple[list[Image], list[str]]:
-    """Read sources: several files of one band each, or one file of several bands.
-
-    Parameters
-    ----------
-    paths : path, or sequence of paths
-        Files that `read_image` reads, all of one size.
-    names : sequence of str, optional
-        Names of the sources; by default those of the files without folder and suffix, made distinct by numbers.
-
-    Returns
-    -------
-    planes : list of ndarray, shape (height, width)
-        Values as in the files; `to_bipolar` and other recipes map them to [-1, 1].
-    names : list of str
-        One per plane.
-    """
-    listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    if not listed:
-        raise InvalidInputError("paths is empty; name at least one file.")
-    images = read_images(listed)
-    stems = [Path(path).stem for path in listed]
-    if len(images) > len(stems):
-        images = [np.ascontiguousarray(band) for band in images]
-        stems = [f"{stems[0]} {k + 1}" for k in range(len(images))]
-    for path, image in zip(listed, images, strict=False):
-        if image.ndim == 3:
-            raise InvalidInputError(
-                f"{path!s} has {image.shape[2]} bands; with several files, each must have one band. Make one of them "
-                "first, e.g. with bimichi.imaging.grey(read_image(path)), or pass this file alone."
-            )
-    return images, list(check_names(distinct_names(stems) if names is None else names, len(images)))
-
-
-def read_images(paths: Sequence[str | PathLike[str]]) -> list[Image]:
-    """Read files of one size, one image per source, of one band or several; the bands of a single file are sources."""
-    images = [read_image(path) for path in paths]
-    for path, image in zip(paths, images, strict=True):
-        if image.shape[:2] != images[0].shape[:2]:
-            raise InvalidInputError(
-                f"{paths[0]!s} is {size_of(images[0])} and {path!s} is {size_of(image)}; sources must have the same "
-                "size and show the same place in each pixel. Register and resample them first."
-            )
-    return list(np.moveaxis(images[0], -1, 0)) if len(images) == 1 and images[0].ndim == 3 else images
 
 
 def is_image(start: bytes) -> bool:
