@@ -18,10 +18,10 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.finding import (
     SUFFIXES,
-    WILDCARD,
     existing_path,
     files_by_scene,
     is_many,
+    is_pattern,
     name_of_source,
     selected_bands,
     stem_of,
@@ -244,7 +244,7 @@ def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCol
     """Find the files of one or many scenes, without reading them; there may be up to `limit` sources."""
     paths, picks = zip(*map(selected_bands, sources), strict=True)
     for path in paths:
-        if WILDCARD.search(path) is None or Path(path).exists():
+        if not is_pattern(path):
             existing_path(Path(path))
     if len(paths) > limit:
         more = f" (`bimichi train --additivity 2` takes up to {MAX_ADDITIVE_SOURCES})" if limit <= MAX_SOURCES else ""

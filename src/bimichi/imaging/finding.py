@@ -45,11 +45,16 @@ def existing_path(path: Path) -> Path:
     return path
 
 
+def is_pattern(source: str) -> bool:
+    """Whether text has wildcards and is not the name of a file."""
+    return WILDCARD.search(source) is not None and not Path(source).exists()
+
+
 def is_many(source: str) -> bool:
     """Whether an argument is a folder or a pattern, so that it may mean the files of many scenes."""
     if is_store(Path(source)):
         return False
-    return Path(source).is_dir() or (WILDCARD.search(source) is not None and not Path(source).exists())
+    return Path(source).is_dir() or is_pattern(source)
 
 
 def files_by_scene(source: str) -> Mapping[str, Path]:

@@ -14,6 +14,7 @@ from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
+from bimichi.imaging.grids import Grid
 from bimichi.imaging.making import make_plane
 from bimichi.imaging.opening import open_layer
 from bimichi.imaging.reading import size_of
@@ -63,7 +64,7 @@ class BagCounts(NamedTuple):
 
 
 class SceneReader:
-    """`scenes` with their bags, each read on demand, and the `counts` of bags of those read so far.
+    """`scenes` with their bags, each read on demand; `counts` of bags, and `grids`, of those read so far.
 
     The first scene decides on `source_names` and `recipes` that are not given. `scaled` says that sources may leave
     [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
@@ -90,6 +91,7 @@ class SceneReader:
         self.source_names = list(first.source_names)
         self.recipes = choose_recipes(recipes, first.examples, self.source_names)
         self.counts: dict[str, BagCounts] = {}
+        self.grids: dict[str, Grid] = {}
         self._seen: dict[str, list[SourceInput | None]] = {}
         self.scenes = Scenes(collection.names, self._read)
 
@@ -134,6 +136,7 @@ class SceneReader:
     def _read(self, name: str) -> Scene:
         opened = self._open(name)
         images = opened.read()
+        self.grids[name] = opened.grid
         self._check_places(opened)
         self._seen[name] = [describe_input(*pair) for pair in zip(images, opened.sources, strict=True)]
         self._check_types(name)
@@ -146,8 +149,8 @@ class SceneReader:
     def _check_places(self, scene: OpenScene) -> None:
         """Raise an error if a georeferenced mask of a scene shows another place."""
         for what, by_scene in self._companions.items():
-            path = by_scene[scene.name]
-            if scene.grid.placed and path.suffix.lower() in (".tif", ".tiff"):
+            path = by_scene.get(scene.name)
+            if path is not None and scene.grid.placed and path.suffix.lower() in (".tif", ".tiff"):
                 grid = open_layer(path).grid
                 if grid.shape == scene.shape and not scene.grid.matches(grid):
                     raise InvalidInputError(

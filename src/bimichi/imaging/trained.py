@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import Image, type_range
+from bimichi.imaging.bands import Image
 from bimichi.imaging.making import make_plane
 from bimichi.imaging.recipes import AS_IS, find_recipe
 from bimichi.imaging.scenes import OpenScene, SceneSource
@@ -136,7 +136,10 @@ class InputWatch:
 
 def means_other(recipe: str, first: str, second: str) -> bool:
     """Whether a recipe makes something else of the same values if they are stored in another type."""
-    return _by_type(recipe) and type_range(np.dtype(first)) != type_range(np.dtype(second))
+    if first == second or not _by_type(recipe):
+        return False
+    make, values = find_recipe(recipe).function, np.array([[0, 1]])
+    return not np.allclose(*(make(values.astype(kind)) for kind in (first, second)))
 
 
 def _by_type(recipe: str) -> bool:
