@@ -139,7 +139,8 @@ def means_other(recipe: str, first: str, second: str) -> bool:
     if first == second or not _by_type(recipe):
         return False
     make, values = find_recipe(recipe).function, np.array([[0, 1]])
-    return not np.allclose(*(make(values.astype(kind)) for kind in (first, second)))
+    one, other = (make(values.astype(kind)) for kind in (first, second))
+    return not np.allclose(one, other)
 
 
 def _by_type(recipe: str) -> bool:
