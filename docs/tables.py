@@ -24,7 +24,7 @@ def recipes_table() -> str:
         f"| `{recipe.name}` | {recipe.description} | {'yes' if recipe.pointwise else 'no'} |"
         for recipe in RECIPES.values()
     ]
-    return "\n".join(["| recipe | what it does | for rasters |", "|---|---|---|", *lines]) + "\n"
+    return "\n".join(["| recipe | what it does | in windows |", "|---|---|---|", *lines]) + "\n"
 
 
 def formats_table() -> str:

@@ -5,16 +5,20 @@ from typing import Any
 
 EXTRAS = {
     "PIL": "image",
+    "affine": "raster",
     "dask": "raster",
     "distributed": "cluster",
     "matplotlib": "plot",
+    "nibabel": "medical",
     "onnxruntime": "detector",
     "pandas": "frame",
+    "pydicom": "medical",
     "pyogrio": "vector",
     "rasterio": "raster",
     "skimage": "image",
     "tifffile": "image",
     "xarray": "raster",
+    "zarr": "raster",
 }
 """The extra of bimichi that installs each package."""
 

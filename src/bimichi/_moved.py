@@ -20,6 +20,7 @@ OTHER_NAME = {
     "io": "measures.files",
     "measure": "measures.base",
     "scale.arrays": "integral.labelled",
+    "scale.gdal": "imaging.gdal",
     "term_kernels": "integral.terms",
     "two_additive": "measures.additive",
 }

@@ -29,6 +29,13 @@ TYPES: dict[str, tuple[type, ...]] = {
 LABELS = (int, float, str, bool)
 PROOF: dict[str, Any] = {"global_bound": None, "n_nodes": 0, "certificate": ""}
 """What a file without a proof does not have."""
+DTYPES = (
+    "bool",
+    *(f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)),
+    "float16",
+    "float32",
+    "float64",
+)
 
 OLD_KIND = "BiMIChI"
 """What versions 1 and 2 of the format called a fitted model."""
@@ -127,6 +134,41 @@ class TrainingRecord:
             kept[what] = None if kept[what] is None else float(kept[what])
         usage = {name: unpack_counts(name, arrays, size) for name in header["usage"]}
         return cls(**kept, history=arrays["history"], usage=usage)
+
+
+@dataclass(frozen=True)
+class SourceInput:
+    """What the images of one source were like in training, so that others can be told from them.
+
+    Attributes
+    ----------
+    dtype : str
+        The type in which they are stored, such as "uint16".
+    low, high : float
+        Their least and greatest values, before any recipe.
+    usual : (float, float)
+        The 1st and the 99th percentile: the lowest and the highest of any training scene.
+    units : str, optional
+        As the files state them.
+    """
+
+    dtype: str
+    low: float
+    high: float
+    usual: tuple[float, float]
+    units: str | None = None
+
+    def __post_init__(self) -> None:
+        numbers = (self.low, self.high, *self.usual)
+        if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers) or len(numbers) != 4:
+            raise InvalidInputError(
+                f"inputs must give low, high and two usual values as finite numbers, got {numbers}."
+            )
+        if type(self.dtype) is not str or self.dtype not in DTYPES:
+            raise InvalidInputError(f"inputs must give a type of real numbers, got {self.dtype!r}.")
+        if not isinstance(self.units, str | None):
+            raise InvalidInputError(f"units of inputs must be text, got {self.units!r}.")
+        object.__setattr__(self, "usual", tuple(self.usual))
 
 
 def updated_header(header: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Estimators set one as ``rule_``; explanations, reports, rasters and the command 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -21,7 +21,7 @@ from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
-from bimichi.record import OLD_KIND, TrainingRecord, updated_header
+from bimichi.record import OLD_KIND, SourceInput, TrainingRecord, updated_header
 
 Output = Literal["integral", "magnitude"]
 
@@ -29,7 +29,7 @@ SCALES = ("minmax", "maxabs")
 """Ways to learn how sources are scaled to the range of the integral."""
 
 KIND = "FusionRule"
-VERSION = 3
+VERSION = 4
 MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, Capacity, AdditiveBiCapacity)}
 
 
@@ -56,6 +56,8 @@ class FusionRule:
         How each source is made of an image.
     training : TrainingRecord, optional
         How the rule was learned.
+    inputs : sequence of SourceInput, optional
+        Type and range of the images of each source in training.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class FusionRule:
     low: float = None  # type: ignore[assignment]
     recipes: tuple[str, ...] | None = None
     training: TrainingRecord | None = None
+    inputs: tuple[SourceInput, ...] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
@@ -92,6 +95,10 @@ class FusionRule:
         object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
         if self.recipes is not None:
             object.__setattr__(self, "recipes", _check_recipes(self.recipes, m))
+        if self.inputs is not None:
+            object.__setattr__(self, "inputs", tuple(self.inputs))
+            if len(self.inputs) != m or not all(isinstance(one, SourceInput) for one in self.inputs):
+                raise InvalidInputError(f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.")
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -175,6 +182,8 @@ class FusionRule:
         header, arrays = self.measure.pack()
         header |= {"measure": self.measure.kind, "scale": self.scale, "output": self.output, "low": self.low}
         header["recipes"] = None if self.recipes is None else list(self.recipes)
+        if self.inputs is not None:
+            header["inputs"] = [asdict(one) for one in self.inputs]
         arrays |= {"centre": self.centre, "factor": self.factor, "polarity": self.polarity}
         if self.training is not None:
             header["training"], more = self.training.pack()
@@ -193,7 +202,9 @@ class FusionRule:
             given: dict[str, Any] = {name: arrays[name] for name in ("centre", "factor", "polarity")}
             given |= {name: header[name] for name in ("scale", "output", "low")}
             training = None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values))
-            return cls(measure, **given, recipes=header.get("recipes"), training=training)
+            listed = header.get("inputs")
+            inputs = None if listed is None else tuple(SourceInput(**one) for one in listed)
+            return cls(measure, **given, recipes=header.get("recipes"), training=training, inputs=inputs)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if hasattr(X, "columns"):

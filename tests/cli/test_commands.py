@@ -257,7 +257,11 @@ TRAIN = ("train", "thermal.png", "grey.png", "-o", "new/model.json")
         (("train", "thermal.png", "--boxes", "boxes.csv"), 2, "--output"),
         (("nothing",), 2, "nothing"),
         (("train", "thermal.png", "small.png", "--boxes", "boxes.csv", "-o", "new/m"), 1, "60 x 40 pixels"),
-        (("train", "thermal.png", "none.png", "--boxes", "boxes.csv", "-o", "new/m"), 1, "none.png: No such file"),
+        (
+            ("train", "thermal.png", "none.png", "--boxes", "boxes.csv", "-o", "new/m"),
+            1,
+            "no file or folder none.png",
+        ),
         (
             ("train", "thermal.png", "corrupt.png", "--boxes", "boxes.csv", "-o", "new/m"),
             1,

@@ -72,7 +72,7 @@ def test_all_formats_give_the_same_labels(name, writer, scenes, tmp_path):
     target = {"mask": "1"}.get(name, "person")
     found = SceneTargets(path, collected(scenes), target)
     for image, truth in expected("person").items():
-        one = found.of(image[0], Placement(SHAPE))
+        one = found.of(image[0])
         regions = rasterise(one, SHAPE, target)
         np.testing.assert_array_equal(regions.targets, truth)
         assert not regions.ignored.any()

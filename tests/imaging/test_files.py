@@ -272,7 +272,7 @@ def test_sources_from_the_bands_of_one_file(rng, tmp_path):
     write_image(tmp_path / "all.tif", stack)
     for paths in (tmp_path / "all.tif", str(tmp_path / "all.tif"), [tmp_path / "all.tif"]):
         planes, names = read_sources(paths)
-        assert names == ["all 1", "all 2", "all 3", "all 4"]
+        assert names == ["band 1", "band 2", "band 3", "band 4"]
         for k, plane in enumerate(planes):
             assert_same(plane, stack[..., k])
 
@@ -280,11 +280,11 @@ def test_sources_from_the_bands_of_one_file(rng, tmp_path):
 def test_sources_that_do_not_fit(rng, tmp_path):
     for name, shape in (("a.png", (5, 6)), ("b.png", (6, 5)), ("c.png", (5, 6, 3))):
         write_image(tmp_path / name, sample(rng, np.uint8, *shape))
-    with pytest.raises(InvalidInputError, match=r"a\.png is 6 x 5 pixels and .*b\.png is 5 x 6 pixels"):
+    with pytest.raises(InvalidInputError, match=r"(?s)a\.png has 6 x 5 pixels.*b\.png has 5 x 6 pixels"):
         read_sources([tmp_path / "a.png", tmp_path / "b.png"])
     with pytest.raises(InvalidInputError, match=r"c\.png has 3 bands; .*grey"):
         read_sources([tmp_path / "a.png", tmp_path / "c.png"])
-    with pytest.raises(InvalidInputError, match="paths is empty"):
+    with pytest.raises(InvalidInputError, match="sources is empty"):
         read_sources([])
     with pytest.raises(InvalidInputError, match="2 names for 1 sources"):
         read_sources(tmp_path / "a.png", ["a", "b"])

@@ -13,7 +13,6 @@ from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
-from bimichi.imaging.collecting import collect_scenes
 
 if TYPE_CHECKING:
     from bimichi import Scene
@@ -38,15 +37,16 @@ def bags(
     """
     from bimichi.imaging.labelling import SceneReader
 
-    labelling, scenes = labelled.labelling(), collect_scenes(sources)
+    labelling, scenes = labelled.labelling(), made.open(sources)
     inputs = [*scenes.files, *labelling.files(scenes)]
     files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
     keep_inputs(files, inputs)
     with Run("bags", ctx.params, inputs) as run:
-        reader = SceneReader(scenes, labelling, *made.lists(), scaled=True)
+        reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=True)
         say.notes(reader.notes)
         for scene, file in zip(reader.scenes, files, strict=True):
             _draw(scene, file)
+        reader.warn_of_inputs()
         record = run.write(run_path(output), files)
     counts = [
         {"scene": name} | reader.counts[name]._asdict() | {"picture": file}

@@ -15,7 +15,6 @@ from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.collecting import collect_scenes
 
 TABLES = (".md", ".csv", ".tex")
 
@@ -46,17 +45,18 @@ def compare(
     """
     from bimichi.imaging.labelling import SceneReader
 
-    labelling, collection = labelled.labelling(), collect_scenes(sources)
+    labelling, collection = labelled.labelling(), made.open(sources)
     masks = collection.companions(truth, "truth").values()
     inputs = [*collection.files, *labelling.files(collection), *masks]
     if output is not None:
         keep_inputs([output_file(output, TABLES)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
-            reader = SceneReader(collection, labelling, *made.lists(), truth=truth)
+            reader = SceneReader(collection, labelling, recipes=made.recipes, truth=truth)
             say.notes(reader.notes)
             scenes = list(reader.scenes)
             reader.check_both()
+            reader.warn_of_inputs()
         with run.timed("compare"):
             chosen = _chosen(bimichi.paper_methods(scenes[0].source_names, random_state=seed), listed(methods))
             comparison = bimichi.compare(chosen, scenes, n_jobs=jobs, verbose=say.verbose)

@@ -1,21 +1,21 @@
 """`bimichi fuse`: fuse images by a model."""
 
-from collections.abc import Sequence
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, Model, Names, Sources, listed, output_option
+from bimichi.cli.options import Align, Driver, Jobs, Model, Names, Sources, open_sources, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, collect_scenes
-from bimichi.imaging.reading import has_geotags
+from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
 
 if TYPE_CHECKING:
+    from bimichi.imaging.fusing import FusedScene
+    from bimichi.imaging.scenes import OpenScene
     from bimichi.rule import FusionRule
 
 
@@ -33,7 +33,8 @@ def fuse(
     png: Annotated[bool, typer.Option("--png", help="Also write a PNG beside each TIFF; not for GeoTIFFs.")] = False,
     names: Names = None,
     resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map exists already.")] = False,
-    align: Annotated[bool, typer.Option("--align", help="Warp GeoTIFFs on other grids to that of the first.")] = False,
+    align: Align = False,
+    driver: Driver = None,
     overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
     jobs: Jobs = None,
     say: Output,
@@ -60,29 +61,29 @@ def fuse(
     bimichi fuse model.json bands.tif -o fused.tif --overviews
     ```
     """
-    from bimichi.imaging.fusing import FusedScene, fuse_scene
+    from bimichi.imaging.fusing import fuse_scene
     from bimichi.rule import FusionRule
 
-    rule, scenes, called = FusionRule.load(model), collect_scenes(sources, MAX_ADDITIVE_SOURCES), listed(names)
+    scenes = open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
+    rule = FusionRule.load(model)
     inputs = [model, *scenes.files]
     outputs = {
         scene: [path, path.with_suffix(".png")] if png else [path]
         for scene, path in zip(scenes.names, output_files(output, scenes.names, scenes.many, MAPS), strict=True)
     }
     keep_inputs([path for paths in outputs.values() for path in paths], inputs)
-    by_name, threads = {scene.name: scene for scene in scenes.scenes}, 1 if scenes.many else jobs
+    threads = 1 if scenes.many else jobs
     fused: dict[str, FusedScene] = {}
     failed: dict[str, str] = {}
 
     def fuse_one(name: str) -> None:
-        files, path = by_name[name].files, outputs[name][0]
-        if path.suffix.lower() != ".png" and _are_georeferenced(files):
-            if png:
-                raise InvalidInputError(f"{files[0]} is georeferenced and fused to a GeoTIFF only; leave out --png.")
-            pixels = _fuse_raster(rule, files, path, names=called, align=align, overviews=overviews, n_jobs=threads)
-            fused[name] = FusedScene([path], pixels)
+        scene, path = scenes.open(name), outputs[name][0]
+        if not scene.placed or path.suffix.lower() == ".png":
+            fused[name] = fuse_scene(rule, scene, path, png, threads)
+        elif png:
+            raise InvalidInputError(f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
         else:
-            fused[name] = fuse_scene(rule, by_name[name], scenes, path, called, png, threads)
+            fused[name] = _fuse_raster(rule, scene, path, overviews, threads)
 
     with Run("fuse", ctx.params, inputs) as run:
         with run.timed("fuse"):
@@ -109,22 +110,12 @@ def fuse(
         raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
 
 
-def _are_georeferenced(files: Sequence[Path]) -> bool:
-    """Whether all files are TIFFs and one of them is georeferenced."""
-    if not all(file.suffix.lower() in (".tif", ".tiff") for file in files) or find_spec("rasterio") is None:
-        return False
-    tagged = [file for file in files if has_geotags(file)]
-    if not tagged:  # rasterio would take longer to import than the images to fuse
-        return False
-    from bimichi.scale.gdal import is_georeferenced
+def _fuse_raster(
+    rule: "FusionRule", scene: "OpenScene", output: Path, overviews: bool, n_jobs: int | None
+) -> "FusedScene":
+    from bimichi.imaging.fusing import FusedScene, match_scene
+    from bimichi.scale.rasters import fuse_windows
 
-    return any(is_georeferenced(file) for file in tagged)
-
-
-def _fuse_raster(rule: "FusionRule", files: Sequence[Path], output: Path, **options: Any) -> int:
-    """Fuse a GeoTIFF; return the number of pixels."""
-    from bimichi.scale.gdal import open_source
-    from bimichi.scale.rasters import fuse_raster, with_default_recipes
-
-    with open_source(fuse_raster(with_default_recipes(rule, files), files, output, **options)) as written:
-        return int(written.width * written.height)
+    matched, recipes = match_scene(rule, scene)
+    fuse_windows(replace(rule, recipes=tuple(recipes)), matched, output, overviews=overviews, n_jobs=n_jobs)
+    return FusedScene([output], matched.shape[0] * matched.shape[1])

@@ -1,7 +1,7 @@
 """Options that commands share, alone or in groups."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
+from bimichi.imaging.collecting import MAX_SOURCES, open_scenes
 from bimichi.imaging.recipes import RECIPES
 
 if TYPE_CHECKING:
+    from bimichi.imaging.collecting import SceneCollection
     from bimichi.imaging.labelling import Labelling
 
 
@@ -33,6 +35,13 @@ def listed(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",")]
 
 
+def open_sources(
+    sources: Sequence[str], names: str | None, align: bool, driver: str | None, limit: int = MAX_SOURCES
+) -> "SceneCollection":
+    """Open the scenes of the arguments SOURCES, by the options of the same names."""
+    return open_scenes(list(sources), listed(names), align=align, drivers=listed(driver) or (), limit=limit)
+
+
 def _check_recipes(text: str | None) -> str | None:
     for name in listed(text) or []:
         if name not in RECIPES:
@@ -46,12 +55,28 @@ Sources = Annotated[
         metavar="SOURCES",
         show_default=False,
         help="One argument per source: an image file; or, for many scenes, a folder or a quoted pattern, whose files "
-        "are paired by name. Or a single argument: files of several bands.",
+        "are paired by name. Files may have several bands; 's2.tif[B3,B8]' chooses some, by description or number.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model from `bimichi train`.")]
 Names = Annotated[
     str | None, typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C")
+]
+Align = Annotated[
+    bool,
+    typer.Option(
+        "--align",
+        help="Resample sources on other grids to that of the first; images that are not georeferenced are taken to "
+        "show the same area.",
+    ),
+]
+Driver = Annotated[
+    str | None,
+    typer.Option(
+        help="Drivers of GDAL, separated by commas, for sources of formats other than PNG, JPEG, TIFF, NumPy, Zarr, "
+        "NetCDF, DICOM and NIfTI.",
+        metavar="NAME",
+    ),
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]
@@ -72,10 +97,17 @@ class SourceOptions:
             callback=_check_recipes,
         ),
     ] = None
+    align: Align = False
+    driver: Driver = None
 
-    def lists(self) -> tuple[list[str] | None, list[str] | None]:
-        """Return the names and the recipes."""
-        return listed(self.names), listed(self.recipe)
+    def open(self, sources: Sequence[str], limit: int = MAX_SOURCES) -> "SceneCollection":
+        """Open the scenes of these arguments."""
+        return open_sources(sources, self.names, self.align, self.driver, limit)
+
+    @property
+    def recipes(self) -> list[str] | None:
+        """The recipes, one for all sources or one each."""
+        return listed(self.recipe)
 
 
 @dataclass(frozen=True)

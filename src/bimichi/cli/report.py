@@ -1,20 +1,19 @@
 """`bimichi report`: a page that shows a fused scene and explains every pixel."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, Model, Names, Sources, listed, output_option
+from bimichi.cli.options import Align, Driver, Jobs, Model, Names, Sources, open_sources, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
-from bimichi.imaging.collecting import SceneCollection, SceneFiles, collect_scenes
 
 if TYPE_CHECKING:
     from bimichi import Comparison, Scene
+    from bimichi.imaging.scenes import OpenScene
     from bimichi.rule import FusionRule
 
 
@@ -41,6 +40,8 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     names: Names = None,
+    align: Align = False,
+    driver: Driver = None,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -59,7 +60,7 @@ def report(
     from bimichi.report import write_report
     from bimichi.rule import FusionRule
 
-    scenes, called = collect_scenes(sources), listed(names)
+    scenes = open_sources(sources, names, align, driver)
     files = list(dict.fromkeys([model, *(compare or [])]))
     if len(files) > 1 and truth is None:
         raise typer.BadParameter("needs --truth, to score against", param_hint="'--compare'")
@@ -73,7 +74,8 @@ def report(
         say.notes(notes)
         for one, path in zip(scenes.scenes, outputs, strict=True):
             with run.timed("read"):
-                read = {file: _read(rule, one, scenes, called) for file, rule in rules.items()}
+                opened = scenes.open(one.name)
+                read = {file: _read(rule, opened) for file, rule in rules.items()}
                 if masks:
                     read = {file: with_truth(scene, masks[one.name], target) for file, scene in read.items()}
             with run.timed("explain and write"):
@@ -97,17 +99,14 @@ def _short(path: Path) -> str:
     return "/".join(path.parts[-2:])
 
 
-def _read(rule: "FusionRule", scene: SceneFiles, scenes: SceneCollection, names: Sequence[str] | None) -> "Scene":
+def _read(rule: "FusionRule", scene: "OpenScene") -> "Scene":
     """Read the sources of one scene as this rule takes them."""
     import numpy as np
 
     from bimichi import Scene
-    from bimichi.imaging.fusing import read_for_rule
-    from bimichi.imaging.recipes import make_source
+    from bimichi.imaging.fusing import make_sources
 
-    images, recipes = read_for_rule(rule, scene, scenes, names)
-    planes = [make_source(image, recipe) for image, recipe in zip(images, recipes, strict=True)]
-    return Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
+    return Scene(np.stack(make_sources(rule, scene), axis=-1), scene.name, rule.source_names)
 
 
 def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "Comparison":

@@ -74,5 +74,9 @@ def run_path(output: Path) -> Path:
 
 
 def _sha256(path: Path) -> str:
+    if path.is_dir():  # a Zarr store
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        listed = "".join(f"{file.relative_to(path).as_posix()} {_sha256(file)}\n" for file in files)
+        return hashlib.sha256(listed.encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

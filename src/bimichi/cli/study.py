@@ -13,7 +13,6 @@ from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions,
 from bimichi.cli.outputs import output_folder
 from bimichi.cli.runs import Run
 from bimichi.cli.scenes import DataOptions, input_files
-from bimichi.imaging.collecting import collect_scenes
 
 if TYPE_CHECKING:
     from bimichi.learning.scene import Scenes
@@ -118,10 +117,10 @@ def _own(
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
-    truth, labelling, collection = given["truth"], labelled.labelling(), collect_scenes(given["images"])
+    truth, labelling, collection = given["truth"], labelled.labelling(), made.open(given["images"])
     if truth is None:
         raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
-    reader = SceneReader(collection, labelling, *made.lists(), truth=truth)
+    reader = SceneReader(collection, labelling, recipes=made.recipes, truth=truth)
     say.notes(reader.notes)
 
     def files_of(names: Sequence[str]) -> list[Path]:

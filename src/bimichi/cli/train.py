@@ -14,7 +14,7 @@ from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES, collect_scenes
+from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
     from bimichi.imaging.labelling import SceneReader
@@ -113,12 +113,12 @@ def train(
     how = _certifying(solver) if certify else solver
     check_training(get_objective(objective, additivity=additivity), get_solver(how), polarity)  # before reading
     labelling = labelled.labelling()
-    scenes = collect_scenes(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
+    scenes = made.open(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
     keep_inputs([output_file(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            reader = SceneReader(scenes, labelling, *made.lists(), scaled=scale is not None)
+            reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=scale is not None)
             say.notes(reader.notes)
             data = reader.scenes if scenes.many else list(reader.scenes)
         model = bimichi.BiMIChI(
@@ -134,7 +134,8 @@ def train(
         )
         with run.timed("train"):
             _learn(model, data, reader, say)
-        replace(model.rule_, recipes=tuple(reader.recipes)).save(output)
+        reader.warn_of_inputs()
+        replace(model.rule_, recipes=tuple(reader.recipes), inputs=reader.inputs).save(output)
         record = run.write(run_path(output), [output])
     counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
     found = {

@@ -5,14 +5,16 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 
 from bimichi.imaging.annotation_writing import write_annotations
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
+from bimichi.imaging.collecting import SceneCollection, open_scenes, read_sources
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.placement import Placement, in_pixels
 from bimichi.imaging.rasterising import Regions, rasterise
-from bimichi.imaging.reading import read_image, read_sources
+from bimichi.imaging.reading import read_image
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
+from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import grid_segments, superpixels
 from bimichi.imaging.shapes import Disc, Polygons, Runs
 from bimichi.imaging.sources import (
@@ -35,11 +37,13 @@ __all__ = [
     "Disc",
     "Doubt",
     "ImageAnnotations",
+    "OpenScene",
     "Placement",
     "Polygons",
     "Recipe",
     "Regions",
     "Runs",
+    "SceneCollection",
     "adaptive_threshold",
     "box_mask",
     "boxes_of",
@@ -54,6 +58,7 @@ __all__ = [
     "in_pixels",
     "label_bags",
     "local_contrast",
+    "open_scenes",
     "pedestrian_sources",
     "polygon_mask",
     "rasterise",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,10 @@ from bimichi._extras import import_optional
 from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, Plane
-from bimichi.imaging.collecting import SceneCollection, SceneFiles
-from bimichi.imaging.reading import read_images
-from bimichi.imaging.recipes import AS_IS, RECIPES, choose_recipes, make_source
+from bimichi.imaging.making import make_plane
+from bimichi.imaging.recipes import AS_IS, choose_recipes, find_recipe
+from bimichi.imaging.scenes import OpenScene
+from bimichi.imaging.trained import InputWatch, check_types
 from bimichi.imaging.writing import write_image
 from bimichi.integral.matching import match_sources
 from bimichi.integral.planes import Planes, check_n_jobs
@@ -34,52 +35,69 @@ class FusedScene(NamedTuple):
 
 
 def fuse_scene(
-    rule: FusionRule,
-    scene: SceneFiles,
-    collection: SceneCollection,
-    output: Path,
-    names: Sequence[str] | None = None,
-    png: bool = False,
-    n_jobs: int | None = None,
+    rule: FusionRule, scene: OpenScene, output: Path, png: bool = False, n_jobs: int | None = None
 ) -> FusedScene:
-    """Fuse the images of a scene, as `read_for_rule` reads them, to a TIFF, a PNG, or (`png`) both."""
-    images, recipes = read_for_rule(rule, scene, collection, names)
-    height, width = images[0].shape[:2]
-    files, missing = _write_strips(output, fused_strips(rule, images, recipes, n_jobs), (height, width), png)
-    return FusedScene(files, height * width, missing)
+    """Fuse the images of a scene to a TIFF, a PNG, or (`png`) both; sources are matched by name."""
+    scene, recipes = match_scene(rule, scene)
+    images, watch = scene.read(), InputWatch(rule, scene)
+    strips = fused_strips(rule, images, recipes, n_jobs, scene.dtypes, watch)
+    files, missing = _write_strips(output, strips, scene.shape, png)
+    watch.warn()
+    return FusedScene(files, scene.shape[0] * scene.shape[1], missing)
 
 
-def read_for_rule(
-    rule: FusionRule, scene: SceneFiles, collection: SceneCollection, names: Sequence[str] | None = None
-) -> tuple[list[Image], list[str]]:
-    """Return the images of a scene in the order of a rule's sources, values as in the files, and their recipes.
+def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str]]:
+    """Return a scene with its sources in the order of those of a rule, which they must be by name, and their recipes.
 
-    The sources have the `names`, or those of the scene's `collection`, in the order of the files. Recipes are those of
-    the rule, or follow from the types of the images if it has none.
+    Recipes are those of the rule, or follow from the types of the images if it has none.
     """
-    images = read_images(scene.files)
-    called, expected = collection.names_of_sources(names, len(images)), rule.source_names
+    called, expected = scene.source_names, rule.source_names
     quote = " Quote patterns, or the shell replaces each by all its files." if len(called) > len(expected) else ""
     remedy = f"If they are the same, name them with names (--names), in the order given.{quote}"
+    if len(scene.layers) == 1 and len(called) > len(expected):
+        remedy = f"Choose bands, as in {scene.layers[0].label}[{','.join(expected)}]. {remedy}"
     positions = match_sources(expected, len(expected), called, len(called), f"Scene {scene.name!r}", remedy)
-    images = [images[k] for k in positions]
-    return images, choose_recipes(rule.recipes, images, expected)
+    matched = scene.ordered(positions)
+    recipes = choose_recipes(rule.recipes, matched.examples, expected)
+    check_types(rule, matched, recipes)
+    return matched, recipes
+
+
+def make_sources(rule: FusionRule, scene: OpenScene) -> list[Image]:
+    """Return the sources of a scene as a rule takes them, by its names and recipes, before its scale."""
+    matched, recipes = match_scene(rule, scene)
+    images, watch = matched.read(), InputWatch(rule, matched)
+    watch.see(images)
+    watch.warn()
+    return [make_plane(*one) for one in zip(images, recipes, matched.dtypes, strict=True)]
 
 
 def fused_strips(
-    rule: FusionRule, images: Sequence[Image], recipes: Sequence[str], n_jobs: int | None = None
+    rule: FusionRule,
+    images: Sequence[Image],
+    recipes: Sequence[str],
+    n_jobs: int | None = None,
+    dtypes: Sequence[np.dtype[Any]] | None = None,
+    watch: InputWatch | None = None,
 ) -> Iterator[Plane]:
-    """Yield the fused map in strips of rows, from the top; only a few of them are in memory at a time."""
-    pointwise = [RECIPES[recipe].pointwise for recipe in recipes]
+    """Yield the fused map in strips of rows, from the top; only a few of them are in memory at a time.
+
+    `dtypes` are the types in which the images are stored, by default their own; `watch` sees all images.
+    """
+    kinds = [image.dtype for image in images] if dtypes is None else list(dtypes)
+    pointwise = [find_recipe(recipe).pointwise for recipe in recipes]
     whole = [
-        image if alone else make_source(image, recipe)
-        for image, recipe, alone in zip(images, recipes, pointwise, strict=True)
+        image if alone else make_plane(image, recipe, kind)
+        for image, recipe, kind, alone in zip(images, recipes, kinds, pointwise, strict=True)
     ]
     rest = [recipe if alone else AS_IS for recipe, alone in zip(recipes, pointwise, strict=True)]
     rows = max(1, STRIP // images[0].shape[1])
 
     def strip(start: int) -> Plane:
-        planes = [make_source(image[start : start + rows], recipe) for image, recipe in zip(whole, rest, strict=True)]
+        part = slice(start, start + rows)
+        if watch is not None:
+            watch.see([image[part] for image in images])
+        planes = [make_plane(image[part], recipe, kind) for image, recipe, kind in zip(whole, rest, kinds, strict=True)]
         try:
             fused: Plane = rule.fuse(planes, n_jobs=1).astype(np.float32, copy=False)
         except InvalidInputError:

@@ -15,17 +15,23 @@ from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
+from bimichi.imaging.grids import Grid
+from bimichi.imaging.making import make_plane
+from bimichi.imaging.opening import open_layer
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.rasterising import Regions, rasterise
-from bimichi.imaging.reading import read_images, size_of
-from bimichi.imaging.recipes import choose_recipes, make_source
+from bimichi.imaging.reading import size_of
+from bimichi.imaging.recipes import choose_recipes
 from bimichi.imaging.regions import check_both, label_bags
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
+from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar
 from bimichi.imaging.targets import NOTHING, SceneTargets, target_files
+from bimichi.imaging.trained import describe_input, join_inputs, means_other, warn_of_inputs
 from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
+from bimichi.record import SourceInput
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,12 @@ class BagCounts(NamedTuple):
 
 
 class SceneReader:
-    """`scenes` with their bags, each read on demand, and the `counts` of bags of those read so far.
+    """`scenes` with their bags, each read on demand; `counts` of bags, and `grids`, of those read so far.
 
     `notes` say how annotation files were understood; what seems to be wrong with them is a warning, one of each kind.
 
-    Files and images of the first scene decide on `source_names` and `recipes` that are not given. `scaled` says that
-    sources may leave [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
+    The first scene decides on `source_names` and `recipes` that are not given. `scaled` says that sources may leave
+    [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
     """
 
     def __init__(
@@ -89,7 +95,7 @@ class SceneReader:
         truth: str | None = None,
     ) -> None:
         self._labelling, self._scaled = labelling, scaled
-        self._files = {scene.name: scene.files for scene in collection.scenes}
+        self._collection = collection if names is None else replace(collection, given=tuple(names))
         given = labelling.annotations
         self._targets = None if given is None else SceneTargets(given, collection, labelling.target)
         self.notes = [] if self._targets is None else self._targets.notes
@@ -100,12 +106,25 @@ class SceneReader:
         if truth is not None:
             self._companions["truth"] = collection.companions(truth, "truth")
         self._first, self._given = collection.names[0], recipes
-        images = read_images(self._files[self._first])
-        self._opened = {self._first: images}
-        self.source_names = collection.names_of_sources(names, len(images))
-        self.recipes = choose_recipes(recipes, images, self.source_names)
+        first = self._collection.open(self._first)
+        self._opened = {self._first: first}
+        self.source_names = list(first.source_names)
+        self.recipes = choose_recipes(recipes, first.examples, self.source_names)
         self.counts: dict[str, BagCounts] = {}
-        self.scenes = Scenes(list(self._files), self._read)
+        self.grids: dict[str, Grid] = {}
+        self._seen: dict[str, list[SourceInput | None]] = {}
+        self.scenes = Scenes(collection.names, self._read)
+
+    @property
+    def inputs(self) -> tuple[SourceInput, ...] | None:
+        """Type and range of each source in the scenes that have been read; None if one has no data."""
+        joined = [join_inputs(found) for found in zip(*self._seen.values(), strict=True)]
+        known = tuple(one for one in joined if one is not None)
+        return known if len(known) == len(self.source_names) else None
+
+    def warn_of_inputs(self) -> None:
+        """Warn of sources that are constant, or fill little of [-1, 1], in the scenes that have been read."""
+        warn_of_inputs(self.inputs or (), self.recipes, self.source_names, self._scaled)
 
     def check_both(self) -> None:
         """Raise an error unless the scenes that have been read have bags of both classes, as learning needs."""
@@ -124,22 +143,61 @@ class SceneReader:
             )
         check_both(positive, negative, left_out, remedy)
 
-    def _read(self, name: str) -> Scene:
-        images = self._opened.pop(name, None) or read_images(self._files[name])
-        if len(images) != len(self.source_names):
+    def _open(self, name: str) -> OpenScene:
+        """Open a scene, its sources in the order of those of the first."""
+        scene = self._opened.pop(name, None) or self._collection.open(name)
+        if len(scene.sources) != len(self.source_names):
             raise InvalidInputError(
-                f"Scene {name!r} has {len(images)} bands, but scene {self._first!r} has {len(self.source_names)}."
+                f"Scene {name!r} has {len(scene.sources)} bands, but scene {self._first!r} has "
+                f"{len(self.source_names)}."
             )
-        if choose_recipes(self._given, images, self.source_names) != self.recipes:
+        if set(scene.source_names) != set(self.source_names):
+            raise InvalidInputError(
+                f"Scene {name!r} has the sources {', '.join(scene.source_names)}, but scene {self._first!r} has "
+                f"{', '.join(self.source_names)}. If they are the same, name them with names (--names)."
+            )
+        scene = scene.ordered([scene.source_names.index(source) for source in self.source_names])
+        if choose_recipes(self._given, scene.examples, self.source_names) != self.recipes:
             raise InvalidInputError(
                 f"Scene {name!r} has integers where scene {self._first!r} has floats, or the other way round. "
                 "Choose a recipe (--recipe)."
             )
-        planes = [make_source(image, recipe) for image, recipe in zip(images, self.recipes, strict=True)]
+        return scene
+
+    def _read(self, name: str) -> Scene:
+        opened = self._open(name)
+        images = opened.read()
+        self.grids[name] = opened.grid
+        self._check_places(opened)
+        self._seen[name] = [describe_input(*pair) for pair in zip(images, opened.sources, strict=True)]
+        self._check_types(name)
+        planes = [make_plane(*one) for one in zip(images, self.recipes, opened.dtypes, strict=True)]
         if not self._scaled:
             remedy = "Choose a recipe (--recipe), map it to [-1, 1] first, or learn a scale in training (--scale)."
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
         return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
+
+    def _check_places(self, scene: OpenScene) -> None:
+        """Raise an error if a georeferenced mask of a scene shows another place."""
+        masks = {what: by_scene.get(scene.name) for what, by_scene in self._companions.items()}
+        masks["labels"] = None if self._targets is None else self._targets.masks.get(scene.name)
+        for what, path in masks.items():
+            if path is not None and scene.grid.placed and path.suffix.lower() in (".tif", ".tiff"):
+                grid = open_layer(path).grid
+                if grid.shape == scene.shape and not scene.grid.matches(grid):
+                    raise InvalidInputError(
+                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Warp it to the scene."
+                    )
+
+    def _check_types(self, name: str) -> None:
+        """Raise an error if a scene has other types than another, so that a recipe would mean something else."""
+        other, known = next(iter(self._seen.items()))
+        for one, first, source, recipe in zip(self._seen[name], known, self.source_names, self.recipes, strict=True):
+            if one and first and means_other(recipe, one.dtype, first.dtype):
+                raise InvalidInputError(
+                    f"Source {source!r} is {one.dtype} in scene {name!r}, but {first.dtype} in scene {other!r}: "
+                    f"{recipe} would map them differently. Convert them to one type."
+                )
 
     def _labelled(self, scene: Scene) -> Scene:
         """Add bags, their labels and the truth."""
@@ -163,7 +221,7 @@ class SceneReader:
         how, shape = self._labelling, (scene.shape[0], scene.shape[1])
         if self._targets is None:
             return Regions(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)), NOTHING
-        where, found = self._targets.where(scene.name), self._targets.of(scene.name, Placement(shape))
+        where, found = self._targets.where(scene.name), self._targets.of(scene.name, self._place(scene.name, shape))
         found = replace(found, ignored=()) if how.count_ignored else found
         _check_size(found, scene, where)
         with naming(where):
@@ -174,6 +232,10 @@ class SceneReader:
         self._n_targets += int(regions.targets.sum())
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
         return regions, found
+
+    def _place(self, name: str, shape: tuple[int, int]) -> Placement:
+        grid = self.grids[name]
+        return Placement(shape, grid.transform, grid.crs)
 
     def _warn(self, doubts: Sequence[Doubt]) -> None:
         """Warn of what is doubtful, once for each kind: further scenes would repeat it."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_shape
 from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.reading import TIFF, has_geotags, read_image
 from bimichi.imaging.regions import TOUCH
 
 LONGITUDE_LATITUDE = ("OGC:CRS84", "urn:ogc:def:crs:OGC:1.3:CRS84", "urn:ogc:def:crs:OGC::CRS84")
@@ -59,26 +57,6 @@ class Placement:
         a, b, c, d, e, f = map(float, list(self.transform or ())[:6])
         x, y = points.T
         return np.stack([a * x + b * y + c, d * x + e * y + f], axis=1)
-
-
-def read_placement(path: Path, shape: tuple[int, int] | None = None) -> Placement:
-    """Return the size and place of an image file; `shape` saves reading it, if known.
-
-    A GeoTIFF needs rasterio; other files are not georeferenced.
-    """
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start in TIFF and has_geotags(path):
-        rasterio = import_optional("rasterio")
-        try:
-            with rasterio.open(path, driver="GTiff") as opened:
-                return Placement((opened.height, opened.width), tuple(opened.transform)[:6], opened.crs)
-        except (rasterio.errors.RasterioError, OSError) as error:
-            raise InvalidInputError(f"Cannot read where {path} lies on the map: {error}.") from error
-    if shape is None:
-        height, width = read_image(path).shape[:2]
-        shape = (height, width)
-    return Placement(shape)
 
 
 def in_pixels(found: ImageAnnotations, placement: Placement | None, where: str = "annotations") -> ImageAnnotations:

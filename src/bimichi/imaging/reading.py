@@ -1,7 +1,9 @@
 """Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
-from collections.abc import Callable, Iterable, Sequence
+import zipfile
+from collections.abc import Callable, Sequence
 from itertools import count
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -11,7 +13,7 @@ import numpy as np
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.measures.base import check_names
+from bimichi.imaging.limits import check_file, check_size
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
 UPRIGHT: dict[int, Callable[[Image], Image]] = {
@@ -31,7 +33,8 @@ WITH_ALPHA = {"P": "RGBA", "PA": "RGBA", "1": "LA", "L": "LA", "RGB": "RGBA"}
 PNG, TIFF, JPEG, NUMPY = b"\x89PNG\r\n\x1a\n", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), b"\xff\xd8\xff", b"\x93NUMPY"
 """First bytes of files."""
 
-GEO_TAGS = {33550, 33922, 34264, 34735}  # of a TIFF: scale, tie points, transform, keys
+GEO_TAGS = {33550, 33922, 34264, 34735, 42112, 42113, 50844}
+"""Of a TIFF: scale, tie points, transform, keys; metadata of GDAL, such as names of bands; nodata; polynomials."""
 WORLD_FILES = (".tfw", ".tifw", ".tiffw", ".wld")  # which georeference a TIFF without tags
 PLAIN_MODES = ("1", "L", "LA", "RGB", "RGBA", "I", "I;16", "I;16B", "I;16L", "F")
 ALPHA_SAMPLES = (1, 2)  # of TIFF: colours multiplied by it, or not
@@ -59,13 +62,15 @@ def read_image(path: str | PathLike[str]) -> Image:
     to 8 bits. A .npy file is never unpickled.
     """
     try:
-        with Path(path).open("rb") as file:
+        with check_file(path).open("rb") as file:
             start = file.read(26)
             file.seek(0)
             return _checked(_reader(start)(file))
     except ImportError:
         raise
     except InvalidInputError as error:
+        if str(error).startswith("Cannot read"):
+            raise
         raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
     except OSError as error:
         reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error})."  # Pillow raises OSError, too
@@ -74,61 +79,13 @@ def read_image(path: str | PathLike[str]) -> Image:
         raise InvalidInputError(f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}).") from error
 
 
-def read_sources(
-    paths: str | PathLike[str] | Iterable[str | PathLike[str]], names: Sequence[str] | None = None
-) -> tuple[list[Image], list[str]]:
-    """Read sources: several files of one band each, or one file of several bands.
-
-    Parameters
-    ----------
-    paths : path, or sequence of paths
-        Files that `read_image` reads, all of one size.
-    names : sequence of str, optional
-        Names of the sources; by default those of the files without folder and suffix, made distinct by numbers.
-
-    Returns
-    -------
-    planes : list of ndarray, shape (height, width)
-        Values as in the files; `to_bipolar` and other recipes map them to [-1, 1].
-    names : list of str
-        One per plane.
-    """
-    listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    if not listed:
-        raise InvalidInputError("paths is empty; name at least one file.")
-    images = read_images(listed)
-    stems = [Path(path).stem for path in listed]
-    if len(images) > len(stems):
-        images = [np.ascontiguousarray(band) for band in images]
-        stems = [f"{stems[0]} {k + 1}" for k in range(len(images))]
-    for path, image in zip(listed, images, strict=False):
-        if image.ndim == 3:
-            raise InvalidInputError(
-                f"{path!s} has {image.shape[2]} bands; with several files, each must have one band. Make one of them "
-                "first, e.g. with bimichi.imaging.grey(read_image(path)), or pass this file alone."
-            )
-    return images, list(check_names(distinct_names(stems) if names is None else names, len(images)))
-
-
-def read_images(paths: Sequence[str | PathLike[str]]) -> list[Image]:
-    """Read files of one size, one image per source, of one band or several; the bands of a single file are sources."""
-    images = [read_image(path) for path in paths]
-    for path, image in zip(paths, images, strict=True):
-        if image.shape[:2] != images[0].shape[:2]:
-            raise InvalidInputError(
-                f"{paths[0]!s} is {size_of(images[0])} and {path!s} is {size_of(image)}; sources must have the same "
-                "size and show the same place in each pixel. Register and resample them first."
-            )
-    return list(np.moveaxis(images[0], -1, 0)) if len(images) == 1 and images[0].ndim == 3 else images
-
-
 def is_image(start: bytes) -> bool:
     """Whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
     return start.startswith((PNG, JPEG, NUMPY, *TIFF))
 
 
 def has_geotags(path: Path) -> bool:
-    """Whether tags or a file beside it may georeference a TIFF: quick, where `scale.gdal.is_georeferenced` is exact."""
+    """Whether a TIFF needs GDAL: tags or a file beside it may georeference it, name its bands, or declare nodata."""
     beside = (*(path.with_suffix(ending) for ending in WORLD_FILES), path.with_name(f"{path.name}.aux.xml"))
     if any(file.exists() for file in beside):
         return True
@@ -136,7 +93,7 @@ def has_geotags(path: Path) -> bool:
     try:
         with tifffile.TiffFile(path) as opened:
             return any(tag.code in GEO_TAGS for tag in opened.pages[0].tags)
-    except (OSError, ValueError, IndexError, tifffile.TiffFileError):  # reported where it is read
+    except Exception:  # decoders raise all kinds of errors; they are reported where the file is read
         return False
 
 
@@ -158,7 +115,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
     """Choose a reader by the first bytes of a file."""
     if start.startswith(NUMPY):
-        return lambda file: np.asarray(np.load(file, allow_pickle=False))
+        return _read_numpy
     if start.startswith(TIFF):
         return _read_tiff
     if start.startswith(PNG):
@@ -173,9 +130,53 @@ def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
     raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
 
 
+def read_arrays(path: Path) -> dict[str, Image]:
+    """Read the arrays of an .npz file by name, each of which is a band."""
+    try:
+        with zipfile.ZipFile(check_file(path)) as archive:
+            members = [name for name in archive.namelist() if name.endswith(".npy")]
+            if not members:
+                raise InvalidInputError("it holds no array.")
+            check_size(sum(archive.getinfo(name).file_size for name in members))
+            found = {}
+            for name in members:
+                with archive.open(name) as file:
+                    found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Cannot read {path}: {str(error).removeprefix(f'Cannot read {path}: ')}") from error
+    except Exception as error:
+        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not an .npz file ({error}).") from error
+    for name, array in found.items():
+        if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
+            raise InvalidInputError(
+                f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}."
+            )
+    return found
+
+
+def _read_numpy(file: IO[bytes]) -> Image:
+    version = np.lib.format.read_magic(file)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    check_size(prod(header(file)[0]))
+    file.seek(0)
+    return np.asarray(np.load(file, allow_pickle=False))
+
+
+def _opened(file: IO[bytes]) -> Any:
+    """Open an image by the reader of its own format: our limit of pixels is the only one."""
+    start = file.read(8)
+    file.seek(0)
+    import_optional("PIL.Image")
+    if start.startswith(PNG):
+        return import_optional("PIL.PngImagePlugin").PngImageFile(file)
+    if start.startswith(JPEG):
+        return import_optional("PIL.JpegImagePlugin").JpegImageFile(file)
+    return import_optional("PIL.TiffImagePlugin").TiffImageFile(file)
+
+
 def _read_pillow(file: IO[bytes]) -> Image:
-    pillow = import_optional("PIL.Image")
-    with pillow.open(file, formats=("PNG", "JPEG", "TIFF")) as image:
+    with _opened(file) as image:
+        check_size(image.width * image.height * len(image.getbands()))
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
             raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
         image.load()
@@ -199,6 +200,7 @@ def _read_tiff(file: IO[bytes]) -> Image:
         if len(pages) != 1:
             raise InvalidInputError(f"it has {len(pages)} pages; save the one you need as a separate file.")
         page = pages[0]
+        check_size(prod(page.shape))
         try:
             if page.photometric not in PLAIN_COLOURS or page.axes not in ("YX", "YXS", "SYX"):
                 raise ValueError(f"colours {page.photometric!s}, axes {page.axes}")

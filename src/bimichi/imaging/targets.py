@@ -7,10 +7,11 @@ from pathlib import Path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import annotation_files, format_of, read_annotations
 from bimichi.imaging.bands import first_few
-from bimichi.imaging.collecting import SceneCollection, SceneFiles, is_pattern
+from bimichi.imaging.collecting import SceneCollection, SceneFiles
+from bimichi.imaging.finding import is_pattern
 from bimichi.imaging.formats import AnnotationTable, ImageAnnotations, boxes_array
 from bimichi.imaging.matching import match_images
-from bimichi.imaging.placement import Placement, in_pixels, read_placement
+from bimichi.imaging.placement import Placement, in_pixels
 from bimichi.imaging.sanity import check_target, listed_labels
 
 NOTHING = ImageAnnotations(boxes_array([]), [])
@@ -20,14 +21,15 @@ class SceneTargets:
     """Annotations of each scene, by its name, and `notes` on what had to be concluded.
 
     Masks are read on demand, other files at once. `given` is a file or a folder, or a pattern for one file per scene;
-    see docs/command-line.md. `target` must be a label of the files, if they have labels.
+    see docs/command-line.md; `masks` are those of its files that are masks. `target` must be a label of the files, if they have labels.
     """
 
     def __init__(self, given: str | Path, collection: SceneCollection, target: str | None = None) -> None:
         self.notes: list[str] = []
-        self._masks: dict[str, Path] = {}
+        self.masks: dict[str, Path] = {}
         self._table: dict[str, ImageAnnotations] = {}
         self._origin: dict[str, str] = {}
+        self._collection = collection
         self._scenes = {scene.name: scene for scene in collection.scenes}
         whole = _files_of_scenes(str(given), collection)
         if isinstance(whole, Path):
@@ -45,26 +47,20 @@ class SceneTargets:
         return self._origin.get(name, f"scene {name!r}")
 
     def of(self, name: str, placement: Placement | None = None) -> ImageAnnotations:
-        """Return the annotations of a scene in its pixels; `placement` saves reading it from its first file."""
-        if name in self._masks:
-            return read_annotations(self._masks[name])[None]
+        """Return the annotations of a scene in its pixels; `placement` saves opening it."""
+        if name in self.masks:
+            return read_annotations(self.masks[name])[None]
         found = self._table.get(name, NOTHING)
-        if found.units != "pixels" and (placement is None or (found.units == "map" and placement.transform is None)):
-            placement = self._placement(name, None if placement is None else placement.shape)
+        if found.units != "pixels" and placement is None:
+            grid = self._collection.open(name).grid
+            placement = Placement(grid.shape, grid.transform, grid.crs)
         return in_pixels(found, placement, self.where(name))
-
-    def _placement(self, name: str, shape: tuple[int, int] | None) -> Placement:
-        """Return where a scene lies, by the first of its files that is georeferenced."""
-        found = [read_placement(file, shape) for file in self._scenes[name].files]
-        if not found:
-            raise InvalidInputError(f"{self.where(name)} needs the placement of scene {name!r}, which has no files.")
-        return next((one for one in found if one.transform is not None), found[0])
 
     def _add(self, name: str, file: Path) -> None:
         """Take a file as that of one scene, by its own name."""
         known = format_of(file)
         if known is not None and known.name == "mask":
-            self._masks[name], self._origin[name] = file, str(file)
+            self.masks[name], self._origin[name] = file, str(file)
             return
         table = read_annotations(file)
         if len(table) == 1:
@@ -124,7 +120,7 @@ class SceneTargets:
 
     def _check_labels(self, target: str | None, where: str) -> None:
         """Check that the target occurs; say which labels count without one."""
-        if self._masks:
+        if self.masks:
             return
         counts: Counter[str | None] = sum((one.counts for one in self._table.values()), Counter())
         if target is not None:

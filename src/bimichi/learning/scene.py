@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,9 +126,10 @@ class Scene:
                 given |= {name: texts[name] for name in TEXTS}
                 if "labels" in file:
                     given["labels"] = {int(segment): bool(label) for segment, label in file["labels"]}
-        except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
-            raise InvalidInputError(f"{path} is not a scene file, as Scene.save writes them: {error}.") from error
-        return cls(**given)
+            return cls(**given)
+        except Exception as error:  # a damaged file makes zlib, zipfile, json and NumPy raise all kinds of errors
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise InvalidInputError(f"{path} is not a scene file, as Scene.save writes them: {reason}.") from error
 
     def with_bags(self, segments: NDArray[np.integer[Any]], labels: Mapping[int, bool]) -> "Scene":
         """Return the same scene with these bags."""

@@ -16,8 +16,9 @@ from bimichi._checks import check_choice, is_integer
 from bimichi._extras import import_optional
 from bimichi._files import replacing
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.scale.gdal import open_dataset, open_source, reason_of
-from bimichi.scale.stacks import Stack
+from bimichi.imaging.gdal import open_dataset, open_source, reason_of
+from bimichi.imaging.grids import Window
+from bimichi.imaging.scenes import OpenScene
 
 COMPRESSIONS = ("deflate", "lzw", "zstd", None)
 SMALLEST_OVERVIEW = 256
@@ -26,10 +27,10 @@ FULL = 1 << 20  # bytes; if the disk has less free, that is why a tile could not
 
 @dataclass(frozen=True)
 class GeoTiff:
-    """The file to write, on the grid of the stack; `block`, `compress` and `overviews` are as in `fuse_raster`."""
+    """The file to write, on the grid of the scene; `block`, `compress` and `overviews` are as in `fuse_raster`."""
 
     path: Path
-    stack: Stack
+    scene: OpenScene
     output_range: tuple[float, float]
     """In which the nodata value must not lie."""
     block: int
@@ -45,24 +46,24 @@ class GeoTiff:
             raise InvalidInputError(f"output must end in .tif or .tiff, got {self.path}.")
         if not self.path.parent.is_dir():
             raise InvalidInputError(f"There is no folder {self.path.parent} to write {self.path.name} to; create it.")
-        for file in self.stack.files:
-            if self.path.exists() and Path(file.path).exists() and self.path.samefile(file.path):
+        for file in self.scene.files:
+            if self.path.exists() and file.exists() and self.path.samefile(file):
                 raise InvalidInputError(f"output is one of the sources, {self.path}; choose another name.")
 
     @cached_property
     def nodata(self) -> float:
         """The first nodata value of the sources that no fused value can equal, or NaN."""
-        (low, high), largest = self.output_range, float(np.finfo(self.stack.dtype).max)
-        return next((v for v in self.stack.nodata if abs(v) <= largest and not low <= v <= high), float("nan"))
+        (low, high), largest = self.output_range, float(np.finfo(self.scene.dtype).max)
+        return next((v for v in self.scene.nodata if abs(v) <= largest and not low <= v <= high), float("nan"))
 
     @contextmanager
-    def writing(self) -> Iterator[Callable[[NDArray[Any], Any], None]]:
+    def writing(self) -> Iterator[Callable[[NDArray[Any], Window], None]]:
         """Yield ``write(fused, window)``; the file appears if the context ends without error."""
         with replacing(self.path, alone=True) as temporary:
             try:
                 with open_dataset(temporary, "w", **self._profile()) as dataset:
                     self._describe(dataset)
-                    yield lambda fused, window: dataset.write(self._filled(fused), 1, window=window)
+                    yield lambda fused, window: dataset.write(self._filled(fused), 1, window=_window(window))
                 if self.overviews:
                     self._add_overviews(temporary)
                 _check_whole(temporary)
@@ -72,11 +73,9 @@ class GeoTiff:
                 raise BimichiError(f"Cannot write {self.path}: {reason}") from error
 
     def _profile(self) -> dict[str, Any]:
-        profile = {"driver": "GTiff", "count": 1, "dtype": self.stack.dtype.name, "nodata": self.nodata}
+        profile = {"driver": "GTiff", "count": 1, "dtype": self.scene.dtype.name, "nodata": self.nodata}
         profile |= {"tiled": True, "blockxsize": self.block, "blockysize": self.block, "BIGTIFF": "IF_SAFER"}
-        profile |= self.stack.grid._asdict()
-        if self.stack.grid.transform.is_identity:
-            del profile["transform"]
+        profile |= {what: value for what, value in self.scene.grid._asdict().items() if value is not None}
         if self.compress is not None:
             # Predictor 3 sorts the bytes of floats by significance, so that they compress well.
             profile |= {"compress": self.compress, "predictor": 3, "NUM_THREADS": str(self.n_jobs)}
@@ -84,7 +83,10 @@ class GeoTiff:
 
     def _describe(self, dataset: Any) -> None:
         dataset.set_band_description(1, "fused")
-        with open_source(self.stack.files[0].path) as source:
+        placing = self.scene.placing
+        if placing is None:
+            return
+        with open_source(placing.label, placing.drivers) as source:
             meaning = source.tags().get("AREA_OR_POINT")
             if meaning is not None:
                 dataset.update_tags(AREA_OR_POINT=meaning)
@@ -100,10 +102,15 @@ class GeoTiff:
 
     def _add_overviews(self, path: Path) -> None:
         rasterio = import_optional("rasterio")
-        largest = max(self.stack.grid[:2])
+        largest = max(self.scene.grid[:2])
         factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
         with open_dataset(path, "r+") as dataset:
             dataset.build_overviews(factors, rasterio.enums.Resampling.average)
+
+
+def _window(window: Window) -> Any:
+    given = (window.column, window.row, window.width, window.height)
+    return import_optional("rasterio.windows").Window(*given)
 
 
 def _check_whole(path: Path) -> None:

@@ -1,11 +1,9 @@
 """Rasters larger than memory, fused in windows into a GeoTIFF."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from queue import SimpleQueue
@@ -14,35 +12,46 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import type_range
-from bimichi.imaging.recipes import default_recipe, find_recipe
+from bimichi.imaging.bands import Image
+from bimichi.imaging.fusing import match_scene
+from bimichi.imaging.gdal import gdal_settings
+from bimichi.imaging.grids import Window
+from bimichi.imaging.limits import check_size
+from bimichi.imaging.making import make_plane
+from bimichi.imaging.opening import open_layer
+from bimichi.imaging.raster_layers import raster_layer
+from bimichi.imaging.reading import distinct_names
+from bimichi.imaging.recipes import AS_IS, find_recipe
+from bimichi.imaging.scenes import OpenScene, ReadSources
+from bimichi.imaging.trained import InputWatch
 from bimichi.integral.matching import Fuser, fuser_of, match_sources
 from bimichi.integral.planes import check_n_jobs
-from bimichi.measures.base import check_names
 from bimichi.rule import FusionRule
-from bimichi.scale.gdal import gdal_settings
 from bimichi.scale.geotiffs import GeoTiff
-from bimichi.scale.stacks import Reader, Sources, Stack
 
+Sources = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+TIFFS = (".tif", ".tiff")
 MEMORY = 384 << 20  # bytes that all windows in memory may take together
 WINDOW = 16 << 20  # bytes of a window, sources and result, unless one row of tiles takes more
 SLICE = 1 << 20  # pixels fused at a time, so that intermediate results of a model stay small
 
 
 class Plan(NamedTuple):
-    """What to read and how to fuse it: for each source of the model, its position among the bands and its recipe."""
+    """What to read and how to fuse it; the sources of the scene are in the order of those of the model."""
 
-    stack: Stack
+    scene: OpenScene
     fuser: Fuser
-    positions: list[int]
-    recipes: list[Callable[[NDArray[Any]], NDArray[Any]]]
+    recipes: list[str]
     """None of them if bands are sources as they are."""
-    windows: list[Any]
+    whole: dict[int, Image]
+    """Sources made by recipes that need the whole image, by position."""
+    windows: list[Window]
     under_way: int
     """How many windows may be in memory."""
+    watch: InputWatch | None = None
 
 
 def fuse_raster(
@@ -65,13 +74,14 @@ def fuse_raster(
     model : fitted method, FusionRule, or Measure
         What fuses. Values are used as they are in the files, unless the model has recipes or has learned a scale.
     sources : path, or sequence of paths
-        Files that GDAL reads. Their bands, in this order, are the sources, except alpha bands. They are matched by name
-        if all bands have descriptions, or if the files have one band each and the names of the model's sources.
+        Files. Their bands, in this order, are the sources, except alpha bands. They are matched with the sources of the
+        model by name: descriptions of bands, or else names of files, or "band 1" and so on in a single file; a model
+        whose sources are only numbered takes them in order.
     output : path
         The GeoTIFF to write, ending in .tif or .tiff: one band of float32 (float64 if a source needs it), tiled, on the
         grid of the first file. It appears, and replaces an old file, when it is complete.
     names : sequence of str, optional
-        Names of the bands instead of their descriptions, to be matched with those of the model.
+        Names of the bands instead, to be matched with those of the model.
     align : bool, default=False
         Whether files on other grids are warped (bilinearly) to that of the first, or are an error.
     overviews : bool, default=False
@@ -96,16 +106,54 @@ def fuse_raster(
     value of the sources is kept if no fused value can equal it; otherwise it is NaN.
 
     Windows of whole tiles are read and fused by threads, and written in order. At most about 400 MB of them are in
-    memory, whatever the size of the raster; GDAL's cache is bounded, too.
+    memory, whatever the size of the raster; GDAL's cache is bounded, too. A source whose recipe needs the whole image
+    is made first and kept in memory.
     """
+    with gdal_settings():
+        rule = getattr(model, "rule_", model)
+        colours = getattr(rule, "recipes", None) is not None
+        scene = open_stack(sources, align, colours).renamed(names)
+        return fuse_windows(
+            model,
+            scene,
+            output,
+            overviews=overviews,
+            block=block,
+            n_jobs=n_jobs,
+            compress=compress,
+            verbose=verbose,
+        )
+
+
+def open_stack(sources: Sources, align: bool = False, colours: bool = False) -> OpenScene:
+    """Open files whose bands are the sources of one scene, TIFFs in windows; `colours` as in `OpenScene`."""
+    paths = [Path(path) for path in ([sources] if isinstance(sources, str | PathLike) else sources)]
+    if not paths:
+        raise InvalidInputError("sources is empty; name at least one file.")
+    labels = distinct_names([path.stem for path in paths])
+    layers = [raster_layer(path) if path.suffix.lower() in TIFFS else open_layer(path) for path in paths]
+    return OpenScene(labels[0], layers, labels, align, colours)
+
+
+def fuse_windows(
+    model: Any,
+    scene: OpenScene,
+    output: str | PathLike[str],
+    *,
+    overviews: bool = False,
+    block: int = 256,
+    n_jobs: int | None = None,
+    compress: str | None = "deflate",
+    verbose: int = 0,
+) -> Path:
+    """Fuse a scene into a GeoTIFF, window by window; parameters as in `fuse_raster`."""
     jobs = check_n_jobs(n_jobs)
     fuser = fuser_of(model, n_jobs=1)
-    with gdal_settings():
-        stack = Stack(sources, align)
+    with scene.settings():
+        scene, recipes, watch = _matched(model, scene, fuser)
         reached = getattr(model, "output_range", (-1.0, 1.0))
-        target = GeoTiff(Path(output), stack, reached, block, compress, overviews, jobs)
-        positions = _match(stack, fuser, names)
-        plan = Plan(stack, fuser, positions, _recipes(model, stack, positions), *_windows(stack, target, jobs))
+        target = GeoTiff(Path(output), scene, reached, block, compress, overviews, jobs)
+        plan = Plan(scene, fuser, recipes, _whole(scene, recipes), *_windows(scene, target, jobs), watch)
         with (
             target.writing() as write,
             progress_bar("fusing", len(plan.windows), verbose) as advance,
@@ -114,79 +162,69 @@ def fuse_raster(
             for window, fused in results:
                 write(fused, window)
                 advance(1, None)
+    if watch is not None:
+        watch.warn()
     return target.path
 
 
-def with_default_recipes(rule: FusionRule, sources: Sequence[str | PathLike[str]]) -> FusionRule:
-    """Return a rule that has no recipes with those that the types of the bands suggest; see `default_recipe`."""
-    if rule.recipes is not None:
-        return rule
-    found = {default_recipe(kind) for kind in Stack(sources, align=True).types}
-    if len(found) > 1:
-        raise InvalidInputError(
-            "Some bands are integers, some are floats, and the model does not say how to use them. Convert them to one "
-            "type, or train a model with recipes (--recipe)."
-        )
-    return replace(rule, recipes=(found.pop(),) * rule.n_sources)
-
-
-def _match(stack: Stack, fuser: Fuser, names: Sequence[str] | None) -> list[int]:
-    n = len(stack.types)
-    found = stack.names(fuser.names) if names is None else check_names(names, n)
-    where = stack.files[0].path if len(stack.files) == 1 else f"The {len(stack.files)} files together"
+def _matched(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, list[str], InputWatch | None]:
+    """Return the scene with its sources in the order of the model, their recipes, and what watches their values."""
+    rule = getattr(model, "rule_", model)
+    if isinstance(rule, FusionRule) and rule.recipes is not None and fuser.names is not None:
+        scene, recipes = match_scene(rule, scene)
+        return scene, recipes, InputWatch(rule, scene)
+    n, layers = len(scene.sources), scene.layers
+    where = layers[0].label if len(layers) == 1 else f"The {len(layers)} files together"
     remedy = "Pass the files of these sources, or name the bands with names=[...] (--names)."
-    return match_sources(fuser.names, fuser.n_sources, found, n, where, remedy)
+    scene = scene.ordered(match_sources(fuser.names, fuser.n_sources, scene.source_names, n, where, remedy))
+    if not isinstance(rule, FusionRule):
+        return scene, [], None
+    for recipe in rule.recipes or ():
+        find_recipe(recipe)
+    return scene, list(rule.recipes or ()), InputWatch(rule, scene)
 
 
-def _recipes(model: Any, stack: Stack, positions: list[int]) -> list[Callable[[NDArray[Any]], NDArray[Any]]]:
-    """Return what makes each source of its band, given the range of the band's type, as windows are read as floats."""
-    names = getattr(getattr(model, "rule_", model), "recipes", None)
-    made: list[Callable[[NDArray[Any]], NDArray[Any]]] = []
-    if names is None:
-        return made
-    for name, position in zip(names, positions, strict=True):
-        recipe = find_recipe(name)
-        if not recipe.pointwise:
-            raise InvalidInputError(
-                f"The model makes a source with the recipe {name}, which needs a whole image, but rasters are fused in "
-                "windows. Apply the recipe first and train on the result, or remove the georeference."
-            )
-        low, high = type_range(stack.types[position])
-        made.append(partial(recipe.function, low=low, high=high))
-    return made
+def _whole(scene: OpenScene, recipes: Sequence[str]) -> dict[int, Image]:
+    """Return the sources whose recipes need the whole image."""
+    found = {}
+    for k, recipe in enumerate(recipes):
+        if not find_recipe(recipe).pointwise:
+            found[k] = make_plane(scene.ordered([k]).read()[0], recipe, scene.dtypes[k])
+            check_size(sum(plane.size for plane in found.values()), f"Sources made by {recipe} of whole images")
+    return found
 
 
-def _windows(stack: Stack, target: GeoTiff, jobs: int) -> tuple[list[Any], int]:
+def _windows(scene: OpenScene, target: GeoTiff, jobs: int) -> tuple[list[Window], int]:
     """Return windows of whole tiles, so that each tile is written once, and how many windows fit into memory."""
-    width, height = stack.grid.width, stack.grid.height
-    per_pixel = sum(len(file.bands) * file.dtype.itemsize for file in stack.files) + stack.dtype.itemsize
+    height, width = scene.shape
+    read = {where for source in scene.sources for where in source.bands}
+    per_pixel = (len(read) + 1) * scene.dtype.itemsize
     tile = target.block**2 * per_pixel
     across = -(-width // target.block)
     columns = max(1, min(across, MEMORY // 3 // tile))
     rows = 1 if columns < across else max(1, WINDOW // (columns * tile))
     step_x, step_y = columns * target.block, rows * target.block
-    window = import_optional("rasterio.windows").Window
     windows = [
-        window(x, y, min(step_x, width - x), min(step_y, height - y))
+        Window(y, x, min(step_y, height - y), min(step_x, width - x))
         for y in range(0, height, step_y)
         for x in range(0, width, step_x)
     ]
     return windows, int(np.clip(MEMORY // (columns * rows * tile), 2, jobs + 1))
 
 
-def _fused(plan: Plan, jobs: int) -> Generator[tuple[Any, NDArray[Any]], None, None]:
+def _fused(plan: Plan, jobs: int) -> Generator[tuple[Window, NDArray[Any]], None, None]:
     """Yield windows and their fused values, in order."""
     workers = min(jobs, plan.under_way, len(plan.windows))
     with ExitStack() as held:
-        readers: SimpleQueue[Reader] = SimpleQueue()
+        readers: SimpleQueue[ReadSources] = SimpleQueue()
         for _ in range(workers):
-            readers.put(Reader(plan.stack, held))
+            readers.put(plan.scene.reader(held))
         if workers == 1:
             yield from ((window, _fuse_window(plan, window, readers)) for window in plan.windows)
             return
         pool = ThreadPoolExecutor(workers)
         held.callback(pool.shutdown, cancel_futures=True)
-        running: deque[tuple[Any, Future[NDArray[Any]]]] = deque()
+        running: deque[tuple[Window, Future[NDArray[Any]]]] = deque()
         for window in plan.windows:
             running.append((window, pool.submit(_fuse_window, plan, window, readers)))
             if len(running) >= plan.under_way:
@@ -195,25 +233,36 @@ def _fused(plan: Plan, jobs: int) -> Generator[tuple[Any, NDArray[Any]], None, N
         yield from ((done, future.result()) for done, future in running)
 
 
-def _fuse_window(plan: Plan, window: Any, readers: "SimpleQueue[Reader]") -> NDArray[Any]:
-    reader = readers.get()
+def _fuse_window(plan: Plan, window: Window, readers: "SimpleQueue[ReadSources]") -> NDArray[Any]:
+    read = readers.get()
     try:
-        found = reader.read(window)
-        return _fuse_planes(plan, [found[k] for k in plan.positions])
+        images = read(window)
+        if plan.watch is not None:
+            plan.watch.see(images)
+        for k, whole in plan.whole.items():
+            images[k] = whole[window.slices]
+        return _fuse_planes(plan, images)
     finally:
-        readers.put(reader)
+        readers.put(read)
 
 
-def _fuse_planes(plan: Plan, planes: list[NDArray[Any]]) -> NDArray[Any]:
-    fused = np.empty(planes[0].shape, plan.stack.dtype)
+def _fuse_planes(plan: Plan, images: list[Image]) -> NDArray[Any]:
+    fused = np.empty(images[0].shape[:2], plan.scene.dtype)
     step = max(1, SLICE // fused.shape[1])
+    recipes = [AS_IS if k in plan.whole else recipe for k, recipe in enumerate(plan.recipes)]
     try:
         for start in range(0, len(fused), step):
             part = slice(start, start + step)
-            bands = [plane[part] for plane in planes]
-            made = [make(band) for make, band in zip(plan.recipes, bands, strict=True)] if plan.recipes else bands
-            fused[part] = plan.fuser.fuse(made)
+            planes = [image[part] for image in images]
+            if recipes:
+                planes = [make_plane(*one) for one in zip(planes, recipes, plan.scene.dtypes, strict=True)]
+            fused[part] = plan.fuser.fuse(planes)
     except InvalidInputError as error:
-        named = ", ".join(f"index {k} is {plan.stack.labels[place]}" for k, place in enumerate(plan.positions))
-        raise InvalidInputError(f"{error} Of the sources, {named}.") from error
+        raise InvalidInputError(f"{error} Of the sources, {_located(plan.scene)}.") from error
     return fused
+
+
+def _located(scene: OpenScene) -> str:
+    """Return where each source is, for errors."""
+    places = [(scene.layers[source.bands[0][0]], source.bands[0][1]) for source in scene.sources]
+    return ", ".join(f"index {k} is band {at.bands[j].number} of {at.label}" for k, (at, j) in enumerate(places))

@@ -2,17 +2,14 @@
 
 from pathlib import Path
 
-from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, ImageAnnotations, boxes_array
-from bimichi.imaging.reading import is_image, read_image
+from bimichi.imaging.opening import read_band
+from bimichi.imaging.reading import is_image
 
 
 def read_mask(path: Path) -> Annotations:
-    """Read the mask of one image, under None."""
-    image = read_image(path)
-    if image.ndim != 2:
-        raise InvalidInputError(f"{path} has {image.shape[2]} bands; a mask has one.")
-    return {None: ImageAnnotations(boxes_array([]), [], mask=image)}
+    """Read the mask of one image, under None; -1 where it has no data."""
+    return {None: ImageAnnotations(boxes_array([]), [], mask=read_band(path))}
 
 
 MASK = AnnotationFormat(

@@ -1,7 +1,7 @@
 """Rasterio, imported when first needed, with bounded memory, and datasets opened without warnings."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from threading import Lock
@@ -11,6 +11,9 @@ from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 
 CACHE = 64 << 20  # bytes of blocks that GDAL may keep; its default, a share of the machine's memory, bounds nothing
+
+NO_NETWORK = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none"}
+"""No file may refer to one on a server."""
 
 _OPENING = Lock()
 _SETTING = Lock()
@@ -28,7 +31,7 @@ def gdal_settings() -> Iterator[None]:
             yield
         return
     try:
-        with environment(GDAL_CACHEMAX=CACHE, GDAL_DISABLE_READDIR_ON_OPEN="TRUE"):
+        with environment(GDAL_CACHEMAX=CACHE, GDAL_DISABLE_READDIR_ON_OPEN="TRUE", **NO_NETWORK):
             yield
     finally:
         _SETTING.release()
@@ -45,22 +48,21 @@ def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> 
         return rasterio.open(fspath(path), mode, **options)
 
 
-def open_source(path: str | PathLike[str]) -> Any:
-    """Open a file for reading; if that fails, the error names it."""
+def open_source(path: str | PathLike[str], drivers: Sequence[str] = ()) -> Any:
+    """Open a file for reading, as a GeoTIFF or by the drivers named; if that fails, the error names it.
+
+    GDAL would try all its drivers, some of which follow references to other files and to the network.
+    """
     errors = import_optional("rasterio.errors")
-    try:
-        return open_dataset(path)
-    except (errors.RasterioError, OSError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read {path!s}: {reason_of(error)}.") from error
-
-
-def is_georeferenced(path: str | PathLike[str]) -> bool:
-    """Whether a file has a CRS or a transform; False if it cannot be read, which is reported where it is used."""
-    try:
-        with open_source(path) as opened:
-            return opened.crs is not None or not opened.transform.is_identity
-    except InvalidInputError:
-        return False
+    failed: Exception | None = None
+    for driver in drivers or ("GTiff",):
+        try:
+            return open_dataset(path, driver=driver)
+        except (errors.RasterioError, OSError, TypeError, ValueError) as error:
+            failed = failed or error
+    assert failed is not None  # every driver has failed
+    hint = "" if drivers else ", or it is not a GeoTIFF: then name its driver (--driver)"
+    raise InvalidInputError(f"Cannot read {path!s}: {reason_of(failed)}{hint}.") from failed
 
 
 def reason_of(error: BaseException) -> str:

@@ -1,0 +1,103 @@
+"""Which files arguments mean: files, folders and patterns, and the bands chosen in brackets behind them."""
+
+import glob
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.labelled_layers import is_store
+from bimichi.imaging.limits import check_file
+
+SUFFIXES = (
+    *(".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff"),
+    *(".dcm", ".nc", ".nii", ".nii.gz", ".npz", ".zarr"),
+)
+WILDCARD = re.compile(r"(?:\*|\?|\[[^\]]+\])+")
+SELECTION = re.compile(r"(?P<path>.+)\[(?P<bands>[^\[\]]+)\]")
+
+
+def stem_of(path: Path) -> str:
+    """Return the name of a file without its suffix, which may have two parts."""
+    return path.name[: -len(".nii.gz")] if path.name.lower().endswith(".nii.gz") else path.stem
+
+
+def selected_bands(source: str) -> tuple[str, tuple[str, ...]]:
+    """Split an argument into a path and the bands chosen in brackets behind it, if there are any."""
+    found = SELECTION.fullmatch(source)
+    if found is None or Path(source).exists():
+        return source, ()
+    path = found["path"]
+    if not Path(path).exists() and not path.lower().endswith(SUFFIXES):
+        return source, ()  # brackets of a pattern
+    bands = tuple(part.strip() for part in found["bands"].split(","))
+    if not all(bands):
+        raise InvalidInputError(f"{source}: name bands by description or number, separated by commas, as in [B3,B8].")
+    return path, bands
+
+
+def existing_path(path: Path) -> Path:
+    """Return a path that exists; that it does not is the first thing to say."""
+    if not path.exists():
+        parent = next((folder for folder in path.parents if folder.exists()), None)
+        where = f" ({parent} exists.)" if parent not in (None, path.parent) else ""
+        raise InvalidInputError(f"There is no file or folder {path}.{where}")
+    return path
+
+
+def is_pattern(source: str) -> bool:
+    """Whether text has wildcards and is not the name of a file."""
+    return WILDCARD.search(source) is not None and not Path(source).exists()
+
+
+def is_many(source: str) -> bool:
+    """Whether an argument is a folder or a pattern, so that it may mean the files of many scenes."""
+    if is_store(Path(source)):
+        return False
+    return Path(source).is_dir() or is_pattern(source)
+
+
+def files_by_scene(source: str) -> Mapping[str, Path]:
+    """Return the files of a folder or a pattern, by scene."""
+    if Path(source).is_dir():
+        files = [p for p in Path(source).iterdir() if p.name.lower().endswith(SUFFIXES) and not p.name.startswith(".")]
+        for file in files:
+            if not is_store(file):
+                check_file(file)
+        pairs = [(stem_of(file), file) for file in sorted(files)]
+        what = f"image files ({', '.join(SUFFIXES)})"
+    else:
+        if "**" in source:
+            raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.")
+        files = [Path(name) for name in sorted(glob.glob(source)) if _is_input(Path(name))]  # noqa: PTH207
+        pairs = [(_matched(source, file), file) for file in files]
+        what = "files"
+    if not pairs:
+        raise InvalidInputError(f"{source} has no {what}.")
+    by_scene: dict[str, Path] = {}
+    for scene, file in pairs:
+        if by_scene.setdefault(scene, file) is not file:
+            raise InvalidInputError(f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.")
+    return by_scene
+
+
+def _is_input(path: Path) -> bool:
+    return path.is_file() or is_store(path)
+
+
+def _matched(pattern: str, file: Path) -> str:
+    """What the wildcards of a pattern match in a file's path, without its suffix."""
+    fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).with_suffix("").as_posix())]
+    found = re.fullmatch("([^/]*)".join(fixed), file.with_suffix("").as_posix())
+    return "_".join(text for text in found.groups() if text) if found else file.stem
+
+
+def name_of_source(source: str) -> str:
+    """Return the name of a source by its file or folder, or by the fixed text of its pattern."""
+    if not is_many(source):
+        return stem_of(Path(source))
+    if Path(source).is_dir():
+        return Path(source).resolve().name
+    parts = (Path(source).stem, *reversed(Path(source).parent.parts))
+    fixed = (WILDCARD.sub("", part).strip("_-. ") for part in parts)
+    return next(filter(None, fixed), "source")

@@ -1,0 +1,59 @@
+"""Where the pixels of a scene are: its size, and its CRS and transform if it is georeferenced."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+TOLERANCE = 1e-3  # pixels by which grids may differ, as files round their transforms
+
+
+class Grid(NamedTuple):
+    """Size, CRS and transform; the last two are None where they are unknown."""
+
+    width: int
+    height: int
+    crs: Any = None
+    transform: Any = None
+
+    def __str__(self) -> str:
+        size = f"{self.width} x {self.height} pixels"
+        if not self.placed:
+            return f"{size}, not georeferenced"
+        numbers = "unknown" if self.transform is None else ", ".join(f"{v:.10g}" for v in tuple(self.transform)[:6])
+        return f"{size}, CRS {self.crs or 'unknown'}, transform ({numbers})"
+
+    @property
+    def placed(self) -> bool:
+        """Whether it has a CRS or a transform."""
+        return self.crs is not None or self.transform is not None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.height, self.width
+
+    def matches(self, other: "Grid") -> bool:
+        """Whether both have the same pixels; a grid without georeference only has to have the same size."""
+        if self.shape != other.shape or not (self.placed and other.placed):
+            return self.shape == other.shape
+        mine, theirs = self.transform, other.transform
+        if self.crs != other.crs or mine is None or theirs is None or mine.is_degenerate or theirs.is_degenerate:
+            return self == other
+        corners = np.array([[0.0, self.width, 0.0], [0.0, 0.0, self.height], [1.0, 1.0, 1.0]])
+        first, second = (np.reshape(tuple(transform), (3, 3)) for transform in (mine, theirs))
+        there = np.linalg.solve(first, second @ corners)
+        return bool(np.abs(there - corners).max() < TOLERANCE)
+
+
+class Window(NamedTuple):
+    """Rows and columns of a grid that are read together."""
+
+    row: int
+    column: int
+    height: int
+    width: int
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """Of an array of the whole grid."""
+        return slice(self.row, self.row + self.height), slice(self.column, self.column + self.width)

@@ -1,0 +1,135 @@
+"""Layers of raster files that GDAL reads: GeoTIFFs, and others whose driver the user names."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi._extras import import_optional
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import Image
+from bimichi.imaging.gdal import open_source, reason_of
+from bimichi.imaging.grids import Grid, Window
+from bimichi.imaging.layers import Band, Layer, ReadBands, float_type
+from bimichi.imaging.limits import check_file, check_size
+
+RGB = ("red", "green", "blue")
+
+
+@dataclass(frozen=True, eq=False)
+class RasterLayer(Layer):
+    """Bands of a file, read in windows."""
+
+    drivers: tuple[str, ...] = ()
+    masked: bool = False
+    """Whether a mask or an alpha band says where there is no data."""
+    points: bool = False
+    """Whether control points or polynomials georeference it, without a transform."""
+
+    @property
+    def lazy(self) -> bool:
+        return True
+
+    @property
+    def placed(self) -> bool:
+        return self.grid.placed or self.points
+
+    def reader(self, grid: Grid, held: ExitStack) -> ReadBands:
+        return _Reader(self, grid, held).read
+
+
+class _Reader:
+    """A file that is open, warped to the grid if it lies on another."""
+
+    def __init__(self, layer: RasterLayer, grid: Grid, held: ExitStack) -> None:
+        self._layer, self._masked = layer, layer.masked
+        self._nodata = [band.nodata for band in layer.bands]
+        self._type = max(float_type(band.dtype) for band in layer.bands)
+        self._buffer: NDArray[Any] = np.empty(0, self._type)
+        self._dataset = held.enter_context(open_source(layer.label, layer.drivers))
+        if not grid.matches(layer.grid):
+            self._warp(grid, held)
+
+    def _warp(self, grid: Grid, held: ExitStack) -> None:
+        resampling = import_optional("rasterio.enums").Resampling.bilinear
+        place = {"width": grid.width, "height": grid.height, "crs": grid.crs, "transform": grid.transform}
+        how = {"resampling": resampling, "dtype": self._type.name, "src_nodata": self._dataset.nodata}
+        warped = import_optional("rasterio.vrt").WarpedVRT(self._dataset, **place, **how, nodata=np.nan)
+        self._dataset = held.enter_context(warped)
+        # Where it has no data, for whatever reason, a warped band is NaN already.
+        self._nodata, self._masked = [None] * len(self._nodata), False
+
+    def read(self, bands: Sequence[int], window: Window) -> list[Image]:
+        errors = import_optional("rasterio.errors")
+        part = import_optional("rasterio.windows").Window(window.column, window.row, window.width, window.height)
+        numbers = [self._layer.bands[k].number for k in bands]
+        block = self._space((len(bands), window.height, window.width))
+        try:
+            self._dataset.read(numbers, window=part, out=block)
+            if self._masked:
+                block[self._dataset.read_masks(numbers, window=part) == 0] = np.nan
+        except (errors.RasterioError, OSError, MemoryError) as error:
+            raise InvalidInputError(f"Cannot read {self._layer.label}: {reason_of(error)}. It is damaged.") from error
+        for plane, k in zip(block, bands, strict=True):
+            nodata = self._nodata[k]
+            if nodata is not None and not np.isnan(nodata):
+                plane[plane == plane.dtype.type(nodata)] = np.nan
+        return list(block)
+
+    def _space(self, shape: tuple[int, int, int]) -> NDArray[Any]:
+        size = int(np.prod(shape))
+        if self._buffer.size < size:
+            self._buffer = np.empty(size, self._type)
+        return self._buffer[:size].reshape(shape)
+
+
+def raster_layer(path: Path, drivers: Sequence[str] = ()) -> RasterLayer:
+    """Inspect a raster file, without reading its pixels."""
+    with open_source(check_file(path), drivers) as dataset:
+        try:
+            return _inspect(str(path), dataset, tuple(drivers))
+        except InvalidInputError:
+            raise
+        except Exception as error:  # of a damaged file, rasterio raises all kinds of errors
+            raise InvalidInputError(f"Cannot read {path}: {reason_of(error)}. It is damaged.") from error
+
+
+def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:
+    enums = import_optional("rasterio.enums")
+    flags = [flag for own in dataset.mask_flag_enums for flag in own]
+    colours = dict(zip(dataset.indexes, dataset.colorinterp, strict=True))
+    # Writers call the fourth of four bands of 8 bits alpha by default, unless it is described as something else.
+    numbers = [k for k in dataset.indexes if colours[k] != enums.ColorInterp.alpha or dataset.descriptions[k - 1]]
+    transparent = len(numbers) < dataset.count
+    if not numbers:
+        raise InvalidInputError(f"{path} has no band that can be a source.")
+    for k in numbers:
+        if np.dtype(dataset.dtypes[k - 1]).kind not in "buif":
+            raise InvalidInputError(f"{path} has bands of type {dataset.dtypes[k - 1]}; sources must be real numbers.")
+    height, width = dataset.block_shapes[0]
+    check_size(height * width, f"{path}: one of its tiles")
+    bands = tuple(
+        Band(
+            k,
+            dataset.descriptions[k - 1] or None,
+            np.dtype(dataset.dtypes[k - 1]),
+            dataset.nodatavals[k - 1],
+            dataset.units[k - 1] or None,
+        )
+        for k in numbers
+    )
+    transform = None if dataset.transform.is_identity else dataset.transform
+    return RasterLayer(
+        path,
+        bands,
+        Grid(dataset.width, dataset.height, dataset.crs, transform),
+        colour=tuple(colours[k].name for k in numbers) == RGB,
+        path=Path(path),
+        drivers=drivers,
+        masked=transparent if enums.MaskFlags.alpha in flags else enums.MaskFlags.per_dataset in flags,
+        points=bool(dataset.gcps[0]) or dataset.rpcs is not None,
+    )

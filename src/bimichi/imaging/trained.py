@@ -1,0 +1,148 @@
+"""Whether new images are like those of training: their types are compared before fusing, their values while fusing."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from threading import Lock
+
+import numpy as np
+
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import Image
+from bimichi.imaging.making import make_plane
+from bimichi.imaging.recipes import AS_IS, find_recipe
+from bimichi.imaging.scenes import OpenScene, SceneSource
+from bimichi.record import SourceInput
+from bimichi.rule import FusionRule
+
+USUAL = (1, 99)  # percentiles
+SAMPLE = 1 << 20  # pixels that percentiles are taken from
+MARGIN = 0.5  # of the trained range, on either side, beyond which a value is far outside
+MANY = 0.05  # share of such pixels that is worth a warning
+NARROW = 0.02  # of the trained range: new images that span less are constant, or in other units
+SLIVER = 0.125  # of [-1, 1]: a source that fills less is hardly used
+
+
+def describe_input(image: Image, source: SceneSource) -> SourceInput | None:
+    """Return the type and the range of a source in one scene; None if it has no data."""
+    values = image[np.isfinite(image)] if image.dtype.kind == "f" else image.ravel()
+    if values.size == 0:
+        return None
+    low, high = np.percentile(values[:: max(1, values.size // SAMPLE)], USUAL)
+    ends = float(values.min()), float(values.max())
+    return SourceInput(source.dtype.name, *ends, (float(low), float(high)), source.units)
+
+
+def join_inputs(found: Iterable[SourceInput | None]) -> SourceInput | None:
+    """Return the type and the range of a source in several scenes."""
+    known = [one for one in found if one is not None]
+    if not known:
+        return None
+    usual = (min(one.usual[0] for one in known), max(one.usual[1] for one in known))
+    return SourceInput(
+        known[0].dtype, min(one.low for one in known), max(one.high for one in known), usual, known[0].units
+    )
+
+
+def warn_of_inputs(inputs: Sequence[SourceInput], recipes: Sequence[str], names: Sequence[str], scaled: bool) -> None:
+    """Warn of sources that are constant in training, or that their recipe maps to little of [-1, 1]."""
+    for one, recipe, name in zip(inputs, recipes, names, strict=True):
+        if one.low == one.high:
+            warnings.warn(
+                f"Source {name!r} is constant: it is {one.low:.6g} in every pixel of training, so nothing can be "
+                "learned from it. Leave it out, or check its files.",
+                stacklevel=2,
+            )
+            continue
+        if scaled or not _by_type(recipe):
+            continue
+        made = make_plane(np.array([one.usual], np.float64), recipe, np.dtype(one.dtype))[0]
+        if made[1] - made[0] < 2 * SLIVER:
+            warnings.warn(
+                f"Source {name!r} ({one.dtype}) has values of about {one.usual[0]:.6g} to {one.usual[1]:.6g}, which "
+                f"{recipe} maps to {made[0]:.3f} to {made[1]:.3f}: little of [-1, 1]. Pass scale='minmax' (--scale "
+                "minmax) to learn its range, or choose the recipe equalize.",
+                stacklevel=2,
+            )
+
+
+def check_types(rule: FusionRule, scene: OpenScene, recipes: Sequence[str]) -> None:
+    """Raise an error if a source has another type than in training, so that its recipe would mean something else."""
+    for source, trained, recipe in zip(scene.sources, rule.inputs or (), recipes, strict=False):
+        before, now = trained.dtype, source.dtype.name
+        if means_other(recipe, before, now):
+            raise InvalidInputError(
+                f"Source {source.name!r} of scene {scene.name!r} is {now}, but the model was trained on {before}: "
+                f"{recipe} maps the range of the type to [-1, 1], so the same values would mean something else. "
+                f"Convert it to {before}, or train on {now}."
+            )
+        if trained.units and source.units and trained.units != source.units:
+            warnings.warn(
+                f"Source {source.name!r} of scene {scene.name!r} is in {source.units}, but the model was trained on "
+                f"{trained.units}. Convert it, unless both mean the same.",
+                stacklevel=2,
+            )
+
+
+class InputWatch:
+    """Least and greatest values of the sources of a scene as they are read, in parts and by several threads.
+
+    `warn` compares them with those of training; a rule that does not know them is not compared.
+    """
+
+    def __init__(self, rule: FusionRule, scene: OpenScene) -> None:
+        self._trained, self._scene, self._lock = rule.inputs or (), scene, Lock()
+        n = len(self._trained)
+        # Recipes that compare the values of an image with each other do not depend on their range.
+        self._relative = [not find_recipe(recipe).pointwise for recipe in rule.recipes or ()] or [False] * n
+        self._low, self._high = [np.inf] * n, [-np.inf] * n
+        self._outside, self._known = [0] * n, [0] * n
+
+    def see(self, images: Sequence[Image]) -> None:
+        """Take note of a part of each source, before its recipe."""
+        for k, (image, trained) in enumerate(zip(images, self._trained, strict=False)):
+            low, high = float(np.fmin.reduce(image, axis=None)), float(np.fmax.reduce(image, axis=None))
+            if not low <= high:  # all NaN
+                continue
+            reach = MARGIN * (trained.high - trained.low)
+            least, most = trained.low - reach, trained.high + reach
+            outside = int(((image < least) | (image > most)).sum()) if low < least or high > most else 0
+            with self._lock:
+                self._low[k], self._high[k] = min(self._low[k], low), max(self._high[k], high)
+                self._outside[k] += outside
+                self._known[k] += image.size
+
+    def warn(self) -> None:
+        """Warn of sources whose values are far from those of training."""
+        for k, trained in enumerate(self._trained):
+            if not self._known[k] or trained.low == trained.high:
+                continue
+            low, high = self._low[k], self._high[k]
+            what = f"Source {self._scene.sources[k].name!r} of scene {self._scene.name!r}"
+            before = f"the model was trained on {trained.low:.6g} to {trained.high:.6g}"
+            remedy = "Check its units and its file; convert it to those of training, or train again."
+            share = self._outside[k] / self._known[k]
+            if low == high:
+                warnings.warn(f"{what} is constant ({low:.6g}), but {before}. {remedy}", stacklevel=2)
+            elif self._relative[k]:
+                continue
+            elif share > MANY:
+                text = f"{what} has values of {low:.6g} to {high:.6g}, {share:.0%} of them far outside: {before}."
+                warnings.warn(f"{text} {remedy}", stacklevel=2)
+            elif high - low < NARROW * (trained.high - trained.low):
+                warnings.warn(
+                    f"{what} only has values of {low:.6g} to {high:.6g}, but {before}. {remedy}", stacklevel=2
+                )
+
+
+def means_other(recipe: str, first: str, second: str) -> bool:
+    """Whether a recipe makes something else of the same values if they are stored in another type."""
+    if first == second or not _by_type(recipe):
+        return False
+    make, values = find_recipe(recipe).function, np.array([[0, 1]])
+    one, other = (make(values.astype(kind)) for kind in (first, second))
+    return not np.allclose(one, other)
+
+
+def _by_type(recipe: str) -> bool:
+    """Whether a recipe maps the range of the type of an image, rather than that of its values."""
+    return recipe != AS_IS and find_recipe(recipe).pointwise
