@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from bimichi.cli.projects import ProjectFile, use_project
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
 from bimichi.imaging.recipes import RECIPES
 
@@ -116,7 +117,8 @@ class LabelOptions:
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with each parameter that is a group of options, a dataclass, replaced by the options in it.
 
-    typer reads the options of a command from its signature; groups let commands share them without repeating them.
+    typer reads the options of a command from its signature; groups let commands share them without repeating them. A
+    command that takes SOURCES also gets the option --project, which may give them instead.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
@@ -127,9 +129,19 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             parameters += inspect.signature(group, eval_str=True).parameters.values()
         else:
             parameters.append(parameter)
+    taken = next((k for k, parameter in enumerate(parameters) if _takes_sources(parameter)), None)
+    argument, needed = "", False
+    if taken is not None:
+        argument, needed = parameters[taken].name, parameters[taken].default is inspect.Parameter.empty
+        parameters[taken] = parameters[taken].replace(default=None)
+        project = inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ProjectFile)
+        parameters.append(project)
 
     @wraps(command)
     def expanded(**given: Any) -> None:
+        if argument:
+            use_project(given, argument, needed)
+            del given["project"]
         made = {
             name: group(**{field.name: given.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
@@ -139,3 +151,7 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     expanded.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # which typer reads
     return expanded
+
+
+def _takes_sources(parameter: inspect.Parameter) -> bool:
+    return any(getattr(given, "metavar", None) == "SOURCES" for given in get_args(parameter.annotation)[1:])

@@ -23,6 +23,7 @@ REACH = 16  # pixels of the reduced image that a shift can have along an axis
 SMOOTHING = 1.5  # pixels of the Gaussian whose gradients are taken
 WHITENING = 0.5  # 0 is plain correlation, 1 phase correlation
 PEAK, AHEAD = 6.0, 3.0  # standard deviations of a peak above the mean, and above the next peak
+STRONG = 12.0  # standard deviations of a peak that is an estimate by itself, as small images have one tile
 NEAR = 5.0  # pixels around a peak that belong to it
 AGREEING, SHARE, TOGETHER = 3, 0.6, 3.0  # tiles, and the share of them, that agree within so many pixels
 Spectrum = NDArray[np.complex128]
@@ -54,7 +55,7 @@ class ShiftEstimator:
 
     def __init__(self, n_sources: int) -> None:
         self._n_sources = n_sources
-        self._found: dict[tuple[int, int], list[tuple[float, float]]] = {}
+        self._found: dict[tuple[int, int], list[tuple[float, float, int]]] = {}
 
     def add(self, planes: Sequence[Image]) -> None:
         """Add a scene: one array of shape (height, width) per source, NaN where there is no data."""
@@ -79,19 +80,19 @@ class ShiftEstimator:
                     continue
                 found = _peak(_correlation(first, second, shape))
                 if found is not None:
-                    self._found.setdefault((j, k), []).append((found[0] * factor, found[1] * factor))
+                    self._found.setdefault((j, k), []).append((found[0] * factor, found[1] * factor, found[2]))
 
     def shift(self, first: int, second: int) -> Shift | None:
         """Return how source number `second` would have to move to lie on number `first`; None if that is unknown."""
         if first > second:
-            found = self.shift(second, first)
-            return None if found is None else Shift(-found.rows, -found.columns, found.tiles)
-        tiles = np.array(self._found.get((first, second), [])).reshape(-1, 2)
-        if len(tiles) < AGREEING:
+            back = self.shift(second, first)
+            return None if back is None else Shift(-back.rows, -back.columns, back.tiles)
+        found = np.array(self._found.get((first, second), []), dtype=np.float64).reshape(-1, 3)
+        tiles, weights = found[:, :2], found[:, 2]
+        if weights.sum() < AGREEING:
             return None
-        away = np.hypot(*(tiles - np.median(tiles, axis=0)).T)
-        agree = away <= TOGETHER
-        if agree.sum() < AGREEING or agree.mean() < SHARE:
+        agree = np.hypot(*(tiles - np.median(tiles, axis=0)).T) <= TOGETHER
+        if weights[agree].sum() < AGREEING or weights[agree].sum() < SHARE * weights.sum():
             return None
         rows, columns = np.median(tiles[agree], axis=0)
         return Shift(float(rows), float(columns), int(agree.sum()))
@@ -167,12 +168,14 @@ def _correlation(first: Spectrum, second: Spectrum, shape: tuple[int, int]) -> F
     return np.asarray(np.roll(whole, (REACH, REACH), (0, 1))[: 2 * REACH + 1, : 2 * REACH + 1])
 
 
-def _peak(correlation: Floats) -> tuple[int, int] | None:
-    """Return the shift of the peak, if it stands out and does not lie at the border."""
+def _peak(correlation: Floats) -> tuple[int, int, int] | None:
+    """Return the shift of the peak and for how many tiles it counts; None unless it stands out, inside the border."""
     row, column = np.unravel_index(int(correlation.argmax()), correlation.shape)
     rows, columns = np.ogrid[: correlation.shape[0], : correlation.shape[1]]
     others = correlation[np.hypot(rows - row, columns - column) > NEAR]
-    shift = int(row) - REACH, int(column) - REACH
+    down, right = int(row) - REACH, int(column) - REACH
     spread, most = others.std(), correlation[row, column]
     outstanding = most - others.mean() >= PEAK * spread and most - others.max() >= AHEAD * spread
-    return shift if outstanding and max(map(abs, shift)) < REACH else None
+    if not outstanding or max(abs(down), abs(right)) == REACH:
+        return None
+    return down, right, AGREEING if most - others.mean() >= STRONG * spread else 1

@@ -1,0 +1,147 @@
+"""Scenes as a person looks at them before learning: images as stored, targets, and a photograph to draw on."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bimichi._types import Flags, Floats
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.annotations import read_annotations
+from bimichi.imaging.bands import LUMA, Image
+from bimichi.imaging.collecting import SceneCollection
+from bimichi.imaging.labelling import BagCounts, Labelling, SceneReader, boxes_by_scene
+from bimichi.imaging.reading import read_images
+from bimichi.imaging.recipes import choose_recipes
+from bimichi.imaging.regions import box_mask, boxes_of, polygon_mask
+from bimichi.learning.scene import Scene
+
+VISIBLE = re.compile(r"(?i)(^|[^a-z])(rgb|vis?|visible|visual|photo|colou?r|gr[ae]y|pan|cam|camera|light)([^a-z]|$)")
+RED_GREEN_BLUE = (("red", "green", "blue"), ("r", "g", "b"), ("b4", "b3", "b2"), ("b04", "b03", "b02"))
+STRETCH = (1.0, 99.5)  # percentiles that become black and white
+LEVELS = 64  # of grey, in which the detail of an image is measured
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Where the targets of one scene are: boxes (x, y, width, height), polygons of corners (x, y), a mask."""
+
+    boxes: Floats
+    polygons: Sequence[Floats] = ()
+    mask: Flags | None = None
+
+    @property
+    def count(self) -> int:
+        """How many boxes, polygons and connected regions of the mask there are."""
+        return len(self.boxes) + len(self.polygons) + (0 if self.mask is None else len(boxes_of(self.mask)))
+
+    def area(self, shape: tuple[int, int]) -> Flags:
+        """Return the pixels that any of them covers."""
+        inside = box_mask(self.boxes, shape) | polygon_mask(self.polygons, shape)
+        return inside if self.mask is None else inside | self.mask
+
+
+class SceneViewer:
+    """Reads the scenes of a collection: `images` as stored, `targets`, and `scene`, with its bags.
+
+    Without a labelling there are no targets and no bags. `source_names` and `recipes` are those of learning.
+    """
+
+    def __init__(
+        self,
+        collection: SceneCollection,
+        labelling: Labelling | None,
+        names: Sequence[str] | None = None,
+        recipes: Sequence[str] | None = None,
+    ) -> None:
+        self._collection, self._labelling = collection, labelling
+        self._files = {scene.name: scene.files for scene in collection.scenes}
+        first = read_images(self._files[collection.names[0]])
+        self.source_names = collection.names_of_sources(names, len(first))
+        self.problem = ""
+        """Why learning would refuse the sources as they are, if it would."""
+        self.recipes: list[str] = []
+        self._reader: SceneReader | None = None
+        self._boxes: dict[str, Floats] = {}
+        self._labels = {} if labelling is None else labelling.companions(collection).get("labels", {})
+        if labelling is not None and labelling.boxes is not None:
+            self._boxes = boxes_by_scene(labelling.boxes, labelling.target, collection.scenes)
+        try:
+            self.recipes = choose_recipes(recipes, first, self.source_names)
+            if labelling is not None:
+                self._reader = SceneReader(collection, labelling, names, recipes, scaled=True)
+        except InvalidInputError as error:
+            self.problem = str(error)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the scenes."""
+        return self._collection.names
+
+    def images(self, name: str) -> list[Image]:
+        """Return the images of a scene, values as in the files."""
+        found = read_images(self._files[name])
+        if len(found) != len(self.source_names):
+            raise InvalidInputError(f"Scene {name!r} has {len(found)} sources instead of {len(self.source_names)}.")
+        return found
+
+    def targets(self, name: str) -> Targets | None:
+        """Return where the targets of a scene are, None without a labelling."""
+        if self._labelling is None:
+            return None
+        if name not in self._labels:
+            return Targets(self._boxes.get(name, np.empty((0, 4))))
+        found = read_annotations(self._labels[name]).get(None)
+        if found is None:
+            raise InvalidInputError(f"{self._labels[name]} is about several images; pass it as boxes.")
+        target = self._labelling.target
+        return Targets(found.boxes_of(target), mask=found.mask_of(target))
+
+    def scene(self, name: str) -> tuple[Scene, BagCounts] | None:
+        """Return a scene with its bags and their labels, and their numbers; None if there can be none."""
+        if self._reader is None:
+            return None
+        scene = self._reader.scenes[self.names.index(name)]
+        return scene, self._reader.counts[name]
+
+
+def lightness(image: Image) -> Image:
+    """Return one band in the units of the image: itself, or the lightness of RGB."""
+    return image if image.ndim == 2 else np.asarray(image.astype(np.float64) @ np.array(LUMA))
+
+
+def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:
+    """Return what looks most like a photograph, stretched, as uint8 of shape (height, width) or (height, width, 3).
+
+    That is a colour image, or else bands that are called red, green and blue (or B4, B3, B2); or else a band that is
+    called visible, grey or the like, and has any contrast; or else the band with the most levels of grey.
+    """
+    colour = next((image for image in images if image.ndim == 3), None)
+    if colour is not None:
+        return _stretched(colour)
+    bands = {name.lower(): image for name, image in zip(names, images, strict=True)}
+    for called in RED_GREEN_BLUE:
+        if all(name in bands for name in called):
+            return _stretched(np.stack([bands[name] for name in called], axis=-1))
+    shown = [_stretched(image) for image in images]
+    detail = [_entropy(image) for image in shown]
+    named = [k for k, name in enumerate(names) if VISIBLE.search(name) and detail[k] > 1]
+    return shown[max(named or range(len(shown)), key=lambda k: detail[k])]
+
+
+def _stretched(image: Image) -> Image:
+    """Map percentiles of all bands together to [0, 255]; missing pixels become black."""
+    values = np.asarray(image, dtype=np.float64)
+    known = values[np.isfinite(values)]
+    if known.size == 0:
+        return np.zeros(image.shape, np.uint8)
+    low, high = np.percentile(known[:: max(1, known.size // 200_000)], STRETCH)
+    unit = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
+    return np.asarray(255 * np.nan_to_num(unit)).astype(np.uint8)
+
+
+def _entropy(image: Image) -> float:
+    """Return the entropy of the grey levels, in bits."""
+    share = np.bincount(image.ravel() // (256 // LEVELS), minlength=LEVELS) / image.size
+    return float(-(share[share > 0] * np.log2(share[share > 0])).sum())
