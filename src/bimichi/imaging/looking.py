@@ -62,6 +62,8 @@ class SceneViewer:
         self.problem = ""
         """Why learning would refuse the sources as they are, if it would."""
         self.recipes: list[str] = []
+        self.classes: set[float] = set()
+        """Values above 0 of the masks read so far, if all of them count as targets."""
         self._reader: SceneReader | None = None
         self._boxes: dict[str, Floats] = {}
         self._labels = {} if labelling is None else labelling.companions(collection).get("labels", {})
@@ -96,6 +98,8 @@ class SceneViewer:
         if found is None:
             raise InvalidInputError(f"{self._labels[name]} is about several images; pass it as boxes.")
         target = self._labelling.target
+        if found.mask is not None and target is None:
+            self.classes.update(np.unique(found.mask[found.mask > 0]).tolist())
         return Targets(found.boxes_of(target), mask=found.mask_of(target))
 
     def scene(self, name: str) -> tuple[Scene, BagCounts] | None:

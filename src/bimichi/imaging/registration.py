@@ -23,7 +23,7 @@ REACH = 16  # pixels of the reduced image that a shift can have along an axis
 SMOOTHING = 1.5  # pixels of the Gaussian whose gradients are taken
 WHITENING = 0.5  # 0 is plain correlation, 1 phase correlation
 PEAK, AHEAD = 6.0, 3.0  # standard deviations of a peak above the mean, and above the next peak
-STRONG = 12.0  # standard deviations of a peak that is an estimate by itself, as small images have one tile
+FEW, STRONG = 4, 12.0  # tiles of a small image, in which a peak of so many standard deviations is enough
 NEAR = 5.0  # pixels around a peak that belong to it
 AGREEING, SHARE, TOGETHER = 3, 0.6, 3.0  # tiles, and the share of them, that agree within so many pixels
 Spectrum = NDArray[np.complex128]
@@ -67,20 +67,21 @@ class ShiftEstimator:
         height, width = edges[0].shape
         if min(height, width) < 2 * REACH + 2:
             return
-        for rows in _spans(height):
-            for columns in _spans(width):
-                spectra = [_spectrum(one[rows, columns]) for one in edges]
-                shape = (rows.stop - rows.start, columns.stop - columns.start)
-                self._add_tile(spectra, shape, factor)
+        tiles = [(rows, columns) for rows in _spans(height) for columns in _spans(width)]
+        for rows, columns in tiles:
+            spectra = [_spectrum(one[rows, columns]) for one in edges]
+            shape = (rows.stop - rows.start, columns.stop - columns.start)
+            self._add_tile(spectra, shape, factor, len(tiles) <= FEW)
 
-    def _add_tile(self, spectra: Sequence[Spectrum | None], shape: tuple[int, int], factor: int) -> None:
+    def _add_tile(self, spectra: Sequence[Spectrum | None], shape: tuple[int, int], factor: int, few: bool) -> None:
         for k, second in enumerate(spectra):
             for j, first in enumerate(spectra[:k]):
                 if first is None or second is None:
                     continue
                 found = _peak(_correlation(first, second, shape))
                 if found is not None:
-                    self._found.setdefault((j, k), []).append((found[0] * factor, found[1] * factor, found[2]))
+                    weight = AGREEING if few and found[2] >= STRONG else 1
+                    self._found.setdefault((j, k), []).append((found[0] * factor, found[1] * factor, weight))
 
     def shift(self, first: int, second: int) -> Shift | None:
         """Return how source number `second` would have to move to lie on number `first`; None if that is unknown."""
@@ -168,14 +169,13 @@ def _correlation(first: Spectrum, second: Spectrum, shape: tuple[int, int]) -> F
     return np.asarray(np.roll(whole, (REACH, REACH), (0, 1))[: 2 * REACH + 1, : 2 * REACH + 1])
 
 
-def _peak(correlation: Floats) -> tuple[int, int, int] | None:
-    """Return the shift of the peak and for how many tiles it counts; None unless it stands out, inside the border."""
+def _peak(correlation: Floats) -> tuple[int, int, float] | None:
+    """Return the shift of the peak, and by how many standard deviations it stands out; None if by too few."""
     row, column = np.unravel_index(int(correlation.argmax()), correlation.shape)
     rows, columns = np.ogrid[: correlation.shape[0], : correlation.shape[1]]
     others = correlation[np.hypot(rows - row, columns - column) > NEAR]
     down, right = int(row) - REACH, int(column) - REACH
-    spread, most = others.std(), correlation[row, column]
-    outstanding = most - others.mean() >= PEAK * spread and most - others.max() >= AHEAD * spread
-    if not outstanding or max(abs(down), abs(right)) == REACH:
-        return None
-    return down, right, AGREEING if most - others.mean() >= STRONG * spread else 1
+    spread, most = max(float(others.std()), 1e-300), correlation[row, column]
+    height, ahead = (most - others.mean()) / spread, (most - others.max()) / spread
+    at_border = max(abs(down), abs(right)) == REACH
+    return None if height < PEAK or ahead < AHEAD or at_border else (down, right, float(height))
