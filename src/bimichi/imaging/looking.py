@@ -20,6 +20,9 @@ from bimichi.learning.scene import Scene
 VISIBLE = re.compile(r"(?i)(^|[^a-z])(rgb|vis?|visible|visual|photo|colou?r|gr[ae]y|pan|cam|camera|light)([^a-z]|$)")
 RED_GREEN_BLUE = (("red", "green", "blue"), ("r", "g", "b"), ("b4", "b3", "b2"), ("b04", "b03", "b02"))
 STRETCH = (1.0, 99.5)  # percentiles that become black and white
+MIDDLE, BRIGHTEN = 0.3, 0.45  # the median that dark images get by a power, and the least power
+DARK = 0.01  # of the stretched range
+COLOURLESS = 0.005  # share of the brightest value by which bands of a grey image differ, as by compression
 LEVELS = 64  # of grey, in which the detail of an image is measured
 
 
@@ -118,30 +121,41 @@ def lightness(image: Image) -> Image:
 def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:
     """Return what looks most like a photograph, stretched, as uint8 of shape (height, width) or (height, width, 3).
 
-    That is a colour image, or else bands that are called red, green and blue (or B4, B3, B2); or else a band that is
-    called visible, grey or the like, and has any contrast; or else the band with the most levels of grey.
+    That is the most colourful colour image, or else bands that are called red, green and blue (or B4, B3, B2); or else
+    one that is called visible, grey or the like, and has any contrast; or else the one with the most levels of grey.
     """
-    colour = next((image for image in images if image.ndim == 3), None)
-    if colour is not None:
-        return _stretched(colour)
+    colourful = [_colourfulness(image) for image in images]
+    if max(colourful) > COLOURLESS:
+        return _stretched(images[int(np.argmax(colourful))])
     bands = {name.lower(): image for name, image in zip(names, images, strict=True)}
     for called in RED_GREEN_BLUE:
         if all(name in bands for name in called):
             return _stretched(np.stack([bands[name] for name in called], axis=-1))
-    shown = [_stretched(image) for image in images]
+    shown = [_stretched(lightness(image)) for image in images]
     detail = [_entropy(image) for image in shown]
     named = [k for k, name in enumerate(names) if VISIBLE.search(name) and detail[k] > 1]
     return shown[max(named or range(len(shown)), key=lambda k: detail[k])]
 
 
+def _colourfulness(image: Image) -> float:
+    """Return the mean difference between the bands of RGB, relative to the brightest value; 0 for one band."""
+    if image.ndim == 2 or image.shape[2] != 3:
+        return 0.0
+    values = image[::4, ::4].astype(np.float64)
+    return float(np.nan_to_num(np.nanmean(np.ptp(values, axis=2)) / max(np.nanmax(np.abs(values)), 1e-12)))
+
+
 def _stretched(image: Image) -> Image:
-    """Map percentiles of all bands together to [0, 255]; missing pixels become black."""
+    """Map percentiles of all bands together to [0, 255], and brighten what is dark; missing pixels become black."""
     values = np.asarray(image, dtype=np.float64)
     known = values[np.isfinite(values)]
     if known.size == 0:
         return np.zeros(image.shape, np.uint8)
     low, high = np.percentile(known[:: max(1, known.size // 200_000)], STRETCH)
     unit = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
+    lit = unit[unit > DARK]  # without a black surrounding
+    middle = float(np.clip(np.median(lit) if lit.size else 1.0, DARK, 0.999))
+    unit **= np.clip(np.log(MIDDLE) / np.log(middle), BRIGHTEN, 1.0)
     return np.asarray(255 * np.nan_to_num(unit)).astype(np.uint8)
 
 
