@@ -60,7 +60,7 @@ def discover(folder: Path) -> Discovery:
         _by_leaf(folder, images) or _by_folder(folder, images) or _by_ending(folder, images) or _single(folder, images)
     )
     if not groups:
-        result.unknown = [str(path.relative_to(folder)) for path in [*images, *others]]
+        result.unknown = _shortened(folder, [*images, *others])
         return result
     looked = {group.path: _first(group, result) for group in groups}
     groups = [group for group in groups if looked[group.path] is not None]
@@ -71,8 +71,20 @@ def discover(folder: Path) -> Discovery:
     _describe(sources, masks, looked, labels, result)
     if sources:
         result.project = Project(_project_sources(sources, looked), labels=labels, folder=folder)
-    result.unknown += [str(path.relative_to(folder)) for path in [*images, *others] if path not in used]
+    result.unknown += _shortened(folder, [path for path in [*images, *others] if path not in used])
     return result
+
+
+def _shortened(root: Path, files: Sequence[Path]) -> list[str]:
+    """Return the names of files, or of their folder where it holds many of them."""
+    by_folder: dict[Path, list[str]] = defaultdict(list)
+    for path in files:
+        by_folder[path.parent].append(path.relative_to(root).as_posix())
+    return [
+        text
+        for folder, names in sorted(by_folder.items())
+        for text in ([f"{folder.relative_to(root).as_posix()} ({len(names)} files)"] if len(names) > 3 else names)
+    ]
 
 
 def _files(folder: Path) -> tuple[list[Path], list[Path]]:
