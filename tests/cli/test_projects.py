@@ -204,6 +204,10 @@ def test_check_goes_on_after_a_scene_that_cannot_be_used(many):
     assert "s0" in done.stdout
     assert "s1: " in done.stderr
     assert "same" in done.stderr
+    for k in (0, 2):
+        write_image(f"greys/s{k}.png", images(k)["grey"][:-4])
+    failed = run("check", "thermals", "greys", "--labels", "masks", code=1)
+    assert "s0" not in failed.stdout
 
 
 def test_bags_are_drawn_over_a_photograph_with_the_boxes(here, monkeypatch):

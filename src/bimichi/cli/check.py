@@ -60,10 +60,10 @@ def check(
                 bags[name] = counts
         except InvalidInputError as error:
             problems[name] = str(error)
+    if len(problems) == len(viewer.names):
+        raise BimichiError(_listed(problems))
     if viewer.problem:
         problems["train"] = viewer.problem
-    if len(problems) == len(viewer.names) and not bags and viewer.names[0] in problems:
-        raise BimichiError(_listed(problems))
     found = checker.result()
     plan = _plan(ctx, scale, viewer, bags)
     warnings = [*found.warnings(viewer.recipes, plan["scale"] is not None), *_about_bags(plan), *_about_classes(viewer)]

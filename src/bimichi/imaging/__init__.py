@@ -4,11 +4,14 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 """
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
+from bimichi.imaging.band_maths import BandExpression, parse_expression
+from bimichi.imaging.checking import DatasetCheck, DatasetChecker
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
+from bimichi.imaging.registration import Shift, estimate_shift
 from bimichi.imaging.segments import grid_segments, superpixels
 from bimichi.imaging.sources import (
     adaptive_threshold,
@@ -27,19 +30,25 @@ __all__ = [
     "RECIPES",
     "SOURCE_RECIPES",
     "AnnotationFormat",
+    "BandExpression",
+    "DatasetCheck",
+    "DatasetChecker",
     "ImageAnnotations",
     "Recipe",
+    "Shift",
     "adaptive_threshold",
     "box_mask",
     "boxes_of",
     "difference",
     "edge_strength",
     "equalize",
+    "estimate_shift",
     "gamma_correction",
     "grey",
     "grid_segments",
     "label_bags",
     "local_contrast",
+    "parse_expression",
     "pedestrian_sources",
     "polygon_mask",
     "read_annotations",

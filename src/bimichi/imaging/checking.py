@@ -7,8 +7,7 @@ import numpy as np
 
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import Image, first_few, type_range
-from bimichi.imaging.looking import lightness
+from bimichi.imaging.bands import LUMA, Image, first_few, type_range
 from bimichi.imaging.recipes import AS_IS
 from bimichi.imaging.registration import Shift, ShiftEstimator
 
@@ -152,6 +151,11 @@ class DatasetChecker:
         ]
         sources = [_summed(name, total) for name, total in zip(self._names, self._totals, strict=True)]
         return DatasetCheck(tuple(sources), tuple(pairs), tuple(self._scenes))
+
+
+def lightness(image: Image) -> Image:
+    """Return one band in the units of the image: itself, or the lightness of RGB."""
+    return image if image.ndim == 2 else np.asarray(image.astype(np.float64) @ np.array(LUMA))
 
 
 def separation(values: Floats, inside: Flags) -> float | None:

@@ -9,7 +9,8 @@ import numpy as np
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import read_annotations
-from bimichi.imaging.bands import LUMA, Image
+from bimichi.imaging.bands import Image
+from bimichi.imaging.checking import lightness
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.labelling import BagCounts, Labelling, SceneReader, boxes_by_scene
 from bimichi.imaging.reading import read_images
@@ -111,11 +112,6 @@ class SceneViewer:
             return None
         scene = self._reader.scenes[self.names.index(name)]
         return scene, self._reader.counts[name]
-
-
-def lightness(image: Image) -> Image:
-    """Return one band in the units of the image: itself, or the lightness of RGB."""
-    return image if image.ndim == 2 else np.asarray(image.astype(np.float64) @ np.array(LUMA))
 
 
 def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:
