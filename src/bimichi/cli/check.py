@@ -66,7 +66,8 @@ def check(
         problems["train"] = viewer.problem
     found = checker.result()
     plan = _plan(ctx, scale, viewer, bags)
-    warnings = [*found.warnings(viewer.recipes, plan["scale"] is not None), *_about_bags(plan), *_about_classes(viewer)]
+    about = found.warnings(viewer.recipes, plan["scale"] is not None, plan["polarity"] == "learn")
+    warnings = [*about, *_about_bags(plan), *_about_classes(viewer)]
     data = {**asdict(found), "bags": bags, "train": plan, "warnings": warnings, "problems": problems}
     say.result(data, *_shown(found, bags, plan))
     for warning in warnings:

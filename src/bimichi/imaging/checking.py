@@ -15,6 +15,7 @@ SAMPLE = 50_000  # pixels of a scene, at most, from which percentiles, separatio
 ALIGNED_SCENES = 24  # evenly spaced, from which shifts are estimated
 MISALIGNED = 2.0  # pixels of shift above which a warning is due
 DUPLICATE = 0.9999  # correlation
+LOW = 0.4  # AUC below which a source is low on targets
 NARROW = 0.1  # share of the range of an integer type
 FULL_RANGE = ("to_bipolar", "gamma_correction")  # recipes that map the range of the type
 
@@ -67,14 +68,16 @@ class DatasetCheck:
     pairs: tuple[PairCheck, ...]
     scenes: tuple[SceneCheck, ...]
 
-    def warnings(self, recipes: Sequence[str] = (), scaled: bool = False) -> list[str]:
+    def warnings(self, recipes: Sequence[str] = (), scaled: bool = False, inverting: bool = False) -> list[str]:
         """Return what should be looked at before learning, a sentence each, with what can be done.
 
-        `recipes` are those of the sources; `scaled` says that a scale is learned.
+        `recipes` are those of the sources; `scaled` says that a scale is learned, `inverting` that polarities are.
         """
         found = [line for source in self.sources for line in _about_source(source, len(self.scenes))]
-        for source, recipe in zip(self.sources, recipes, strict=False):
-            found += _about_range(source, recipe, scaled)
+        found += _about_ranges(list(zip(self.sources, recipes, strict=False)), scaled)
+        low = [f"{one.name} (AUC {one.auc:.2f})" for one in self.sources if one.auc is not None and one.auc < LOW]
+        if low and not inverting:
+            found.append(f"Low on targets: {first_few(low)}. Learn which sources to invert: --polarity learn.")
         return [*found, *(line for pair in self.pairs for line in _about_pair(pair)), *_about_targets(self.scenes)]
 
 
@@ -224,32 +227,34 @@ def _about_source(source: SourceCheck, n_scenes: int) -> list[str]:
         found.append(f"{source.name} lacks {source.missing:.0%} of its pixels, which are left out of learning.")
     if len(source.dtypes) > 1:
         found.append(f"{source.name} is {' and '.join(source.dtypes)} in different scenes. Convert them to one type.")
-    if source.auc is not None and source.auc < 0.4:
-        found.append(
-            f"{source.name} is low on targets (AUC {source.auc:.2f}). Learn which to invert: --polarity learn."
-        )
     return found
 
 
-def _about_range(source: SourceCheck, recipe: str, scaled: bool) -> list[str]:
+def _about_ranges(sources: Sequence[tuple[SourceCheck, str]], scaled: bool) -> list[str]:
     """Warn of values that a recipe maps to a sliver of [-1, 1], or that learning will refuse."""
-    if source.low is None or source.percentile_1 is None or source.percentile_99 is None or source.high is None:
-        return []
-    kind = np.dtype(source.dtypes[0])
-    if kind.kind in "iu" and recipe in FULL_RANGE:
-        low, high = type_range(kind)
-        used = (source.percentile_99 - source.percentile_1) / (high - low)
-        if used < NARROW and source.low < source.high:
-            return [
-                f"{source.name} uses {used:.1%} of the range of {kind.name}, so {recipe} maps it to a sliver of "
-                "[-1, 1]. Use --recipe equalize, or as_is with --scale minmax."
-            ]
-    if recipe == AS_IS and not scaled and max(-source.low, source.high) > 1:
-        return [
-            f"{source.name} has values from {source.low:.6g} to {source.high:.6g}, outside [-1, 1], which train "
-            "refuses. Learn a scale (--scale minmax), or choose a recipe (--recipe)."
-        ]
-    return []
+    narrow, outside = [], []
+    for source, recipe in sources:
+        if source.low is None or source.high is None or source.percentile_1 is None or source.percentile_99 is None:
+            continue
+        kind = np.dtype(source.dtypes[0])
+        if kind.kind in "iu" and recipe in FULL_RANGE and source.low < source.high:
+            low, high = type_range(kind)
+            used = (source.percentile_99 - source.percentile_1) / (high - low)
+            narrow += [f"{source.name} ({used:.1%} of the range of {kind.name})"] if used < NARROW else []
+        if recipe == AS_IS and not scaled and max(-source.low, source.high) > 1:
+            outside.append(f"{source.name} ({source.low:.6g} to {source.high:.6g})")
+    found = []
+    if narrow:
+        found.append(
+            f"Mapped to a sliver of [-1, 1] by the recipe, which maps the range of the type: {first_few(narrow)}. "
+            "Use --recipe equalize, or as_is with --scale minmax."
+        )
+    if outside:
+        found.append(
+            f"Outside [-1, 1], which train refuses: {first_few(outside)}. Learn a scale (--scale minmax), or choose a "
+            "recipe (--recipe)."
+        )
+    return found
 
 
 def _about_pair(pair: PairCheck) -> list[str]:
