@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from bimichi.cli.projects import ProjectFile, use_project
+from bimichi.cli.projects import LABELS, ProjectFile, use_project
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
 from bimichi.imaging.recipes import RECIPES
 
 if TYPE_CHECKING:
     from bimichi.imaging.labelling import Labelling
-
-
-LABELS = "Bags, and where the targets are"
 
 
 def _label(text: str, metavar: str, **limits: Any) -> Any:

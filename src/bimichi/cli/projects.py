@@ -1,6 +1,6 @@
 """`--project`: a project file gives the sources, labels and options that the command line leaves out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,9 @@ ONLY_TYPED = ("output", "project", "trust_recipes", "drivers", "force", "help")
 """Options that write, trust or reach out: a file that came with data must not set them."""
 OF_SOURCES = ("names", "recipe", "expressions")
 """Options that belong to the sources of the project, and do not apply to others."""
-LABELS = ("boxes", "labels", "bags", "superpixels", "min_overlap", "ignore", "target", "truth")
+LABELS = "Bags, and where the targets are"
+"""The panel of options that [labels] holds, of whatever command; and two that `report` lists elsewhere."""
+ALSO_LABELS = ("target", "truth")
 PATHS = ("boxes", "labels", "bags", "ignore", "truth", "compare", "kaist", "msrs")
 """Options whose values are relative to the project file."""
 INSTEAD = (("boxes", "labels"),)
@@ -68,10 +70,12 @@ def use_project(given: dict[str, Any], argument: str, needed: bool) -> None:
 def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any]:
     """Return the values of the options of this command, by their names."""
     own = str(ctx.info_name)
-    known = _known(ctx)
+    commands = _commands(ctx)
+    labels = _labels(commands)
+    known = _known(commands, labels)
     for key in project.labels:
-        if key not in LABELS:
-            raise unknown_key(file, key, LABELS, "labels")
+        if key not in labels:
+            raise unknown_key(file, key, labels, "labels")
     for title, options in project.commands.items():
         if title not in known:
             raise unknown_key(file, title, ["sources", "expressions", "labels", *known], "")
@@ -94,21 +98,28 @@ def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any
     return found
 
 
-def _known(ctx: typer.Context) -> dict[str, list[str]]:
-    """Return the options that a project file may set, by command."""
-    commands: Mapping[str, Any] = getattr(getattr(ctx.parent, "command", None), "commands", {})
-    found = {str(ctx.info_name): ctx.command, **commands}
-    hidden = {*ONLY_TYPED, *LABELS, *OF_SOURCES, "json", "quiet"}
-    options = {
-        name: [
-            str(parameter.name)
-            for parameter in getattr(command, "params", [])
-            if parameter.param_type_name == "option" and parameter.name not in hidden
-        ]
-        for name, command in found.items()
-        if any(parameter.name == "project" for parameter in getattr(command, "params", []))
+def _commands(ctx: typer.Context) -> dict[str, list[Any]]:
+    """Return the parameters of all commands that take a project file."""
+    siblings: Mapping[str, Any] = getattr(getattr(ctx.parent, "command", None), "commands", {})
+    found = {
+        name: getattr(command, "params", []) for name, command in {str(ctx.info_name): ctx.command, **siblings}.items()
     }
-    return options
+    return {name: some for name, some in found.items() if any(parameter.name == "project" for parameter in some)}
+
+
+def _labels(commands: Mapping[str, list[Any]]) -> list[str]:
+    every = [parameter for some in commands.values() for parameter in some]
+    panel = [str(one.name) for one in every if getattr(one, "rich_help_panel", None) == LABELS]
+    return list(dict.fromkeys([*panel, *ALSO_LABELS]))
+
+
+def _known(commands: Mapping[str, list[Any]], labels: Sequence[str]) -> dict[str, list[str]]:
+    """Return the options that the table of each command may set."""
+    hidden = {*ONLY_TYPED, *labels, *OF_SOURCES, "json", "quiet"}
+    return {
+        name: [str(one.name) for one in some if one.param_type_name == "option" and one.name not in hidden]
+        for name, some in commands.items()
+    }
 
 
 def _located(key: str, value: Any, project: Project) -> Any:
