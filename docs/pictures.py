@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from bimichi import BiCapacity, BiMIChI, Scene
 from bimichi.datasets import street
 from bimichi.explain import contributions, identifiability, indices
+from bimichi.imaging.looking import photograph
 from bimichi.plotting import plot_bags, plot_importance, plot_lattice, plot_maps, plot_matrix
 
 FOLDER = Path(__file__).parent / "images"
@@ -36,7 +37,8 @@ def scene_and_model() -> tuple[Scene, BiMIChI]:
 def bags(scene: Scene) -> None:
     """Superpixels, positive where they meet a box."""
     figure, ax = plt.subplots(figsize=(6.5, 5))
-    plot_bags(np.asarray(scene.segments), scene.labels or {}, scene.rgb, ax=ax)
+    image = photograph([np.asarray(scene.rgb)], ["rgb"])
+    plot_bags(np.asarray(scene.segments), scene.labels or {}, image, ax=ax, boxes=scene.boxes)
     save(figure, "bags")
 
 

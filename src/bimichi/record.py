@@ -150,6 +150,8 @@ class SourceInput:
         The 1st and the 99th percentile: the lowest and the highest of any training scene.
     units : str, optional
         As the files state them.
+    expression : str, optional
+        How it is computed from bands, such as "ndwi: (B3 - B8) / (B3 + B8)".
     """
 
     dtype: str
@@ -157,6 +159,7 @@ class SourceInput:
     high: float
     usual: tuple[float, float]
     units: str | None = None
+    expression: str | None = None
 
     def __post_init__(self) -> None:
         numbers = (self.low, self.high, *self.usual)
@@ -166,8 +169,9 @@ class SourceInput:
             )
         if type(self.dtype) is not str or self.dtype not in DTYPES:
             raise InvalidInputError(f"inputs must give a type of real numbers, got {self.dtype!r}.")
-        if not isinstance(self.units, str | None):
-            raise InvalidInputError(f"units of inputs must be text, got {self.units!r}.")
+        for text in (self.units, self.expression):
+            if not isinstance(text, str | None):
+                raise InvalidInputError(f"units and expressions of inputs must be text, got {text!r}.")
         object.__setattr__(self, "usual", tuple(self.usual))
 
 

@@ -237,17 +237,20 @@ def test_bags_are_polygons_of_their_kind():
     ax = plot_bags(segments, labels, image)
     kinds = {c.get_label(): c for c in ax.collections if isinstance(c, PathCollection)}
     members = {"positive": [0, 3], "negative": [2, 5], "left out": [1, 4]}
-    for kind, color in (("positive", POSITIVE), ("negative", NEGATIVE), ("left out", LEFT_OUT)):
+    colors = set()
+    for kind in members:
         collection = kinds[kind]
-        assert to_hex(collection.get_edgecolor()[0]) == to_hex(collection.get_facecolor()[0]) == color
-        assert 0 < collection.get_facecolor()[0, 3] < 1
+        colors.add(to_hex(collection.get_edgecolor()[0]))
+        assert collection.get_facecolor()[0, 3] == 0  # the image shows through
+        assert not collection.get_hatch()
+        assert collection.get_linewidth()[0] <= 1
         assert [abs(area(path)) for path in collection.get_paths()] == [np.sum(segments == s) for s in members[kind]]
-    assert kinds["positive"].get_hatch()
-    assert not kinds["negative"].get_hatch()
+    assert len(colors) == 3
     assert kinds["positive"].get_linewidth()[0] > kinds["negative"].get_linewidth()[0]
     keys = [text.get_text() for text in ax.get_legend().get_texts()]
     assert keys == ["positive (2)", "negative (2)", "left out (2)"]
     assert ax.images[0].get_extent() == [0, 15, 12, 0]
+    assert ax.images[0].get_alpha() is None
     assert np.array_equal(ax.images[0].get_array(), image)
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 15), (12, 0))
     ax.figure.canvas.draw()
@@ -257,8 +260,43 @@ def test_bags_without_an_image_and_with_labels_by_number():
     ax = plot_bags(np.array([[0, 0, 2]], dtype=np.uint8), [-1, 1, 1])
     assert [c.get_label() for c in ax.collections] == ["positive", "negative"]
     assert ax.images[:] == []
+    for collection, color in zip(ax.collections, (POSITIVE, NEGATIVE), strict=True):
+        assert to_hex(collection.get_edgecolor()[0]) == to_hex(collection.get_facecolor()[0]) == color
+        assert 0 < collection.get_facecolor()[0, 3] < 1
+    assert ax.collections[0].get_hatch()
+    assert not ax.collections[1].get_hatch()
     left_out = plot_bags(np.array([[4, 4]]), {})
     assert [c.get_label() for c in left_out.collections] == ["left out"]
+    assert to_hex(left_out.collections[0].get_edgecolor()[0]) == LEFT_OUT
+
+
+def test_targets_are_drawn_over_bags():
+    mask = np.zeros((12, 15), bool)
+    mask[2:4, 2:5] = mask[8:11, 10] = True
+    triangle = [(1.0, 1.0), (4.0, 1.0), (4.0, 5.0)]
+    segments = np.arange(12 * 15).reshape(12, 15) // 30
+    image = np.zeros((12, 15))
+    ax = plot_bags(segments, {0: True, 1: False}, image, boxes=[(3, 4, 5, 2.5)], polygons=[triangle], mask=mask)
+    targets = next(c for c in ax.collections if c.get_label() == "targets")
+    assert sorted(abs(area(path)) for path in targets.get_paths()) == [3, 6, 6, 12.5]
+    assert to_hex(targets.get_edgecolor()[0]) not in {to_hex(c.get_edgecolor()[0]) for c in ax.collections[:3]}
+    assert targets.get_zorder() > max(c.get_zorder() for c in ax.collections if c is not targets)
+    assert ax.get_legend().get_texts()[-1].get_text() == "targets (4)"
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ({"boxes": [(1, 2, 3)]}, "boxes must have shape"),
+        ({"polygons": [[1, 2]]}, "polygons must have shape"),
+        ({"mask": np.zeros((1, 2))}, "mask must be an array of bool"),
+        ({"mask": np.zeros((2, 2), bool)}, r"of the segments' shape \(1, 2\)"),
+    ],
+)
+def test_bad_targets(targets, message):
+    with pytest.raises(InvalidInputError, match=message):
+        plot_bags(np.array([[0, 1]]), {0: 1, 1: 0}, **targets)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from typer.core import TyperGroup
 
 import bimichi
 from bimichi.cli.bags import bags
+from bimichi.cli.check import check
 from bimichi.cli.compare import compare
 from bimichi.cli.console import user_errors
 from bimichi.cli.demo import demo
 from bimichi.cli.fuse import fuse
+from bimichi.cli.init import init
 from bimichi.cli.options import expand_groups
 from bimichi.cli.report import report
 from bimichi.cli.reproduce import reproduce
@@ -56,7 +58,7 @@ def program(
     """
 
 
-for _command in (train, fuse, bags, show, compare, report, study, demo):
+for _command in (init, check, bags, train, fuse, show, compare, report, study, demo):
     app.command()(expand_groups(_command))
 app.add_typer(reproduce)
 

@@ -1,7 +1,7 @@
 """`bimichi bags`: a picture of the bags and their labels."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -13,9 +13,11 @@ from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
+from bimichi.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from bimichi import Scene
+    from bimichi.imaging.labelling import BagCounts
+    from bimichi.imaging.looking import SceneViewer
 
 
 def bags(
@@ -27,41 +29,50 @@ def bags(
     made: SourceOptions,
     say: Output,
 ) -> None:
-    """Draw the bags and their labels before training: positive green, negative red, left out grey.
+    """Draw targets and bags over a photograph before training.
 
-    Takes the options of `bimichi train` that make bags:
+    Targets are yellow; bags are outlined in green (positive), orange (negative) or blue (left out). Takes the
+    options of `bimichi train` that make bags:
 
     ```
     bimichi bags thermal.png grey.png --boxes boxes.csv -o bags.png
     ```
     """
-    from bimichi.imaging.labelling import SceneReader
+    from bimichi.imaging.looking import SceneViewer
 
     labelling, scenes = labelled.labelling(), made.open(sources)
     inputs = [*scenes.files, *labelling.files(scenes)]
     files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
     keep_inputs(files, inputs)
     with Run("bags", ctx.params, inputs) as run:
-        reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=True)
-        say.notes(reader.notes)
-        for scene, file in zip(reader.scenes, files, strict=True):
-            _draw(scene, file)
-        reader.warn_of_inputs()
+        viewer = SceneViewer(scenes, labelling, made.recipes)
+        say.notes(viewer.notes)
+        if viewer.problem:
+            raise InvalidInputError(viewer.problem)
+        counts = [
+            {"scene": name} | _draw(viewer, name, file)._asdict() | {"picture": file}
+            for name, file in zip(scenes.names, files, strict=True)
+        ]
         record = run.write(run_path(output), files)
-    counts = [
-        {"scene": name} | reader.counts[name]._asdict() | {"picture": file}
-        for name, file in zip(reader.scenes.names, files, strict=True)
-    ]
     rows = [[Cell(str(value)) for value in row.values()] for row in counts]
     table = Table(["scene", "positive", "negative", "left out", "picture"], rows)
     say.result({"run": record, "scenes": counts}, rich_table(table))
 
 
-def _draw(scene: "Scene", path: Path) -> None:
+def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":
+    """Draw bags and targets over what is most like a photograph."""
+    from bimichi.imaging.looking import photograph
     from bimichi.plotting import plot_bags
 
+    made, targets = viewer.scene(name), viewer.targets(name)
+    if made is None or targets is None:
+        raise InvalidInputError(f"Scene {name!r} has no labels.")
+    scene, counts = made
     height, width = scene.shape
     size = (min(max(7.0 * (width / height), 5.0), 14.0), 7.4)
     figure = import_optional("matplotlib.figure").Figure(size, dpi=150, layout="constrained")  # without a window
-    plot_bags(np.asarray(scene.segments), scene.labels or {}, scene.sources.mean(axis=-1), figure.subplots())
+    image = photograph(viewer.images(name), viewer.source_names)
+    shown: Any = {"boxes": targets.boxes, "polygons": targets.polygons, "mask": targets.mask}
+    plot_bags(np.asarray(scene.segments), scene.labels or {}, image, figure.subplots(), **shown)
     atomic_write(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
+    return counts

@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from bimichi.cli.projects import LABELS, ProjectFile, use_project
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
 from bimichi.imaging.collecting import MAX_SOURCES, open_scenes
 from bimichi.imaging.recipes import RECIPES
@@ -16,9 +17,6 @@ from bimichi.imaging.recipes import RECIPES
 if TYPE_CHECKING:
     from bimichi.imaging.collecting import SceneCollection
     from bimichi.imaging.labelling import Labelling
-
-
-LABELS = "Bags, and where the targets are"
 
 
 def _label(text: str, metavar: str, **limits: Any) -> Any:
@@ -36,10 +34,19 @@ def listed(text: str | None) -> list[str] | None:
 
 
 def open_sources(
-    sources: Sequence[str], names: str | None, align: bool, driver: str | None, limit: int = MAX_SOURCES
+    sources: Sequence[str],
+    names: str | None,
+    align: bool,
+    driver: str | None,
+    limit: int = MAX_SOURCES,
+    expressions: Sequence[str] | None = None,
 ) -> "SceneCollection":
     """Open the scenes of the arguments SOURCES, by the options of the same names."""
-    return open_scenes(list(sources), listed(names), align=align, drivers=listed(driver) or (), limit=limit)
+    from bimichi.imaging.band_maths import parse_expression
+
+    computed = [parse_expression(text) for text in expressions or ()]
+    options: dict[str, Any] = {"align": align, "drivers": listed(driver) or (), "computed": computed}
+    return open_scenes(list(sources), listed(names), limit=limit, **options)
 
 
 def _check_recipes(text: str | None) -> str | None:
@@ -99,10 +106,19 @@ class SourceOptions:
     ] = None
     align: Align = False
     driver: Driver = None
+    expressions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--expression",
+            help="A source computed from bands, such as 'ndwi: (B3 - B8) / (B3 + B8)'; once for each source. The model "
+            "keeps them.",
+            metavar="NAME: FORMULA",
+        ),
+    ] = None
 
     def open(self, sources: Sequence[str], limit: int = MAX_SOURCES) -> "SceneCollection":
         """Open the scenes of these arguments."""
-        return open_sources(sources, self.names, self.align, self.driver, limit)
+        return open_sources(sources, self.names, self.align, self.driver, limit, self.expressions)
 
     @property
     def recipes(self) -> list[str] | None:
@@ -165,7 +181,8 @@ class LabelOptions:
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with each parameter that is a group of options, a dataclass, replaced by the options in it.
 
-    typer reads the options of a command from its signature; groups let commands share them without repeating them.
+    typer reads the options of a command from its signature; groups let commands share them without repeating them. A
+    command that takes SOURCES also gets the option --project, which may give them instead.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
@@ -176,9 +193,19 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             parameters += inspect.signature(group, eval_str=True).parameters.values()
         else:
             parameters.append(parameter)
+    taken = next((k for k, parameter in enumerate(parameters) if _takes_sources(parameter)), None)
+    argument, needed = "", False
+    if taken is not None:
+        argument, needed = parameters[taken].name, parameters[taken].default is inspect.Parameter.empty
+        parameters[taken] = parameters[taken].replace(default=None)
+        project = inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ProjectFile)
+        parameters.append(project)
 
     @wraps(command)
     def expanded(**given: Any) -> None:
+        if argument:
+            use_project(given, argument, needed)
+            del given["project"]
         made = {
             name: group(**{field.name: given.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
@@ -188,3 +215,7 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     expanded.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # which typer reads
     return expanded
+
+
+def _takes_sources(parameter: inspect.Parameter) -> bool:
+    return any(getattr(given, "metavar", None) == "SOURCES" for given in get_args(parameter.annotation)[1:])

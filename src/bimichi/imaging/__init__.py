@@ -5,6 +5,8 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 
 from bimichi.imaging.annotation_writing import write_annotations
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
+from bimichi.imaging.band_maths import BandExpression, parse_expression
+from bimichi.imaging.checking import DatasetCheck, DatasetChecker
 from bimichi.imaging.collecting import SceneCollection, open_scenes, read_sources
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
@@ -13,6 +15,7 @@ from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import read_image
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
+from bimichi.imaging.registration import Shift, estimate_shift
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import grid_segments, superpixels
@@ -34,6 +37,9 @@ __all__ = [
     "RECIPES",
     "SOURCE_RECIPES",
     "AnnotationFormat",
+    "BandExpression",
+    "DatasetCheck",
+    "DatasetChecker",
     "Disc",
     "Doubt",
     "ImageAnnotations",
@@ -44,6 +50,7 @@ __all__ = [
     "Regions",
     "Runs",
     "SceneCollection",
+    "Shift",
     "adaptive_threshold",
     "box_mask",
     "boxes_of",
@@ -52,6 +59,7 @@ __all__ = [
     "difference",
     "edge_strength",
     "equalize",
+    "estimate_shift",
     "gamma_correction",
     "grey",
     "grid_segments",
@@ -59,6 +67,7 @@ __all__ = [
     "label_bags",
     "local_contrast",
     "open_scenes",
+    "parse_expression",
     "pedestrian_sources",
     "polygon_mask",
     "rasterise",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bimichi._extras import import_optional
 from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.band_maths import parse_expression
 from bimichi.imaging.bands import Image, Plane
 from bimichi.imaging.making import make_plane
 from bimichi.imaging.recipes import AS_IS, choose_recipes, find_recipe
@@ -49,8 +50,12 @@ def fuse_scene(
 def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str]]:
     """Return a scene with its sources in the order of those of a rule, which they must be by name, and their recipes.
 
-    Recipes are those of the rule, or follow from the types of the images if it has none.
+    Recipes are those of the rule, or follow from the types of the images if it has none. Sources that were computed
+    from bands in training are computed here, too, unless the scene has them already.
     """
+    formulas = [one.expression for one in rule.inputs or () if one.expression is not None]
+    if len(formulas) == rule.n_sources and not any(source.computed for source in scene.sources):
+        scene = scene.computed([parse_expression(text) for text in formulas])
     called, expected = scene.source_names, rule.source_names
     quote = " Quote patterns, or the shell replaces each by all its files." if len(called) > len(expected) else ""
     remedy = f"If they are the same, name them with names (--names), in the order given.{quote}"

@@ -31,8 +31,15 @@ class Expression(Protocol):
         """Of the source."""
 
     @property
+    def text(self) -> str:
+        """The formula."""
+
+    @property
     def bands(self) -> Sequence[str]:
         """Names of the bands that it needs."""
+
+    def resolve(self, names: Sequence[str]) -> Mapping[str, str]:
+        """Return which of these bands each of its own is; an error if one is missing."""
 
     def evaluate(self, bands: Mapping[str, Image]) -> Image:
         """Return the source, given the bands as floats with NaN where there is no data."""
@@ -165,13 +172,10 @@ class OpenScene:
         known = {source.name: source for source in self.sources if len(source.bands) == 1}
         made = []
         for one in expressions:
-            missing = [band for band in one.bands if band not in known]
-            if missing:
-                raise InvalidInputError(
-                    f"{one.name} needs the band {missing[0]!r}, but scene {self.name!r} has {', '.join(known)}."
-                )
-            kind = max(float_type(known[band].dtype) for band in one.bands)
-            made.append(SceneSource(one.name, tuple(known[band].bands[0] for band in one.bands), kind, None, one))
+            called = one.resolve(list(known))
+            used = [known[called[band]] for band in one.bands]
+            kind = max(float_type(band.dtype) for band in used)
+            made.append(SceneSource(one.name, tuple(band.bands[0] for band in used), kind, None, one))
         return self._with(made)
 
     def read(self, window: Window | None = None) -> list[Image]:

@@ -21,7 +21,8 @@ class SceneTargets:
     """Annotations of each scene, by its name, and `notes` on what had to be concluded.
 
     Masks are read on demand, other files at once. `given` is a file or a folder, or a pattern for one file per scene;
-    see docs/command-line.md; `masks` are those of its files that are masks. `target` must be a label of the files, if they have labels.
+    see docs/command-line.md; `masks` are those of its files that are masks. `target` must be a label of the files, if
+    they have labels.
     """
 
     def __init__(self, given: str | Path, collection: SceneCollection, target: str | None = None) -> None:

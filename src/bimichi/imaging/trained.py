@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -29,7 +30,8 @@ def describe_input(image: Image, source: SceneSource) -> SourceInput | None:
         return None
     low, high = np.percentile(values[:: max(1, values.size // SAMPLE)], USUAL)
     ends = float(values.min()), float(values.max())
-    return SourceInput(source.dtype.name, *ends, (float(low), float(high)), source.units)
+    expression = None if source.computed is None else f"{source.computed.name}: {source.computed.text}"
+    return SourceInput(source.dtype.name, *ends, (float(low), float(high)), source.units, expression)
 
 
 def join_inputs(found: Iterable[SourceInput | None]) -> SourceInput | None:
@@ -38,9 +40,8 @@ def join_inputs(found: Iterable[SourceInput | None]) -> SourceInput | None:
     if not known:
         return None
     usual = (min(one.usual[0] for one in known), max(one.usual[1] for one in known))
-    return SourceInput(
-        known[0].dtype, min(one.low for one in known), max(one.high for one in known), usual, known[0].units
-    )
+    low, high = min(one.low for one in known), max(one.high for one in known)
+    return replace(known[0], low=low, high=high, usual=usual)
 
 
 def warn_of_inputs(inputs: Sequence[SourceInput], recipes: Sequence[str], names: Sequence[str], scaled: bool) -> None:

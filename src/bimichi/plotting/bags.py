@@ -1,6 +1,6 @@
 """Labelled bags over an image, and outlines of segments as polygons along the edges of pixels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
+    from matplotlib.path import Path
 
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -21,6 +23,17 @@ LOOKS: dict[str, dict[str, Any]] = {
     "negative": {"edgecolor": NEGATIVE, "tint": 0.30, "linewidth": 1.0, "hatch": None, "zorder": 2},
     "left out": {"edgecolor": LEFT_OUT, "tint": 0.50, "linewidth": 0.6, "hatch": None, "zorder": 1.5},
 }
+"""Without an image: areas."""
+
+OVER_IMAGE: dict[str, dict[str, Any]] = {
+    "positive": {"edgecolor": "#2bd9a0", "linewidth": 1.0, "linestyle": "-", "zorder": 3},
+    "negative": {"edgecolor": "#ff7f2a", "linewidth": 0.4, "linestyle": "-", "zorder": 2},
+    "left out": {"edgecolor": "#58b4ff", "linewidth": 0.8, "linestyle": "--", "zorder": 2.5},
+}
+"""Over an image: thin outlines, lighter than those of areas, since photographs are often dark."""
+
+TARGET: dict[str, Any] = {"edgecolor": "#ffe14d", "facecolor": "none", "linewidth": 1.2}
+HALO, HALO_WIDTH = "#222222", 1.0  # around targets, so that they show on bright images, too
 
 KEY_WIDTH = 80.0  # points that an entry of the legend takes
 
@@ -32,9 +45,19 @@ START = np.array([(0, 0), (0, 1), (1, 1), (1, 0)])
 
 
 def plot_bags(
-    segments: ArrayLike, labels: Mapping[int, Any] | ArrayLike, image: ArrayLike | None = None, ax: "Axes | None" = None
+    segments: ArrayLike,
+    labels: Mapping[int, Any] | ArrayLike,
+    image: ArrayLike | None = None,
+    ax: "Axes | None" = None,
+    *,
+    boxes: ArrayLike | None = None,
+    polygons: Sequence[ArrayLike] = (),
+    mask: ArrayLike | None = None,
 ) -> "Axes":
-    """Draw bags over an image: positive ones green and hatched, negative ones red, left-out ones grey.
+    """Draw bags: positive ones green, negative ones orange; and where the targets are, yellow.
+
+    Over an image, bags are thin outlines, so that everything shows through, left-out ones blue and dashed; without an
+    image, they are areas, left-out ones grey.
 
     Parameters
     ----------
@@ -46,11 +69,17 @@ def plot_bags(
         The background: grey values, the smallest black and the largest white, or colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+    boxes : array-like of shape (n_boxes, 4), optional
+        Boxes (x, y, width, height) of targets, in pixels.
+    polygons : sequence of array-like of shape (n_corners, 2), optional
+        Corners (x, y) of targets.
+    mask : array-like of bool, shape (height, width), optional
+        Pixels of targets, which are outlined.
 
     Returns
     -------
     ax : matplotlib Axes
-        With one collection of polygons for each kind of bag, and one path per bag.
+        With one collection of polygons for each kind of bag, and one path per bag; targets are another collection.
     """
     numbers = np.asarray(segments)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
@@ -59,37 +88,85 @@ def plot_bags(
     kinds = _kinds(numbers, labels)
     height, width = numbers.shape
     picture = None if image is None else _check_image(image, (height, width))
+    targets = _targets(boxes, polygons, mask, (height, width))
     ax = axes_for(ax, (min(max(4.0 * width / height, 4.6), 10.0), 4.4))
     if picture is not None:
-        ax.imshow(picture, cmap="gray", alpha=0.7, extent=(0, width, height, 0))
-    _draw(ax, numbers, kinds)
+        ax.imshow(picture, cmap="gray", extent=(0, width, height, 0))
+    keys = [*_draw(ax, numbers, kinds, picture is not None), *_draw_targets(ax, targets)]
+    columns = min(len(keys), max(1, int(size_in_points(ax)[0] / KEY_WIDTH)))
+    below: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False, "fontsize": "small"}
+    ax.legend(handles=keys, ncols=columns, columnspacing=1.2, handlelength=1.5, **below)
     ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", xticks=[], yticks=[])
     return ax
 
 
-def _draw(ax: "Axes", numbers: NDArray[np.integer], kinds: dict[int, str]) -> None:
+def _draw(ax: "Axes", numbers: NDArray[np.integer], kinds: dict[int, str], over_image: bool) -> "list[Patch]":
+    """Draw the bags of every kind, and return what the legend shows of them."""
     from matplotlib.collections import PathCollection
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Patch
-    from matplotlib.path import Path
 
     loops = outlines(numbers)
     keys = []
-    for kind, look in LOOKS.items():
-        paths = [
-            Path.make_compound_path(*(Path(np.concatenate([loop, loop[:1]]), closed=True) for loop in loops[segment]))
-            for segment, which in kinds.items()
-            if which == kind
-        ]
+    for kind, look in (OVER_IMAGE if over_image else LOOKS).items():
+        paths = [_path(loops[segment]) for segment, which in kinds.items() if which == kind]
         if not paths:
             continue
-        style = {name: look[name] for name in ("edgecolor", "linewidth", "hatch")}
-        style["facecolor"] = to_rgba(look["edgecolor"], look["tint"])
+        style: dict[str, Any] = {
+            name: look[name] for name in ("edgecolor", "linewidth", "hatch", "linestyle") if name in look
+        }
+        style["facecolor"] = to_rgba(look["edgecolor"], look.get("tint", 0.0))
         ax.add_collection(PathCollection(paths, **style, zorder=look["zorder"], label=kind), autolim=False)
-        keys.append(Patch(**style, label=f"{kind} ({len(paths)})"))
-    columns = min(len(keys), max(1, int(size_in_points(ax)[0] / KEY_WIDTH)))
-    below: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False, "fontsize": "small"}
-    ax.legend(handles=keys, ncols=columns, columnspacing=1.2, handlelength=1.5, **below)
+        key = style | {"linewidth": max(look["linewidth"], 1.0)}
+        keys.append(Patch(**key, label=f"{kind} ({len(paths)})"))
+    return keys
+
+
+def _draw_targets(ax: "Axes", paths: "list[Path]") -> "list[Patch]":
+    from matplotlib.collections import PathCollection
+    from matplotlib.patches import Patch
+    from matplotlib.patheffects import Normal, withStroke
+
+    if not paths:
+        return []
+    halo = [withStroke(linewidth=TARGET["linewidth"] + HALO_WIDTH, foreground=HALO), Normal()]
+    drawn = PathCollection(paths, **TARGET, zorder=4, label="targets", path_effects=halo)
+    ax.add_collection(drawn, autolim=False)
+    return [Patch(**TARGET, path_effects=halo, label=f"targets ({len(paths)})")]
+
+
+def _targets(
+    boxes: ArrayLike | None, polygons: Sequence[ArrayLike], mask: ArrayLike | None, shape: tuple[int, int]
+) -> "list[Path]":
+    """Return the outlines of targets, those of a mask by its connected regions."""
+    found: list[list[NDArray[Any]]] = []
+    corners = np.asarray([] if boxes is None else boxes, dtype=np.float64)
+    if corners.size and corners.shape[1:] != (4,):
+        raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {corners.shape}.")
+    for x, y, w, h in corners.reshape(-1, 4):
+        found.append([np.array([(x, y), (x + w, y), (x + w, y + h), (x, y + h)])])
+    for polygon in polygons:
+        points = np.asarray(polygon, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1:] != (2,):
+            raise InvalidInputError(f"polygons must have shape (n_corners, 2): x, y, got {points.shape}.")
+        found.append([points])
+    if mask is not None:
+        inside = np.asarray(mask)
+        if inside.dtype != np.bool_ or inside.shape != shape:
+            got = f"{inside.dtype} of shape {inside.shape}"
+            raise InvalidInputError(f"mask must be an array of bool of the segments' shape {shape}, got {got}.")
+        from scipy import ndimage
+
+        regions = ndimage.label(inside, structure=np.ones((3, 3)))[0]
+        found += [list(loops) for region, loops in outlines(regions).items() if region]
+    return [_path(loops) for loops in found]
+
+
+def _path(loops: Sequence[NDArray[Any]]) -> "Path":
+    """Join closed polygons."""
+    from matplotlib.path import Path
+
+    return Path.make_compound_path(*(Path(np.concatenate([loop, loop[:1]]), closed=True) for loop in loops))
 
 
 def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) -> dict[int, str]:

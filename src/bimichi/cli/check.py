@@ -1,0 +1,188 @@
+"""`bimichi check`: what there is to know about a dataset before learning from it."""
+
+import inspect
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings, simplefilter
+
+import typer
+from rich.markup import escape
+
+from bimichi._tables import Cell, Table
+from bimichi.cli.console import Output, rich_table, say as say_error
+from bimichi.cli.options import LabelOptions, SourceOptions, Sources
+from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
+
+if TYPE_CHECKING:
+    from bimichi.imaging.checking import DatasetCheck, DatasetChecker
+    from bimichi.imaging.looking import SceneViewer
+
+
+PLANNED = ("objective", "solver", "polarity", "scale", "additivity")
+MOST_PAIRS, MOST_SCENES = 10, 60  # shown in tables; --json lists all
+
+
+def check(
+    ctx: typer.Context,
+    *,
+    sources: Sources,
+    labelled: LabelOptions,
+    made: SourceOptions,
+    scale: Annotated[
+        str | None, typer.Option(help="The --scale that training will use, if any.", metavar="minmax|maxabs")
+    ] = None,
+    say: Output,
+) -> None:
+    """Look at a dataset before learning: ranges, missing pixels, copies, labels, alignment, and what train would do.
+
+    Takes the options of `bimichi train` that make bags; without labels, only the sources are checked:
+
+    ```
+    bimichi check ir/ vi/ --boxes boxes.csv
+    bimichi check --project bimichi.toml
+    ```
+
+    AUC is that of the values of a source alone, inside of boxes or masks against outside: 0.5 means that it does not
+    tell them apart, below that it is low on targets. Exit code 1 means that some scene cannot be used.
+    """
+    from bimichi.imaging.checking import DatasetChecker
+    from bimichi.imaging.looking import SceneViewer
+
+    given = labelled.boxes is not None or labelled.labels is not None
+    scenes = made.open(sources, MAX_ADDITIVE_SOURCES)
+    viewer = SceneViewer(scenes, labelled.labelling() if given else None, made.recipes)
+    say.notes(viewer.notes)
+    checker, bags, problems = DatasetChecker(viewer.source_names, len(viewer.names)), {}, {}
+    with catch_warnings(record=True) as doubts:  # of annotations; they are listed with the others
+        simplefilter("always")
+        for name in viewer.names:
+            try:
+                counts = _add(checker, viewer, name)
+                if counts:
+                    bags[name] = counts
+            except InvalidInputError as error:
+                problems[name] = str(error)
+    if len(problems) == len(viewer.names):
+        raise BimichiError(_listed(problems))
+    if viewer.problem:
+        problems["train"] = viewer.problem
+    found = checker.result()
+    plan = _plan(ctx, scale, viewer, bags)
+    about = found.warnings(viewer.recipes, plan["scale"] is not None, plan["polarity"] == "learn")
+    warnings = [*about, *_about_bags(plan), *(str(one.message) for one in doubts)]
+    data = {**asdict(found), "bags": bags, "train": plan, "warnings": warnings, "problems": problems}
+    say.result(data, *_shown(found, bags, plan))
+    for warning in warnings:
+        if not say.quiet:
+            say_error(warning, "[yellow]Warning:[/] ")
+    if problems:
+        raise BimichiError(_listed(problems))
+
+
+def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
+    """Check one scene; return the numbers of its bags."""
+    images, targets = viewer.images(name), viewer.targets(name)
+    made = viewer.scene(name)
+    if targets is None:
+        checker.add(name, images)
+    else:
+        checker.add(name, images, targets.inside, targets.count)
+    return None if made is None else made[1]._asdict()
+
+
+def _plan(
+    ctx: typer.Context, scale: str | None, viewer: "SceneViewer", bags: dict[str, dict[str, int]]
+) -> dict[str, Any]:
+    """Return what `bimichi train` would do with these options: its own defaults, or those of the project file."""
+    from bimichi.cli.train import train
+
+    project = ctx.meta.get("bimichi.project")
+    options = {} if project is None else dict(project.commands.get("train", {}))
+    defaults = {name: inspect.signature(train).parameters[name].default for name in PLANNED}
+    plan: dict[str, Any] = {name: options.get(name, default) for name, default in defaults.items()}
+    plan["scale"] = scale or plan["scale"]
+    plan["recipes"] = dict(zip(viewer.source_names, viewer.recipes, strict=False))
+    plan["bags"] = {
+        kind: sum(counts[kind] for counts in bags.values()) for kind in ("positive", "negative", "left_out") if bags
+    }
+    return plan
+
+
+def _about_bags(plan: dict[str, Any]) -> list[str]:
+    bags = plan["bags"]
+    lacking = [kind for kind in ("positive", "negative") if bags and not bags[kind]]
+    return [
+        f"No bag is {kind}, and train needs some of each. Use more --superpixels, or other --min-overlap or --target."
+        for kind in lacking
+    ]
+
+
+def _shown(found: "DatasetCheck", bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
+    """Return tables of sources, pairs and scenes, and a sentence about the training."""
+    shown = [rich_table(_sources(found)), rich_table(_scenes(found, bags))]
+    if len(found.sources) > 1:
+        shown.insert(1, rich_table(_pairs(found)))
+    return [*shown, escape(_sentence(found, plan))]
+
+
+def _sources(found: "DatasetCheck") -> Table:
+    header = ["source", "type", "min", "1 %", "99 %", "max", "missing", "AUC"]
+    rows = []
+    for one in found.sources:
+        values = [_number(v) for v in (one.low, one.percentile_1, one.percentile_99, one.high)]
+        auc = "–" if one.auc is None else f"{one.auc:.3f}"
+        rows.append([one.name, ", ".join(one.dtypes), *values, f"{one.missing:.1%}", auc])
+    return Table(header, [[Cell(text) for text in row] for row in rows])
+
+
+def _pairs(found: "DatasetCheck") -> Table:
+    """Return pairs of sources, those with the largest shift first."""
+    known = sorted(found.pairs, key=lambda pair: -1.0 if pair.shift is None else pair.shift.length, reverse=True)
+    rows = [
+        [
+            f"{pair.first}, {pair.second}",
+            "–" if pair.shift is None else f"{pair.shift.rows:+g} rows, {pair.shift.columns:+g} columns",
+            "yes" if pair.duplicate else "no",
+        ]
+        for pair in known[:MOST_PAIRS]
+    ]
+    if len(known) > MOST_PAIRS:
+        rows.append([f"and {len(known) - MOST_PAIRS} more pairs", "", ""])
+    return Table(["sources", "shift (– unknown)", "copies"], [[Cell(text) for text in row] for row in rows])
+
+
+def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> Table:
+    rows = []
+    for one in found.scenes[:MOST_SCENES]:
+        counts = bags.get(one.name, {})
+        targets = "–" if one.targets is None else str(one.targets)
+        covered = "–" if one.covered is None else f"{one.covered:.1%}"
+        numbers = [str(counts.get(kind, "–")) for kind in ("positive", "negative", "left_out")]
+        rows.append([one.name, f"{one.width} x {one.height}", targets, covered, *numbers])
+    if len(found.scenes) > MOST_SCENES:
+        rows.append([f"and {len(found.scenes) - MOST_SCENES:,} more", *[""] * 6])
+    header = ["scene", "size", "targets", "covered", "positive", "negative", "left out"]
+    return Table(header, [[Cell(text) for text in row] for row in rows])
+
+
+def _sentence(found: "DatasetCheck", plan: dict[str, Any]) -> str:
+    """Say what train would do."""
+    recipes = ", ".join(f"{name} by {recipe}" for name, recipe in plan["recipes"].items())
+    how = f"objective {plan['objective']}, solver {plan['solver']}, polarity {plan['polarity']}"
+    scale = f", scale {plan['scale']}" if plan["scale"] else ""
+    if not plan["bags"]:
+        return f"Without labels nothing can be learned (--boxes or --labels). Sources: {recipes or 'none yet'}."
+    bags = plan["bags"]
+    return (
+        f"train would learn from {len(found.scenes)} scene{'s' * (len(found.scenes) > 1)} with {bags['positive']:,} "
+        f"positive and {bags['negative']:,} negative bags ({bags['left_out']:,} left out): {how}{scale}; {recipes}."
+    )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6g}"
+
+
+def _listed(problems: dict[str, str]) -> str:
+    return "\n".join(f"{name}: {problem}" for name, problem in problems.items())
