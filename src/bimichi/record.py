@@ -94,11 +94,17 @@ class TrainingRecord:
             raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.")
         if kept["feature_names"] is not None:
             check_names(kept["feature_names"], len(kept["feature_names"]))
+        if not 0 <= kept["n_iter"] < 2**53:
+            raise InvalidInputError(f"n_iter of its training must be a count, got {str(kept['n_iter'])[:20]}.")
         value, bound = kept["objective_value"], kept["lower_bound"]
         kept["objective_value"] = math.nan if value is None else float(value)
         kept["lower_bound"] = None if bound is None else float(bound)
-        usage = {name: unpack_counts(name, arrays, size) for name in header["usage"]}
-        return cls(**kept, history=arrays["history"], usage=usage)
+        history, named = arrays["history"], header["usage"]
+        if np.isnan(history).any():
+            raise InvalidInputError("its array history must hold numbers.")
+        if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+            raise InvalidInputError("usage of its training must be a list of names.")
+        return cls(**kept, history=history, usage={name: unpack_counts(name, arrays, size) for name in named})
 
 
 def updated_header(header: dict[str, Any]) -> dict[str, Any]:
