@@ -41,7 +41,7 @@ def bags(
     labelling, scenes = labelled.labelling(), collect_scenes(sources)
     inputs = [*scenes.files, *labelling.files(scenes)]
     files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
-    keep_inputs(files, inputs)
+    keep_inputs([*files, run_path(output)], inputs)
     with Run("bags", ctx.params, inputs) as run:
         reader = SceneReader(scenes, labelling, *made.lists(), scaled=True)
         for scene, file in zip(reader.scenes, files, strict=True):

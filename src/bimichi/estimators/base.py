@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
+from inspect import signature
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bimichi._checks import refuse_masked
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import Planes, is_xarray, split_planes
@@ -50,9 +52,12 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     It learns in a copy that has the parameters alone, whose attributes are taken over in one assignment.
     """
+    names = list(signature(fit).parameters)[1:]
 
     @wraps(fit)
     def fit_copy(self: "Fusion", *arguments: Any, **named: Any) -> Any:
+        for name, value in [*zip(names, arguments, strict=False), *named.items()]:
+            refuse_masked(value, name)
         made = object.__new__(type(self))
         learned = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
         made.__dict__ = {name: value for name, value in vars(self).items() if name not in learned}

@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import refuse_masked
 from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
@@ -76,6 +77,8 @@ class Scene:
                 f"sources of scene {self.name!r} must be an array of shape (..., n_sources), "
                 f"got {np.shape(self.sources)}."
             )
+        for what in ARRAYS:
+            refuse_masked(getattr(self, what), what)
         object.__setattr__(self, "source_names", check_names(self.source_names or None, self.n_sources))
         for what in ("segments", "truth", "ignore"):
             given = getattr(self, what)
