@@ -142,6 +142,10 @@ class CleanConsole(Console):
         for part in super().render(renderable, options):
             yield part if part.control else Segment(clean(part.text), part.style)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to `_unread`; rich would end the program with an error."""
+        raise BrokenPipeError
+
 
 def _console(stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout

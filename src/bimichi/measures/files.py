@@ -46,7 +46,7 @@ def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], ar
     if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:
         document["arrays"] = {name: array.tolist() for name, array in arrays.items()}
         text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
-        # Names of files that are no valid text have lone surrogates, which are then escapes of JSON.
+        # Labels of users may have lone surrogates, which are then escapes of JSON.
         atomic_write(path, lambda file: file.write(text.encode(errors="backslashreplace")))
         return
 
