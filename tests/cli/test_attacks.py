@@ -62,7 +62,18 @@ class TestTerminal:
     def test_messages_show_no_emoji(self, trained):
         assert ":cat:" in run("show", ":cat:.json", code=1).stderr
 
-    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+    def test_what_libraries_log_is_cleaned(self, here):
+        script = """
+import logging
+from bimichi.cli import main
+from bimichi.rule import FusionRule
+FusionRule.load = lambda path: logging.getLogger("other").warning("odd \\x1b[2J file") or exit(3)
+main()
+"""
+        done = program("show", "model.json", script=script)
+        assert (done.returncode, done.stderr) == (3, "odd \\x1b[2J file\n")
+
+    @pytest.mark.parametrize("encoding", ["ascii", "cp437"])
     def test_narrow_encodings(self, trained, encoding):
         FusionRule(BiCapacity.random(2, random_state=0, source_names=["名", "–"])).save("wide.json")
         for path in ("wide.json", "名.json"):

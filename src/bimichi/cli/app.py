@@ -1,5 +1,6 @@
 """The program and its commands, which import slow modules only when they run, so that help and completion are quick."""
 
+import logging
 import os
 import sys
 import threading
@@ -12,7 +13,7 @@ from typer.core import TyperGroup
 import bimichi
 from bimichi.cli.bags import bags
 from bimichi.cli.compare import compare
-from bimichi.cli.console import STOPPED, terminated_as_interrupted, user_errors
+from bimichi.cli.console import STOPPED, LogHandler, terminated_as_interrupted, user_errors
 from bimichi.cli.demo import demo
 from bimichi.cli.fuse import fuse
 from bimichi.cli.options import expand_groups
@@ -67,6 +68,7 @@ app.add_typer(reproduce)
 
 def run() -> None:
     """Run the program; when it was stopped, do not wait for threads that still compute."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[LogHandler()])
     with terminated_as_interrupted():
         try:
             app(prog_name="bimichi")

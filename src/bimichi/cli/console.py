@@ -1,6 +1,7 @@
 """What commands print and how they fail: results go to standard output, everything else to standard error."""
 
 import json
+import logging
 import os
 import re
 import signal
@@ -132,6 +133,14 @@ def terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, old)
+
+
+class LogHandler(logging.Handler):
+    """Shows what libraries log, such as about damaged files, as the other messages are shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record on standard error."""
+        say(self.format(record))
 
 
 class CleanConsole(Console):
