@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = -m pip --disable-pip-version-check -q
 BUILD = hatchling editables
 
-.PHONY: demo test quick coverage lint bench docs clean
+.PHONY: demo test quick coverage lint bench fuzz docs clean
 
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
@@ -27,6 +27,11 @@ lint: .venv/installed
 
 bench: .venv/installed
 	.venv/bin/python -m bench --save output/bench.json
+
+# Damaged files for every reader; prints the seeds of failures. SEED=... begins there.
+MINUTES ?= 5
+fuzz: .venv/installed
+	.venv/bin/python tests/fuzz.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet

@@ -2,10 +2,11 @@ import errno
 import os
 import stat
 import sys
+import time
 
 import pytest
 
-from bimichi._files import atomic_write, replacing
+from bimichi._files import _SWEPT, atomic_write, replacing
 from bimichi.errors import BimichiError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="permissions, links and locks of POSIX")
@@ -97,6 +98,33 @@ def test_pipes_and_links_in_a_circle_are_refused(tmp_path):
         with pytest.raises(BimichiError, match=f"Cannot write .*{name}: .*{reason}"):
             atomic_write(tmp_path / name, lambda file: file.write(b""))
     assert names(tmp_path) == ["circle", "pipe"]
+
+
+@posix
+class TestStale:
+    def part(self, folder, age, token="0123456789abcdef", name="old.tif"):
+        path = folder / f".{name}.{token}.part"
+        path.write_bytes(b"left")
+        os.utime(path, (time.time() - age,) * 2)
+        return path
+
+    def test_what_killed_runs_left_is_removed(self, tmp_path):
+        stale, recent = self.part(tmp_path, 7200), self.part(tmp_path, 60, "f" * 16)
+        mine = [self.part(tmp_path, 7200, "mine"), self.part(tmp_path, 7200, "0" * 15)]
+        (tmp_path / "kept").write_bytes(b"kept")
+        (tmp_path / f".link.{'a' * 16}.part").symlink_to("kept")
+        atomic_write(tmp_path / "new", lambda file: file.write(b""))
+        assert not stale.exists()
+        assert all(path.exists() for path in (recent, *mine, tmp_path / "kept"))
+
+    def test_what_another_run_is_writing_stays(self, tmp_path):
+        (tmp_path / "sub").mkdir()
+        with replacing(tmp_path / "sub" / "a") as temporary:
+            os.utime(temporary, (1, 1))
+            _SWEPT.clear()
+            atomic_write(tmp_path / "sub" / "b", lambda file: file.write(b""))
+            assert temporary.exists()
+        assert names(tmp_path / "sub") == ["a", "b"]
 
 
 @posix

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from methods import METHODS, fitted
+from sklearn.base import clone
 
 from bimichi import (
     MICI,
@@ -225,6 +226,34 @@ def test_damaged_headers(change, data, tmp_path):
         document |= change
     path.write_text(json.dumps(document))
     with pytest.raises(ModelFileError, match="is not a valid FusionRule file"):
+        FusionRule.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"touched": lambda counts: [-1.0, *counts[1:]]}, "touched must hold counts: whole numbers that are not neg"),
+        ({"weighted": lambda counts: [0.5, *counts[1:]]}, "weighted must hold counts"),
+        ({"touched": lambda counts: [1e300, *counts[1:]]}, "touched must hold counts"),
+        ({"n_iter": -3}, "n_iter of its training must be a count"),
+        ({"n_iter": 10**400}, "n_iter of its training must be a count, got 1000"),
+        ({"objective_value": 10**400}, "is not a valid FusionRule file"),
+        ({"objective_value": "big"}, "objective_value of its training"),
+        ({"usage": "touched"}, "usage of its training must be a list"),
+        ({"usage": ["touched", 3]}, "usage of its training must be a list"),
+    ],
+)
+def test_numbers_that_no_training_gives_are_refused(change, message, data, tmp_path):
+    path = tmp_path / "model.json"
+    clone(BIPOLAR).fit(*data[:3]).save(path)
+    document = json.loads(path.read_text())
+    for name, value in change.items():
+        if callable(value):
+            document["arrays"][name] = value(document["arrays"][name])
+        else:
+            document["training"][name] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match=message):
         FusionRule.load(path)
 
 

@@ -12,6 +12,16 @@ from bimichi.errors import InvalidInputError
 Choice = TypeVar("Choice")
 
 
+def refuse_masked(value: Any, what: str) -> Any:
+    """Return a value that is no masked array: NumPy functions ignore masks, so that masked values would count."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidInputError(
+            f"{what} is a masked array, whose mask would be ignored. Pass {what}.filled(np.nan) for sources, floats, "
+            "which marks masked values as missing; leave masked labels, bags and weights out."
+        )
+    return value
+
+
 def is_integer(value: Any) -> TypeGuard[int]:
     """Whether `value` is a whole number of Python or numpy; a bool is not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

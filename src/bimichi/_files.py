@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum
@@ -23,6 +24,12 @@ try:
 except ImportError:  # on Windows, where files cannot be locked this way
     fcntl = None
 
+PART = re.compile(r"\..+\.[0-9a-f]{16}\.part")
+"""Names of files that are being written; see `replacing`."""
+STALE = 3600.0
+"""Seconds after which such a file, if nobody holds it, is that of a run that was killed."""
+_SWEPT: set[Path] = set()
+
 
 def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` with a binary file so that `path` holds either all of it or what it held before; see `replacing`."""
@@ -37,8 +44,9 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Pat
     It lies in the folder of the file that it replaces, under a name that cannot be guessed, so that nobody else can
     have put a file or link there. A symbolic link is followed; an existing file keeps its mode. `alone` is for large
     files: a second run that writes to the same path is an error, and what a killed run left is removed first. Without
-    it, the last of several runs to end prevails; so it does on Windows and on network disks without locks. If the file
-    cannot be written, or `path` is a folder, a device or the like, `BimichiError` is raised.
+    it, the last of several runs to end prevails; so it does on Windows and on network disks without locks. What killed
+    runs left in the folder long ago is removed. If the file cannot be written, or `path` is a folder, a device or the
+    like, `BimichiError` is raised.
     """
     try:
         named = Path(path)
@@ -55,8 +63,10 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Pat
             if alone:
                 stack.enter_context(_alone(target, token))
             # Whatever the mode of the old file forbids to read is not shown while it is written either.
-            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600))
+            made = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
             stack.callback(_remove, temporary)
+            _keep_locked(made, stack)
+            _sweep(target.parent)
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -96,6 +106,36 @@ def _mode(target: Path) -> int | None:
         what = "a folder" if stat.S_ISDIR(found) else "no regular file"
         raise BimichiError(f"Cannot write {target}: it is {what}; choose another name.")
     return stat.S_IMODE(found)
+
+
+def _keep_locked(file: int, stack: ExitStack) -> None:
+    """Lock a part file as long as it is written, so that `_sweep` of another run leaves it alone."""
+    if fcntl is None:
+        os.close(file)
+        return
+    stack.callback(os.close, file)
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove part files that nobody has locked or changed for an hour; each folder is looked through once."""
+    if fcntl is None or folder in _SWEPT:
+        return
+    _SWEPT.add(folder)
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not PART.fullmatch(entry.name):
+                continue
+            with suppress(OSError):
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime < STALE:
+                    continue
+                file = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(Path(entry.path))
+                finally:
+                    os.close(file)
 
 
 def _remove(path: Path) -> None:

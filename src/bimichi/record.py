@@ -128,12 +128,21 @@ class TrainingRecord:
             raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.")
         if kept["feature_names"] is not None:
             check_names(kept["feature_names"], len(kept["feature_names"]))
+        for what in ("n_iter", "n_nodes"):
+            if not 0 <= kept[what] < 2**53:
+                raise InvalidInputError(f"{what} of its training must be a count, got {str(kept[what])[:20]}.")
         value = kept["objective_value"]
         kept["objective_value"] = math.nan if value is None else float(value)
         for what in ("lower_bound", "global_bound"):
             kept[what] = None if kept[what] is None else float(kept[what])
-        usage = {name: unpack_counts(name, arrays, size) for name in header["usage"]}
-        return cls(**kept, history=arrays["history"], usage=usage)
+        if kept["global_bound"] is not None and not 0 <= kept["global_bound"] < math.inf:
+            raise InvalidInputError(f"global_bound of its training must be finite, got {kept['global_bound']}.")
+        history, named = arrays["history"], header["usage"]
+        if np.isnan(history).any():
+            raise InvalidInputError("its array history must hold numbers.")
+        if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+            raise InvalidInputError("usage of its training must be a list of names.")
+        return cls(**kept, history=history, usage={name: unpack_counts(name, arrays, size) for name in named})
 
 
 @dataclass(frozen=True)

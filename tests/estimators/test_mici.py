@@ -1,5 +1,8 @@
 """Normalised measures from bags: objectives against plain loops, solvers against each other, and MICI's facts."""
 
+import math
+from decimal import Decimal, localcontext
+
 import naive
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from bimichi import (
     choquet,
 )
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION
+from bimichi.learning.objectives.base import term_of_bag
 from bimichi.learning.objectives.min_max import MIN_MAX
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import BinarySolver
@@ -48,6 +52,42 @@ def test_objectives_are_those_of_plain_loops(objective, seed):
     expected = naive.capacity_objective(objective.name, [p.tolist() for p in parts], labels.tolist(), as_table(g))
     for reduce in (True, False):
         assert InMemory(bags, objective, reduce=reduce).value(g.values) == pytest.approx(expected, rel=1e-9)
+
+
+def noisy_or_in_fifty_digits(fused, counts, positive, mu, sigma):
+    """Term of one bag, with nothing rounded away; N is kept below 1 - 2^-53."""
+    with localcontext() as context:
+        context.prec = 400
+        silent = Decimal(1)
+        for c, count in zip(fused, counts, strict=True):
+            chance = (-((Decimal(float(c)) - Decimal(mu)) ** 2) / (2 * Decimal(sigma) ** 2)).exp()
+            silent *= (1 - min(chance, 1 - Decimal(2) ** -53)) ** int(count)
+        return float(-(1 - silent).ln() if positive else -silent.ln())
+
+
+@pytest.mark.parametrize("positive", [True, False])
+@pytest.mark.parametrize("size", [1, 7, 32, 33, 120])
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.2), (0.1, 0.100001), (0.15, 0.4), (0.9, 1)])
+def test_noisy_or_is_that_of_exact_arithmetic(positive, size, low, high):
+    rng = np.random.default_rng(size)
+    fused, counts = rng.uniform(low, high, size), rng.integers(1, 4, size).astype(float)
+    found = term_of_bag(CAPACITY_OBJECTIVES["noisy-or"].term, fused, counts, float(positive))
+    expected = noisy_or_in_fifty_digits(fused, counts, positive, 1.0, 0.1)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-14)
+
+
+def test_noisy_or_counts_all_instances_where_all_chances_are_tiny():
+    """The nearest alone gave 40.5."""
+    c = 1 - math.sqrt(40.5 * 2) * 0.1
+    for size in (300, 30):
+        found = term_of_bag(CAPACITY_OBJECTIVES["noisy-or"].term, np.full(size, c), np.ones(size), 1.0)
+        assert found == pytest.approx(40.5 - math.log(size), rel=1e-12)
+
+
+def test_noisy_or_is_flat_beyond_its_clamp():
+    term = CAPACITY_OBJECTIVES["noisy-or"].with_parameters(sigma=1e-3).term
+    for size in (1, 50):
+        assert term_of_bag(term, np.zeros(size), np.ones(size), 1.0) == pytest.approx(690 - math.log(size), rel=1e-10)
 
 
 def test_noisy_or_stays_finite_where_no_measure_helps():

@@ -2,8 +2,19 @@ import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from sklearn.base import clone
 
-from bimichi import Bags, BiCapacity, InvalidInputError
+from bimichi import (
+    MICI,
+    Bags,
+    BiCapacity,
+    BiCapacityQP,
+    BiMIChI,
+    InvalidInputError,
+    MeanFusion,
+    Scene,
+    WeightedMeanFusion,
+)
 from bimichi.learning.objectives import OBJECTIVES
 from bimichi.learning.problem import InMemory
 
@@ -228,3 +239,46 @@ def test_cutting_bags_for_threads_changes_nothing(rng, monkeypatch):
         assert same(cut, whole)
         assert np.array_equal(cut.counts, whole.counts)
         assert np.array_equal(cut.instance, whole.instance)
+
+
+@pytest.mark.parametrize("which", ["X", "y", "bags", "sample_weight"])
+@pytest.mark.parametrize("method", [BiMIChI(), MeanFusion(bipolar_input=True), MICI("min-max", bipolar_input=True)])
+def test_masked_arrays_are_refused(which, method):
+    """Masks were ignored, so that masked values counted."""
+    given = {"X": np.zeros((4, 2)), "y": np.array([0, 0, 1, 1]), "bags": np.arange(4), "sample_weight": np.ones(4)}
+    if which == "sample_weight" and isinstance(method, MeanFusion):
+        return
+    given = {name: array for name, array in given.items() if name in ("X", "y", which)}
+    given[which] = np.ma.masked_array(given[which], np.zeros(given[which].shape, bool))
+    with pytest.raises(InvalidInputError, match=f"{which} is a masked array"):
+        clone(method).fit(**given)
+
+
+def test_masked_arrays_of_bags_and_scenes_are_refused():
+    X, segments = np.zeros((2, 2, 2)), np.array([[0, 0], [1, 1]])
+    masked = np.ma.masked_array
+    for make, what in (
+        (lambda: Bags.from_list([masked(X[0]), X[1]], [0, 1]), "bag 0"),
+        (lambda: Bags.from_list([X[0], X[1]], masked([0, 1])), "labels"),
+        (lambda: Bags.from_image(masked(X), segments, [0, 1]), "X"),
+        (lambda: Bags.from_image(X, masked(segments), [0, 1]), "segments"),
+        (lambda: Bags.from_image(X, segments, masked([0, 1])), "labels"),
+        (lambda: Scene(masked(X)), "sources"),
+        (lambda: Scene(X, truth=masked(segments > 0)), "truth"),
+    ):
+        with pytest.raises(InvalidInputError, match=f"{what} is a masked array"):
+            make()
+
+
+@pytest.mark.parametrize("method", [BiMIChI(), BiMIChI("mean"), BiCapacityQP(), WeightedMeanFusion(bipolar_input=True)])
+def test_weights_that_overflow_are_refused(method):
+    X, y = np.array([[0.1, 0.2], [-0.3, 0.9], [0.5, -0.6], [0.2, 0.2]]), [0, 0, 1, 1]
+    with pytest.raises(InvalidInputError, match=r"sample_weight reaches 1e\+308; .* Divide all weights by the largest"):
+        clone(method).fit(X, y, sample_weight=np.full(4, 1e308))
+    model = clone(method).fit(X, y, sample_weight=np.full(4, 1e90))
+    assert np.isfinite(model.objective_value_)
+
+
+def test_class_weights_that_overflow_are_refused():
+    with pytest.raises(InvalidInputError, match="class_weight"):
+        BiCapacityQP(class_weight={0: 1e308, 1: 1e308}).fit([[0.1], [0.5]], [0, 1], sample_weight=[10, 10])

@@ -4,8 +4,11 @@ import os
 import signal
 import warnings
 import weakref
+from collections import deque
 from dataclasses import replace
+from functools import partial
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -14,7 +17,8 @@ from distributed import Client, LocalCluster
 from samples import rows, scene
 from sklearn.base import clone
 
-from bimichi import Bags, BiMIChI, ConvexSolver, EvolutionarySolver, InvalidInputError, Scene, join_bags
+from bimichi import Bags, BiMIChI, BimichiError, ConvexSolver, EvolutionarySolver, InvalidInputError, Scene, join_bags
+from bimichi.learning.cluster import ClusterExecutor
 from bimichi.learning.scene import Scenes
 
 QUICK = ConvexSolver(n_starts=3)
@@ -224,3 +228,34 @@ def test_pixels_without_a_value_are_dropped_if_asked():
             assert_same(BiMIChI(nan="drop", random_state=0).fit(data), expected)
     with pytest.warns(UserWarning, match="2 of 920 instances have NaN"):
         assert_same(BiMIChI(random_state=0).fit(join_bags([spoiled, two], nan="drop")), expected)
+
+
+class Dying:
+    """A client whose workers are others at each look, or none."""
+
+    def __init__(self, workers):
+        self.looks, self.workers = 0, workers
+
+    def nthreads(self):
+        self.looks += 1
+        return dict.fromkeys(f"worker-{self.looks}-{k}" for k in range(self.workers))
+
+
+@pytest.mark.parametrize(("workers", "message"), [(2, "18 workers of the cluster were lost"), (0, "no workers for")])
+def test_workers_that_keep_dying_end_the_fit(workers, message):
+    executor = ClusterExecutor(Dying(workers))
+    with pytest.raises(BimichiError, match=message):
+        deque((executor._watch() for _ in range(1000)), maxlen=0)
+
+
+@pytest.mark.slow
+def test_parts_that_kill_their_workers_end_the_fit():
+    """Dask gives up a part that was lost with several workers; the error is ours."""
+    with warnings.catch_warnings(), dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        warnings.simplefilter("ignore")
+        with (
+            LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            Client(cluster),
+            pytest.raises(BimichiError, match="The workers of the cluster do not stay alive"),
+        ):
+            BiMIChI().fit([partial(os._exit, 1), scene(0, "a")])

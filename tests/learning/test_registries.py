@@ -1,5 +1,6 @@
 """Every objective, space and solver that is registered, against plain loops and against each other."""
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -217,6 +218,20 @@ def test_solver_records(solver):
     name, options = solver_record(solver)
     assert SOLVERS[name] is type(solver)
     assert solver_from_record(name, options) == replace(solver, **({"checkpoint": None} if name != "convex" else {}))
+
+
+def test_a_model_file_cannot_name_a_checkpoint(tmp_path):
+    """Fitting again would read and write that file."""
+    X, y = np.random.default_rng(0).uniform(-1, 1, (20, 2)), np.arange(20) % 2
+    path, there = tmp_path / "model.json", tmp_path / "written.npz"
+    BiMIChI(solver=EvolutionarySolver(2, 5), random_state=0).fit(X, y).save(path)
+    document = json.loads(path.read_text())
+    document["training"]["solver_options"] |= {"checkpoint": str(there), "callback": "print"}
+    path.write_text(json.dumps(document))
+    model = BiMIChI.load(path)
+    assert (model.solver.checkpoint, model.solver.callback, model.solver.max_iter) == (None, None, 5)
+    model.fit(X, y)
+    assert not there.exists()
 
 
 def test_what_does_not_go_together_is_refused_before_anything_is_computed():

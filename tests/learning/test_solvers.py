@@ -16,6 +16,7 @@ from bimichi.learning.objectives import OBJECTIVES, get_objective
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import SOLVERS, get_solver
 from bimichi.learning.spaces.quadratic import Program
+from bimichi.learning.training import BagsInMemory
 
 BAGS, IMAGE, TRUTH = um.um()
 
@@ -263,8 +264,27 @@ class TestEvolutionary:
     def test_stops_when_nothing_improves(self):
         solution = self.run(max_iter=5000, patience=100, tolerance=1e9)
         assert solution.status == "converged"
-        assert 100 < solution.n_iter <= 200
+        assert solution.n_iter == 101  # the first at which J 100 generations before is known
         assert self.run().status == "reached max_iter"
+
+    @pytest.mark.parametrize("patience", [1, 37, 100, 130])
+    def test_patience_is_tested_at_every_generation(self, patience):
+        whole = self.run().history
+        tolerance = 0.2
+        stalled = [t for t in range(patience + 1, 401) if whole[t - 1 - patience] - whole[t - 1] <= tolerance]
+        solution = self.run(patience=patience, tolerance=tolerance)
+        assert solution.n_iter == stalled[0]
+        assert np.array_equal(solution.history, whole[: stalled[0]])
+        assert solution.objective_value == pytest.approx(whole[stalled[0] - 1])  # the measure of that generation
+
+    def test_use_counts_merged_singletons(self):
+        """Eq. 7 for 900 and 100 equal instances, each its own bag; those were one each."""
+        X = np.array([[0.5, 0.9]] * 900 + [[0.5, -0.9]] * 100)
+        training = BagsInMemory(Bags.from_instances(X, np.arange(1000) % 2))
+        problem = training.problem(OBJECTIVES["bipolar"])
+        free = np.delete(problem.usage_counts(True), list(problem.space.lattice.fixed))
+        assert sorted((free[free > 0] / free.sum()).round(2)) == [0.09, 0.09, 0.82]
+        assert problem.usage_counts(False).sum() == 2000
 
     def test_callback_sees_progress_and_can_stop(self):
         seen = []
@@ -290,6 +310,61 @@ class TestEvolutionary:
         whole = self.run()
         assert np.array_equal(resumed.values, whole.values)
         assert np.array_equal(resumed.history, whole.history)
+
+    @pytest.mark.parametrize("stop", [1, 50, 99, 100, 101, 250])
+    @pytest.mark.parametrize("objective", ["bipolar", "magnitude"])
+    def test_stopped_by_max_iter_and_resumed_equals_uninterrupted(self, stop, objective, tmp_path):
+        problem, path = InMemory(tiny(5, 3), OBJECTIVES[objective]), tmp_path / "search.npz"
+
+        def run(seed, **options):
+            solver = EvolutionarySolver(population_size=4, patience=None, small_mutation_probability=0.9, **options)
+            return solver.solve(problem, np.random.default_rng(seed))
+
+        part = run(0, max_iter=stop, checkpoint=path)
+        resumed, whole = run(99, max_iter=330, checkpoint=path), run(0, max_iter=330)
+        assert np.array_equal(part.history, whole.history[:stop])
+        assert resumed.status == whole.status
+        for name in ("values", "history", "starts", "objective_value"):
+            assert np.array_equal(getattr(resumed, name), getattr(whole, name))
+
+    @pytest.mark.parametrize(
+        ("name", "array"),
+        [
+            ("values", np.zeros((5, 3))),
+            ("values", np.zeros((2**20, 27))),
+            ("values", np.full((5, 27), np.nan)),
+            ("values", np.full((5, 27), 0.5)),
+            ("values", np.zeros((5, 27), np.float32)),
+            ("values", np.zeros(())),
+            ("state", np.zeros(0, np.uint64)),
+            ("state", np.zeros(5)),
+            ("J", np.full(5, np.nan)),
+            ("J", np.zeros(3)),
+            ("history", np.array(["a"])),
+            ("history", np.zeros((3, 3))),
+            ("history", np.array([1.0, 2.0])),
+        ],
+    )
+    def test_crafted_checkpoints_are_refused(self, name, array, tmp_path):
+        path = tmp_path / "search.npz"
+        self.run(max_iter=100, checkpoint=path)
+        with np.load(path) as file:
+            arrays = dict(file)
+        np.savez(path, **arrays | {name: array})
+        with pytest.raises(ModelFileError, match=r"checkpoint .* is damaged"):
+            self.run(checkpoint=path)
+
+    def test_compressed_or_foreign_checkpoints_are_refused(self, tmp_path):
+        path = tmp_path / "search.npz"
+        self.run(max_iter=100, checkpoint=path)
+        with np.load(path) as file:
+            arrays = dict(file)
+        np.savez_compressed(path, **arrays)
+        with pytest.raises(ModelFileError, match=r"Cannot read the checkpoint .*compressed"):
+            self.run(checkpoint=path)
+        np.savez(path, **arrays, more=np.zeros(3))
+        with pytest.raises(ModelFileError, match="members are not those of a checkpoint"):
+            self.run(checkpoint=path)
 
     @pytest.mark.slow
     def test_killed_and_resumed_equals_uninterrupted(self, tmp_path):

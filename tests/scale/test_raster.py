@@ -147,6 +147,14 @@ class TestWindows:
             small = out.read(1, out_shape=(150, 210))
         np.testing.assert_allclose(small, whole.reshape(150, 2, 210, 2).mean(axis=(1, 3)), atol=1e-6)
 
+    def test_links_under_names_that_can_be_guessed_are_not_followed(self, scene, tmp_path):
+        (tmp_path / "mine").write_bytes(b"kept")
+        for name in (".out.tif.part", ".out.part", "out.tif.part", ".out.tif.tmp"):
+            (tmp_path / name).symlink_to("mine")
+        fuse_raster(MEASURE, scene, tmp_path / "out.tif")
+        assert (tmp_path / "mine").read_bytes() == b"kept"
+        assert (tmp_path / ".out.tif.part").is_symlink()
+
     def test_a_bar_is_drawn_on_a_terminal(self, scene, tmp_path, capsys, monkeypatch):
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
         fuse_raster(MEASURE, scene, tmp_path / "out.tif", block=64, verbose=1)

@@ -1,5 +1,10 @@
 """The program and its commands, which import slow modules only when they run, so that help and completion are quick."""
 
+import logging
+import os
+import sys
+import threading
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +14,7 @@ import bimichi
 from bimichi.cli.bags import bags
 from bimichi.cli.check import check
 from bimichi.cli.compare import compare
-from bimichi.cli.console import user_errors
+from bimichi.cli.console import STOPPED, LogHandler, terminated_as_interrupted, user_errors
 from bimichi.cli.demo import demo
 from bimichi.cli.fuse import fuse
 from bimichi.cli.init import init
@@ -64,5 +69,15 @@ app.add_typer(reproduce)
 
 
 def run() -> None:
-    """Run the program."""
-    app(prog_name="bimichi")
+    """Run the program; when it was stopped, do not wait for threads that still compute."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[LogHandler()])
+    with terminated_as_interrupted():
+        try:
+            app(prog_name="bimichi")
+        except SystemExit as end:
+            if end.code not in STOPPED or threading.active_count() == 1:
+                raise
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(int(end.code or 0))  # files are closed and part files removed by now: only the main thread writes

@@ -43,7 +43,7 @@ def bags(
     labelling, scenes = labelled.labelling(), made.open(sources)
     inputs = [*scenes.files, *labelling.files(scenes)]
     files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
-    keep_inputs(files, inputs)
+    keep_inputs([*files, run_path(output)], inputs)
     with Run("bags", ctx.params, inputs) as run:
         viewer = SceneViewer(scenes, labelling, made.recipes)
         say.notes(viewer.notes)

@@ -49,7 +49,7 @@ def compare(
     masks = collection.companions(truth, "truth").values()
     inputs = [*collection.files, *labelling.files(collection), *masks]
     if output is not None:
-        keep_inputs([output_file(output, TABLES)], inputs)
+        keep_inputs([output_file(output, TABLES), run_path(output)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
             reader = SceneReader(collection, labelling, recipes=made.recipes, truth=truth)
@@ -64,7 +64,7 @@ def compare(
         data: dict[str, Any] = {"methods": rows, "seconds": run.seconds}
         if output is not None:
             text = _written(comparison, rows, output.suffix.lower())
-            atomic_write(output, lambda file: file.write(text.encode()))
+            atomic_write(output, lambda file: file.write(text.encode(errors="backslashreplace")))
             data |= {"table": output, "run": run.write(run_path(output), [output])}
     say.result(data, rich_table(comparison.table()))
     if output is not None:

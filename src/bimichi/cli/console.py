@@ -1,16 +1,22 @@
 """What commands print and how they fail: results go to standard output, everything else to standard error."""
 
 import json
+import logging
+import os
+import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -24,6 +30,17 @@ Json = Annotated[
 ]
 
 WIDE = 200  # columns of a pipe or file, where lines need not be wrapped
+COMPACT = 100_000  # characters of JSON that are not spread over lines, which takes long
+TERMINATED = 128 + 15
+STOPPED = (128 + 2, TERMINATED)
+"""Exit codes after Ctrl-C and after SIGTERM."""
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that would steer the terminal, reorder what is shown, or cannot be encoded."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +67,14 @@ class Output:
 
     def result(self, data: Mapping[str, Any], *shown: RenderableType) -> None:
         """Print the result: `data` as JSON, or the parts in `shown`, where text from users must be escaped for rich."""
-        if self.json:
-            sys.stdout.write(json.dumps(plain(data), indent=1, allow_nan=False) + "\n")
-        elif shown and not self.quiet:
-            _console(stderr=False).print(*shown, sep="\n", soft_wrap=all(isinstance(part, str) for part in shown))
+        with _unread():
+            if self.json:
+                text = json.dumps(plain(data), allow_nan=False)
+                whole = text if len(text) > COMPACT else json.dumps(json.loads(text), indent=1)
+                sys.stdout.write(f"{whole}\n")
+            elif shown and not self.quiet:
+                _console(stderr=False).print(*shown, sep="\n", soft_wrap=all(isinstance(part, str) for part in shown))
+            sys.stdout.flush()  # so that a full disk is reported here
 
 
 def rich_table(table: Table) -> RichTable:
@@ -69,7 +90,13 @@ def rich_table(table: Table) -> RichTable:
 
 def say(text: str, heading: str = "") -> None:
     """Print a message on standard error, not wrapped, and with nothing in it taken as markup."""
-    _console(stderr=True).print(f"{heading}{escape(shortened(text))}", soft_wrap=True, highlight=False)
+    with _unread():
+        _console(stderr=True).print(f"{heading}{escape(shortened(text))}", soft_wrap=True, highlight=False)
+
+
+def clean(text: str) -> str:
+    """Return text with control characters as escapes, so that names and files cannot steer the terminal."""
+    return CONTROLS.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 @contextmanager
@@ -80,10 +107,11 @@ def user_errors() -> Iterator[None]:
         warnings.showwarning = lambda message, *_, **__: say(str(message), "[yellow]Warning:[/] ")
         try:
             yield
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             say("Stopped; no file is half-written.")
-            raise typer.Exit(130) from None
-        except BrokenPipeError:  # the reader of the output has closed it
+            raise typer.Exit(TERMINATED if isinstance(error, Terminated) else 130) from None
+        except typer.BadParameter as error:
+            error.message = clean(error.message)  # which may show what was typed
             raise
         except (BimichiError, ImportError, OSError, MemoryError) as error:
             say(_message(error), "[bold red]Error:[/] ")
@@ -96,6 +124,62 @@ def _message(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM end the context as Ctrl-C does, so that part files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise Terminated
+
+    old = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)
+
+
+class LogHandler(logging.Handler):
+    """Shows what libraries log, such as about damaged files, as the other messages are shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record on standard error."""
+        say(self.format(record))
+
+
+class CleanConsole(Console):
+    """A console on which all text is `clean`, and no name of an emoji becomes one."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Clean what is about to be shown; styles are not part of the text yet."""
+        for part in super().render(renderable, options):
+            yield part if part.control else Segment(clean(part.text), part.style)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to `_unread`; rich would end the program with an error."""
+        raise BrokenPipeError
+
+
 def _console(stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else WIDE)
+    with suppress(AttributeError, ValueError):  # not a text file, or one that was written to differently
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # for what its encoding lacks
+    return CleanConsole(stderr=stderr, width=None if stream.isatty() else WIDE, emoji=False)
+
+
+@contextmanager
+def _unread() -> Iterator[None]:
+    """Let what is written to a pipe that nobody reads any more be lost: the work is done."""
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                try:
+                    stream.flush()
+                except BrokenPipeError:
+                    os.dup2(nowhere, stream.fileno())  # or what is left in its buffer fails at exit
+        os.close(nowhere)

@@ -71,7 +71,7 @@ def fuse(
         scene: [path, path.with_suffix(".png")] if png else [path]
         for scene, path in zip(scenes.names, output_files(output, scenes.names, scenes.many, MAPS), strict=True)
     }
-    keep_inputs([path for paths in outputs.values() for path in paths], inputs)
+    keep_inputs([*(path for paths in outputs.values() for path in paths), run_path(output)], inputs)
     threads = 1 if scenes.many else jobs
     fused: dict[str, FusedScene] = {}
     failed: dict[str, str] = {}

@@ -67,7 +67,7 @@ def report(
     masks = scenes.companions(truth, "truth") if truth else {}
     inputs = [*files, *scenes.files, *masks.values(), *(target_files(boxes, scenes) if boxes else [])]
     outputs = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
-    keep_inputs(outputs, inputs)
+    keep_inputs([*outputs, run_path(output)], inputs)
     rules = {file: FusionRule.load(file) for file in files}
     with Run("report", ctx.params, inputs) as run:
         drawn, notes = boxes_by_scene(boxes, target, scenes) if boxes else ({}, [])

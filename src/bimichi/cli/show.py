@@ -15,6 +15,16 @@ from bimichi.cli.options import Model
 if TYPE_CHECKING:
     from bimichi.rule import FusionRule
 
+LISTED = 60_000
+"""Elements that --json lists at most, all of ten sources; of more, those that training used come first."""
+
+
+SHOWN = (
+    *("method", "objective", "objective_value", "lower_bound", "global_bound", "n_nodes", "certificate"),
+    *("status", "n_iter", "classes", "solver"),
+)
+"""Fields of the training record that --json prints."""
+
 
 def show(
     model: Model,
@@ -26,7 +36,7 @@ def show(
     """Show a model: what it was trained for, its sources, and its bi-capacity.
 
     Elements that training instances used are bold, as in the paper's tables. The others follow from the order alone.
-    Of an additive bi-capacity, the largest terms are listed.
+    Of an additive bi-capacity, the largest terms are listed. JSON holds up to 60,000 elements.
 
     ```
     bimichi show model.json
@@ -48,25 +58,18 @@ def show(
 
 
 def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
-    record = rule.training
-    keys = (
-        "method",
-        "objective",
-        "objective_value",
-        "lower_bound",
-        "global_bound",
-        "n_nodes",
-        "certificate",
-        "status",
-        "n_iter",
-        "classes",
-        "solver",
-    )
+    which = np.arange(len(touched))
+    if len(which) > LISTED:
+        which = np.sort(np.argsort(touched == 0, kind="stable")[:LISTED])
+    sets = rule.measure.all_sets(which)
     listed = [
-        dict(zip("AB", rule.measure.sets(k), strict=True)) | {"value": float(value), "used_by": int(touched[k])}
-        for k, value in enumerate(rule.measure.values[: len(touched)])
+        {"A": up, "B": down, "value": value, "used_by": count}
+        for (up, down), value, count in zip(
+            sets, rule.measure.values[which].tolist(), touched[which].tolist(), strict=True
+        )
     ]
-    return {key: getattr(record, key, None) for key in keys} | {
+    record = rule.training
+    return {key: getattr(record, key, None) for key in SHOWN} | {
         "additivity": getattr(record, "parameters", {}).get("additivity"),
         "scale": rule.scale,
         "bimichi": getattr(record, "version", None),
@@ -76,6 +79,7 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
                 rule.source_names, rule.polarity, rule.centre, rule.factor, _recipes(rule), strict=True
             )
         ],
+        f"n_{rule.measure.parts}": len(touched),
         rule.measure.parts: listed,
     }
 
@@ -84,12 +88,16 @@ def _head(rule: "FusionRule") -> str:
     record, kind = rule.training, rule.measure.describe()
     if record is None:
         return escape(f"{kind} of {rule.n_sources} sources, not learned.")
-    bound = "" if record.lower_bound is None else f", lower bound {record.lower_bound:.4f}"
+    bound = "" if record.lower_bound is None else f", lower bound {_number(record.lower_bound)}"
     return escape(
         f"{record.method} ({kind}), objective {record.objective}, solver {record.solver}: J = "
-        f"{record.objective_value:.4f}{bound}, {record.status} after {record.n_iter} iterations."
+        f"{_number(record.objective_value)}{bound}, {record.status} after {record.n_iter} iterations."
         f"{' ' + record.proof if record.proof else ''}"
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4e}"
 
 
 def _sources(rule: "FusionRule") -> Table:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
+from inspect import signature
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bimichi._checks import refuse_masked
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import Planes, is_xarray, split_planes
@@ -45,6 +47,27 @@ def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
     return either
 
 
+def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a `fit` that fails or is interrupted leave the estimator, and what it had learned before, as it was.
+
+    It learns in a copy that has the parameters alone, whose attributes are taken over in one assignment.
+    """
+    names = list(signature(fit).parameters)[1:]
+
+    @wraps(fit)
+    def fit_copy(self: "Fusion", *arguments: Any, **named: Any) -> Any:
+        for name, value in [*zip(names, arguments, strict=False), *named.items()]:
+            refuse_masked(value, name)
+        made = object.__new__(type(self))
+        learned = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        made.__dict__ = {name: value for name, value in vars(self).items() if name not in learned}
+        fit(made, *arguments, **named)
+        self.__dict__ = made.__dict__
+        return self
+
+    return fit_copy
+
+
 class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
     """A method that turns sources into one confidence map.
 
@@ -58,12 +81,15 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
 
     needs: ClassVar[Needs] = None
     fuzzy: ClassVar[bool] = False
+    fit: ClassVar[Callable[..., Any]]
     _range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "fuse" in vars(cls):  # here and not class by class, so that none is forgotten
             cls.fuse = takes_xarray(cls.fuse)  # type: ignore[method-assign]
+        if "fit" in vars(cls):
+            cls.fit = all_or_nothing(cls.fit)
 
     @property
     def output_range(self) -> tuple[float, float]:

@@ -43,7 +43,8 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
             share = compute_class_weight(self.class_weight, classes=np.array([False, True]), y=positive)
             if self.class_weight != "balanced":
                 share = np.array([self.class_weight.get(label, 1.0) for label in self.classes_.tolist()])
-            weights = weights * np.where(positive, share[1], share[0])
+            with np.errstate(over="ignore"):  # which is refused
+                weights = check_weights(weights * np.where(positive, share[1], share[0]), len(X), "class_weight")
         problem = Summed.of_instances(X, positive, weights, objective, self.n_jobs)
         solution = solve_least_squares(problem, completion="highest")
         space = problem.space

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from bimichi._checks import check_choice, check_integer, check_number
+from bimichi._checks import check_choice, check_integer, check_number, refuse_masked
 from bimichi.errors import InvalidInputError, NotRunError
 from bimichi.estimators.base import Fusion, Needs
 from bimichi.estimators.mask_rcnn import detect, import_pillow, open_network, paste_mask
@@ -127,7 +127,7 @@ class DetectorMask(Fusion):
 
 
 def _check_image(X: ArrayLike) -> NDArray[Any]:
-    image = np.asarray(X)
+    image = np.asarray(refuse_masked(X, "X"))
     if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
         remedy = ""
         if image.ndim == 2:
@@ -176,7 +176,7 @@ def _check_mask(mask: Any, what: str) -> None:
         if not Path(mask).is_file():
             raise InvalidInputError(f"{what} is {str(mask)!r}, where there is no file.")
         return
-    array = np.asarray(mask)
+    array = np.asarray(refuse_masked(mask, what))
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InvalidInputError(
             f"{what} must be an array of numbers (height, width) or a path, got {array.dtype} of shape {array.shape}."

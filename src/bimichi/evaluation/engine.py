@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -234,7 +234,8 @@ def evaluate(
     Each method fuses and scores the test scenes one at a time; `progress` receives one line after learning and one for
     each scene. A failure is noted in the result of its method, and does not stop the others.
     """
-    run = partial(_run, data=data, test=test, keep_maps=keep_maps, progress=progress)
+    stopped = Event()
+    run = partial(_run, data=data, test=test, keep_maps=keep_maps, progress=progress, stopped=stopped)
     if jobs == 1:  # in this thread, so that an interruption stops at once
         yield from map(run, candidates)
         return
@@ -242,12 +243,18 @@ def evaluate(
     try:
         for done in as_completed([pool.submit(run, candidate) for candidate in candidates]):
             yield done.result()
-    finally:  # when interrupted, what has not begun does not begin
+    finally:  # when interrupted, what has not begun does not begin, and what ends says nothing more
+        stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _run(
-    candidate: Candidate, data: TrainingData, test: Sequence[Scene], keep_maps: bool, progress: Callable[[str], None]
+    candidate: Candidate,
+    data: TrainingData,
+    test: Sequence[Scene],
+    keep_maps: bool,
+    progress: Callable[[str], None],
+    stopped: Event,
 ) -> Result:
     name = candidate.name
     result = Result(name, clone(candidate.method))
@@ -259,6 +266,8 @@ def _run(
         del arguments
         progress(f"{name}: learned in {result.fit_seconds:.1f} s")
         for count, scene in enumerate(test, 1):
+            if stopped.is_set():
+                return result
             start = time.perf_counter()
             fused = _fuse(result.model, scene)
             result.fuse_seconds += time.perf_counter() - start
@@ -269,6 +278,8 @@ def _run(
             reached = f"AUC {found.auc:.3f}, AP {found.average_precision:.3f}, RMSE {found.rmse:.3f}"
             progress(f"{name}: {count}/{len(test)} {scene.name}: {reached}")
     except Exception as error:  # a method of any origin may raise anything; the others go on
+        if stopped.is_set():  # such as by threads that cannot be started any more
+            return result
         problem = f"{'not run' if isinstance(error, NotRunError) else 'failed'}: {error}"
         if not isinstance(error, BimichiError):
             log.exception("%s failed", name)

@@ -16,8 +16,8 @@ DOTS_PER_INCH = 130
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write text and a final newline; returns the path."""
-    atomic_write(path, lambda file: file.write(f"{text}\n".encode()))
+    """Write text and a final newline; returns the path. What names of files hold that is no valid text is escaped."""
+    atomic_write(path, lambda file: file.write(f"{text}\n".encode(errors="backslashreplace")))
     return path
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import refuse_masked
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 
@@ -40,7 +41,7 @@ def check_image(image: ArrayLike, bands: int | None = 3) -> Image:
 
 def check_mask(mask: ArrayLike, what: str, shape: tuple[int, ...] | None = None) -> Flags:
     """Return an array of bool of two axes, of this shape if it is given."""
-    array = np.asarray(mask)
+    array = np.asarray(refuse_masked(mask, what))
     if array.dtype != np.bool_ or array.ndim != 2:
         raise InvalidInputError(
             f"{what} must be an array of bool of shape (height, width), got {array.dtype} of shape {array.shape}. "

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bimichi._checks import check_number
+from bimichi._checks import check_number, refuse_masked
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
@@ -241,7 +241,7 @@ def _shown(*box: float) -> str:
 
 def _numbers(values: ArrayLike, what: str) -> Floats:
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(refuse_masked(values, what), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{what} must be numbers, in rows of equal length: {error}.") from error
     if not np.isfinite(array).all():
@@ -250,7 +250,7 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
 
 
 def _check_segments(segments: ArrayLike) -> Image:
-    array = np.asarray(segments)
+    array = np.asarray(refuse_masked(segments, "segments"))
     if array.dtype.kind not in "iu" or array.ndim != 2:
         raise InvalidInputError(
             f"segments must be whole numbers of shape (height, width), got {array.dtype} of shape {array.shape}."

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import check_choice
+from bimichi._checks import check_choice, refuse_masked
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
@@ -166,7 +166,7 @@ class Bags:
             As in `from_instances`.
         """
         planes = Planes(X)
-        numbers = np.asarray(segments)
+        numbers = np.asarray(refuse_masked(segments, "segments"))
         if numbers.shape != planes.shape or numbers.dtype.kind not in "iu":
             raise InvalidInputError(
                 f"segments must be whole numbers of the image's shape {planes.shape}, "

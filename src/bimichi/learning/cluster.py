@@ -1,10 +1,12 @@
 """Learning on the workers of a Dask cluster: data stay there, reduced to what learning needs.
 
 The data are parts that hold whole bags. Each question of a solver goes to every part with the values of the measure,
-and one row per bag comes back. If a worker dies, Dask computes its parts again.
+and one row per bag comes back. If a worker dies, Dask computes its parts again; if they keep dying, that is an error.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from copy import copy
 from functools import reduce
 from itertools import pairwise
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._types import Codes, Floats, Ints
-from bimichi.errors import InvalidInputError
+from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.learning.abilities import ON_CLUSTER
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import check_constant, check_weights, one_per
@@ -24,6 +26,10 @@ from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
 
 BATCH = 64  # how many answers are fetched at once, so that large ones do not pile up here
+PATIENCE = 2.0  # seconds between looks at the workers while waiting for answers
+LOSSES = 8  # lost workers that a fit survives, for each worker of the cluster
+ABSENCES = 60  # looks in a row that may find no worker
+REMEDY = "Look at their logs; if they run out of memory, give them more, or make the parts smaller."
 
 
 class ClusterExecutor(Executor):
@@ -35,6 +41,8 @@ class ClusterExecutor(Executor):
         self._client = client
         self._read: list[Any] | None = None
         self._kept: list[Any] = []
+        self._alive: set[str] = set()
+        self._lost, self._without, self._most = 0, 0, 0
 
     def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
         self._read = self.hold(read_part, self._computing(items))
@@ -72,12 +80,36 @@ class ClusterExecutor(Executor):
 
     def ask_each(self, function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
         """Apply a function to each part with an argument of its own, and return the results."""
-        return list(self._client.gather(self._client.map(function, parts, arguments, pure=False)))
+        return self._gathered(self._client.map(function, parts, arguments, pure=False))
 
     def _fetched(self, futures: list[Any]) -> Iterator[Any]:
         while futures:
-            yield from self._client.gather(futures[:BATCH])
+            yield from self._gathered(futures[:BATCH])
             del futures[:BATCH]
+
+    def _gathered(self, futures: list[Any]) -> list[Any]:
+        """Wait for answers, as long as workers live; without a bound, Dask would compute lost parts for ever."""
+        from distributed import KilledWorker, wait
+
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    wait(futures, timeout=PATIENCE)  # type: ignore[no-untyped-call]
+                    return list(self._client.gather(futures))
+                self._watch()
+        except (KilledWorker, CancelledError) as error:
+            raise BimichiError(f"The workers of the cluster do not stay alive: {error} {REMEDY}") from error
+
+    def _watch(self) -> None:
+        """Raise an error if too many workers were lost, or none has been there for long."""
+        alive = set(self._client.nthreads())
+        self._lost += len(self._alive - alive)
+        self._without = 0 if alive else self._without + 1
+        self._most, self._alive = max(self._most, len(alive)), alive
+        if self._lost > LOSSES * max(1, self._most):
+            raise BimichiError(f"{self._lost} workers of the cluster were lost during this fit. {REMEDY}")
+        if self._without > ABSENCES:
+            raise BimichiError(f"The cluster has had no workers for {ABSENCES * PATIENCE:.0f} s. {REMEDY}")
 
 
 def _summary_and_problem(item: Any, plan: ReductionPlan, scale: Scale | None) -> tuple[PartSummary, InMemory | None]:

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import refuse_masked
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
+
+LARGEST_WEIGHT = 1e100
 
 
 def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints, list[Hashable]]:
@@ -18,7 +21,7 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
     if not isinstance(bags, list | tuple) and np.ndim(bags) == 0:
         raise InvalidInputError(f"bags must be ids, one per instance, got {bags!r}.")
     try:
-        given = np.asarray(bags)
+        given = np.asarray(refuse_masked(bags, "bags"))
     except ValueError:  # ids of several kinds and lengths
         given = np.empty(0, dtype=object)
     if given.dtype.kind in "iuUSb" and given.ndim == 1 and not isinstance(bags, list | tuple):
@@ -47,7 +50,7 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
 
 def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
     """Instances as an array of float32 or float64."""
-    rows = np.asarray(X)
+    rows = np.asarray(refuse_masked(X, what))
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise InvalidInputError(f"{what} must have shape (n_instances, n_sources), got {rows.shape}.")
     if rows.dtype.kind not in "biuf":
@@ -57,7 +60,7 @@ def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
 
 def one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
     """An array of n entries."""
-    array = np.asarray(values)
+    array = np.asarray(refuse_masked(values, what))
     if array.shape != (n,):
         raise InvalidInputError(f"{what} has shape {array.shape}; it must have one entry each, ({n},).")
     return array
@@ -92,22 +95,27 @@ def check_segment_labels(
                 f"{where} name segment {unknown[0]!r}, which no pixel belongs to; leave it out of the labels."
             )
         return [labels.get(segment) for segment in segments.tolist()]
-    given = np.asarray(labels)
+    given = np.asarray(refuse_masked(labels, "labels"))
     if given.ndim != 1 or segments[0] < 0 or segments[-1] >= len(given):
         raise InvalidInputError(f"{where} must be 1-D and reach segment {segments[-1]}, got shape {given.shape}.")
     return list(given[segments].tolist())
 
 
-def check_weights(weights: ArrayLike | None, n: int) -> Floats:
+def check_weights(weights: ArrayLike | None, n: int, what: str = "sample_weight") -> Floats:
     """Weights of n instances, checked; all 1 when None."""
     if weights is None:
         return np.ones(n)
-    given = np.asarray(weights, dtype=np.float64)
+    given = np.asarray(refuse_masked(weights, what), dtype=np.float64)
     if given.ndim == 0:
         given = np.full(n, float(given))
-    given = one_per(given, n, "sample_weight")
+    given = one_per(given, n, what)
     if not (np.isfinite(given) & (given >= 0)).all():
-        raise InvalidInputError("sample_weight must be finite and not negative.")
+        raise InvalidInputError(f"{what} must be finite and not negative.")
+    if given.size and given.max() > LARGEST_WEIGHT:
+        raise InvalidInputError(
+            f"{what} reaches {given.max():.3g}; it must not exceed {LARGEST_WEIGHT:g}, or sums overflow. Divide all "
+            "weights by the largest: only their ratios matter."
+        )
     return given
 
 

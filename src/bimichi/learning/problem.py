@@ -131,14 +131,22 @@ class InMemory(Problem):
     """A problem whose instances, in [-1, 1] or for a capacity in [0, 1], are arrays.
 
     Those that cannot decide their bag are dropped (see `Bags.reduced`), unless `reduce` is False; `bags` has the rest.
+    `given` are the instances whose use of the elements counts, if equal ones of them were merged in `bags`.
     """
 
     offers = frozenset({"rows", "in memory"})
 
-    def __init__(self, bags: Bags, objective: Objective, n_jobs: int | None = None, reduce: bool = True) -> None:
+    def __init__(
+        self,
+        bags: Bags,
+        objective: Objective,
+        n_jobs: int | None = None,
+        reduce: bool = True,
+        given: NDArray[Any] | None = None,
+    ) -> None:
         self.space, self.objective = objective.space(bags.n_sources), objective
         self.labels, self.weights = bags.labels, bags.weights
-        self._given, self._signs, self._n_jobs = bags.X, np.ones(bags.n_sources), n_jobs
+        self._given, self._signs, self._n_jobs = bags.X if given is None else given, np.ones(bags.n_sources), n_jobs
         self._relevant: Relevant = objective.relevant if reduce else "all"
         self._merged = bags.merged(n_jobs) if reduce else bags
         self.bags = self._merged.relevant(self._relevant, self.space.zero_bound, n_jobs)

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import refuse_masked
 from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
@@ -75,6 +76,8 @@ class Scene:
                 f"sources of scene {self.name!r} must be an array of shape (..., n_sources), "
                 f"got {np.shape(self.sources)}."
             )
+        for what in ARRAYS:
+            refuse_masked(getattr(self, what), what)
         object.__setattr__(self, "source_names", check_names(self.source_names or None, self.n_sources))
         for what in ("segments", "truth", "ignore"):
             given = getattr(self, what)

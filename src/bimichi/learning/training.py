@@ -77,7 +77,7 @@ class BagsInMemory(Training):
 
     def problem(self, objective: Objective, n_jobs: int | None = None) -> InMemory:
         if objective not in self._problems:
-            self._problems[objective] = InMemory(self._merged, objective, n_jobs)
+            self._problems[objective] = InMemory(self._merged, objective, n_jobs, given=self._bags.X)
         return self._problems[objective]
 
     def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:

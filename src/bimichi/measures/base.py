@@ -107,6 +107,10 @@ class Measure(ABC):
     def sets(self, k: int) -> tuple[list[str], list[str]]:
         """Names of the sources in A and in B, of the k-th of the values."""
 
+    def all_sets(self, which: Ints) -> list[tuple[list[str], list[str]]]:
+        """Return `sets` of many values."""
+        return [self.sets(int(k)) for k in which]
+
     @abstractmethod
     def n_instances(self, touched: Ints) -> int:
         """Return how many instances there were, given how often each value was touched: once per source of each."""

@@ -78,8 +78,8 @@ def pack_counts(name: str, counts: Ints) -> Arrays:
 def unpack_counts(name: str, arrays: Arrays, size: int) -> Ints:
     """Return the counts of `size` elements; the inverse of `pack_counts`."""
     counts = arrays[name]
-    if not np.isfinite(counts).all() or not (np.abs(counts) < 2**53).all():
-        raise InvalidInputError(f"its array {name} must hold counts.")
+    if not ((counts >= 0) & (counts < 2**53) & (counts == np.floor(counts))).all():  # which NaN is not either
+        raise InvalidInputError(f"its array {name} must hold counts: whole numbers that are not negative.")
     if f"{name}_codes" not in arrays:
         if counts.shape != (size,):
             raise InvalidInputError(f"its array {name} does not fit the number of elements.")

@@ -6,8 +6,9 @@ A model is a JSON header and named float64 arrays. Small arrays stand inside the
 
 import json
 import math
+import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike
@@ -27,7 +28,14 @@ VERSION = 4
 INLINE_LIMIT = 3**7
 DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
-"""Bytes that a model, or any member of it, may take: a bi-capacity of 14 sources takes 38 million."""
+"""Bytes that a model may take, all members of an archive together: a bi-capacity of 14 sources takes 38 million."""
+DIRECTORY_LIMIT = 2**12
+"""Bytes that the directory of an archive may take; zipfile reads all of it before anything can be checked."""
+DEPTH_LIMIT = 32
+"""How deep lists and objects of the header may be nested."""
+USAGE = ("touched", "weighted")
+ARRAYS = ("values", "codes", "known", "terms", "centre", "factor", "polarity", "history", *USAGE)
+"""Arrays that a model may hold, besides counts that its training names."""
 
 Arrays = dict[str, Floats]
 
@@ -38,7 +46,8 @@ def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], ar
     if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:
         document["arrays"] = {name: array.tolist() for name, array in arrays.items()}
         text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
-        atomic_write(path, lambda file: file.write(text.encode()))
+        # Labels of users may have lone surrogates, which are then escapes of JSON.
+        atomic_write(path, lambda file: file.write(text.encode(errors="backslashreplace")))
         return
 
     def write(file: IO[bytes]) -> None:
@@ -56,7 +65,8 @@ def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], 
     """Read a model of one of these kinds: its header and its arrays, not yet interpreted, or a `ModelFileError`."""
     try:
         with Path(path).open("rb") as file:
-            content = file.read(SIZE_LIMIT + 1)
+            size = os.fstat(file.fileno()).st_size  # so that no more memory is taken than the file needs
+            content = file.read(min(max(size, DOCUMENT_LIMIT), SIZE_LIMIT) + 1)
     except OSError as error:
         raise ModelFileError(f"Cannot read the model file {path}: {error.strerror or error}.") from error
     except (ValueError, TypeError) as error:  # a path with a NUL in it, or no path at all
@@ -67,6 +77,7 @@ def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], 
         if len(content) > limit:
             raise ModelFileError(f"it has more than {limit:,} bytes.")
         header, arrays = (_read_archive if archive else _read_document)(content)
+        _check_names(header, arrays)
         if header.get("kind") not in kinds:
             raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kinds[0]!r}.")
         return header, arrays
@@ -118,14 +129,21 @@ def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
 def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     # Whatever zipfile and numpy raise for damaged or hostile bytes, the file is at fault: one error for all.
     try:
+        _check_directory(content)
         with zipfile.ZipFile(BytesIO(content)) as archive:
-            header = _parse(_unpacked(archive, archive.getinfo("header.json")))
+            names = archive.namelist()
+            if len(set(names)) < len(names):
+                raise ModelFileError("it holds two members of one name.")
+            document = _unpacked(archive, "header.json", DOCUMENT_LIMIT)
+            header, left = _parse(document), SIZE_LIMIT - len(document)
             _check_header(header)
-            arrays = {
-                member.filename.removesuffix(".npy"): _read_array(_unpacked(archive, member))
-                for member in archive.infolist()
-                if member.filename != "header.json"
-            }
+            names.remove("header.json")
+            _check_names(header, [name.removesuffix(".npy") if name.endswith(".npy") else name for name in names])
+            arrays = {}
+            for name in names:
+                member = _unpacked(archive, name, left)
+                left -= len(member)
+                arrays[name.removesuffix(".npy")] = _read_array(member)
     except ModelFileError:
         raise
     except Exception as error:
@@ -133,21 +151,49 @@ def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+def _check_directory(content: bytes) -> None:
+    """Refuse an archive with a long directory, or one that does not end as those that bimichi writes."""
+    end = content[-22:]
+    if end[:4] != b"PK\5\6" or end[20:] != b"\0\0" or content[-42:-38] == b"PK\6\7":  # cut, commented, or of ZIP64
+        raise ModelFileError("it is a damaged archive (its directory is not at its end).")
+    if int.from_bytes(end[12:16], "little") > DIRECTORY_LIMIT:
+        raise ModelFileError("it is an archive of too many members.")
+
+
+def _check_names(header: dict[str, Any], names: Iterable[str]) -> None:
+    """Refuse arrays that no model has."""
+    training = header.get("training")
+    counted = training.get("usage") if isinstance(training, dict) else None
+    usage = [name for name in counted if isinstance(name, str)] if isinstance(counted, list) else []
+    known = {*ARRAYS, *usage, *(f"{name}_codes" for name in (*USAGE, *usage))}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ModelFileError(f"it holds {unknown[0][:40]!r}, which is no part of a model.")
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     """Return a member's content, without unpacking more than the limit, whatever size it claims to have."""
+    member = archive.getinfo(name)
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ModelFileError(f"{member.filename} is compressed in a way that bimichi does not use.")
+        raise ModelFileError(f"{name} is compressed in a way that bimichi does not use.")
     with archive.open(member) as file:
-        content = file.read(SIZE_LIMIT + 1)
-    if len(content) > SIZE_LIMIT:
-        raise ModelFileError(f"it unpacks to more than {SIZE_LIMIT:,} bytes.")
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        whole = f"its {name}" if name == "header.json" else "it"
+        raise ModelFileError(f"{whole} unpacks to more than {DOCUMENT_LIMIT if whole != 'it' else SIZE_LIMIT:,} bytes.")
     return content
 
 
 def _read_array(content: bytes) -> Floats:
-    array = npy.read_array(BytesIO(content), allow_pickle=False)
-    if array.dtype != np.float64 or array.ndim != 1:
-        raise ModelFileError(f"it holds an array of type {array.dtype} and shape {array.shape}.")
+    file = BytesIO(content)
+    if npy.read_magic(file) != (1, 0):
+        raise ModelFileError("it holds an array in a format that bimichi does not use.")
+    shape, _, kind = npy.read_array_header_1_0(file)
+    if kind != np.dtype("<f8") or len(shape) != 1:
+        raise ModelFileError(f"it holds an array of type {kind} and shape {shape}.")
+    array = np.frombuffer(content, "<f8", offset=file.tell())
+    if array.shape != shape:
+        raise ModelFileError(f"it holds {array.size} numbers in place of an array of shape {shape}.")
     return array.astype(np.float64)
 
 
@@ -167,4 +213,16 @@ def _parse(content: bytes) -> dict[str, Any]:
         raise ModelFileError(f"its JSON cannot be read ({error}).") from error
     if not isinstance(header, dict):
         raise ModelFileError("its JSON is not an object.")
+    _check_depth(header)
     return header
+
+
+def _check_depth(header: dict[str, Any]) -> None:
+    """Refuse lists in lists without end, which functions that go through a header by recursion could not finish."""
+    level: list[Any] = [header]
+    for _ in range(DEPTH_LIMIT):
+        level = [part for whole in level for part in (whole.values() if isinstance(whole, dict) else whole)]
+        level = [part for part in level if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise ModelFileError(f"its JSON is nested more than {DEPTH_LIMIT} deep.")

@@ -94,6 +94,14 @@ class LatticeMeasure(Measure):
         up, down = self.lattice.sets(k)
         return [self._source_names[i] for i in up], [self._source_names[i] for i in down]
 
+    def all_sets(self, which: Ints) -> list[tuple[list[str], list[str]]]:
+        names = list(enumerate(self._source_names))
+        masks = (mask.tolist() for mask in self.lattice.masks(which))
+        return [
+            ([name for k, name in names if up >> k & 1], [name for k, name in names if down >> k & 1])
+            for up, down in zip(*masks, strict=True)
+        ]
+
     def n_instances(self, touched: Ints) -> int:
         return round(int(touched.sum()) / self.n_sources)
 

@@ -9,12 +9,11 @@ from bimichi._jit import jit
 from bimichi.learning.objectives.base import Objective, Parameter
 
 SURE = 1.0 - 2.0**-53  # the largest N: a 1 in a negative bag, which no measure can help, costs 37, not infinity
-SILENT = 1.2e-16  # below it, 1 - N is 1 in double precision
 QUIET = 1e-5  # below it, three terms of the series of ln(1 - N) are exact
 SMALL = 32  # up to so many instances, an array of their chances would take longer to make than to fill
 FACTORS = 16  # so many factors of at least 2^-53 do not underflow
-LEAST = -53 * math.log(2.0)
-IMPOSSIBLE = -690.0
+FAR = -36.0  # below it, ln N is divided by a further 32 before its exponential is computed
+IMPOSSIBLE = -690.0  # the least ln N, so that N is not 0 in double precision; beyond it, J is flat
 
 _vectorised = jit(fastmath={"contract", "reassoc", "arcp", "nsz"})
 
@@ -22,27 +21,33 @@ _vectorised = jit(fastmath={"contract", "reassoc", "arcp", "nsz"})
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
     """Return minus sum ln(1 - N) over a negative bag, minus ln(1 - prod (1 - N)) over a positive one.
 
-    N = exp(-(C - mu)^2 / (2 sigma^2)) is how surely an instance is a target.
+    N = exp(-(C - mu)^2 / (2 sigma^2)) is how surely an instance is a target, kept between e^-690 and 1 - 2^-53. Also
+    where all N are so small that 1 - N is 1 in double precision, their sum counts: n equal instances of a positive bag
+    cost -ln N - ln n.
     """
     mu, factor = first, -0.5 / (second * second)
     values, numbers = carray(fused, size), carray(counts, size)
-    silence = _silence(values, numbers, mu, factor) if size <= SMALL else _silence_of_many(values, numbers, mu, factor)
-    if label <= 0:
-        return -silence
-    if silence == 0.0:  # no instance is a likely target: the nearest one counts, so that there is a way to go
-        return -max(IMPOSSIBLE, factor * ((values - mu) ** 2).min())
-    return -math.log(-math.expm1(silence))
+    if size > SMALL:
+        silence = _silence_of_many(values, numbers, mu, factor)
+    else:
+        silence = _silence(values, numbers, mu, factor, label > 0)
+    return -silence if label <= 0 else -math.log(-math.expm1(silence))
 
 
 @jit
-def _silence(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
+def _silence(fused, counts, mu, factor, positive):  # type: ignore[no-untyped-def]
     """Return ln of the probability that no instance is a target; without an array of their chances."""
     silence, product, factors = 0.0, 1.0, 0.0
     for i in range(fused.size):
-        chance = _chance(fused[i] - mu, factor)
+        x = factor * (fused[i] - mu) * (fused[i] - mu)
+        if x < FAR:
+            if positive:  # in a negative bag it would not change the sum
+                silence -= counts[i] * math.exp(max(IMPOSSIBLE, x))
+            continue
+        chance = _near(x)
         if chance >= QUIET:
             silence, product, factors = _add_loud(chance, counts[i], silence, product, factors)
-        elif chance > SILENT:
+        else:
             silence -= counts[i] * chance * (1.0 + chance * (0.5 + chance * (1 / 3)))
     return silence + math.log(product) if factors > 0 else silence
 
@@ -79,9 +84,23 @@ def _add_loud(chance, count, silence, product, factors):  # type: ignore[no-unty
 
 @_vectorised
 def _chance(distance, factor):  # type: ignore[no-untyped-def]
-    """Return N: ``exp(x / 256)`` by nine terms of its series, squared eight times; right to 1e-13, no function call."""
+    """Return N; far from the mean as the 32nd power of ``exp(x / 32)``, right to 1e-11."""
     x = factor * distance * distance
-    x = (x if x > LEAST else LEAST) * (1 / 256)
+    x = x if x > IMPOSSIBLE else IMPOSSIBLE
+    far = x < FAR
+    y = _near(x * (1 / 32) if far else x)
+    power = y * y
+    power *= power
+    power *= power
+    power *= power
+    power *= power
+    return power if far else y
+
+
+@_vectorised
+def _near(x):  # type: ignore[no-untyped-def]
+    """Return ``exp(x)``: ``exp(x / 256)`` by nine terms of its series, squared eight times; right to 1e-13, no call."""
+    x = x * (1 / 256)
     y = 1.0 + x * (1 / 9)
     y = 1.0 + x * (1 / 8) * y
     y = 1.0 + x * (1 / 7) * y
@@ -108,7 +127,6 @@ def _quiet(chance, counts):  # type: ignore[no-untyped-def]
     silence, loud = 0.0, 0.0
     for i in range(chance.size):
         quiet = chance[i] if chance[i] < QUIET else 0.0
-        quiet = quiet if quiet > SILENT else 0.0
         silence -= counts[i] * quiet * (1.0 + quiet * (0.5 + quiet * (1 / 3)))
         loud += 0.0 if chance[i] < QUIET else 1.0
     return silence, loud

@@ -26,6 +26,9 @@ __all__ = [
 SOLVERS: dict[str, type] = {"convex": ConvexSolver, "evolutionary": EvolutionarySolver, "binary": BinarySolver}
 """Solvers by name. Whether one suits an objective follows from its `needs`; see `bimichi.learning.abilities`."""
 
+UNRECORDED = ("callback", "checkpoint")
+"""Options that model files do not keep; in a file from elsewhere they would make `fit` write where its author likes."""
+
 
 def register_solver(name: str, solver: type) -> None:
     """Let users choose a solver class by name; it must work without arguments.
@@ -89,7 +92,7 @@ def solver_record(solver: Any) -> tuple[str, dict[str, Any]]:
         return solver.name, solver.options
     kind = type(solver)
     names = [name for name, known in SOLVERS.items() if known is kind]
-    arguments = [name for name in signature(kind).parameters if name not in ("callback", "checkpoint")]
+    arguments = [name for name in signature(kind).parameters if name not in UNRECORDED]
     options = {name: getattr(solver, name) for name in arguments if _is_plain(getattr(solver, name, ...))}
     return names[0] if names else f"{kind.__module__}.{kind.__qualname__}", options
 
@@ -100,6 +103,7 @@ def solver_from_record(name: str, options: dict[str, Any]) -> Any:
         raise InvalidInputError("its solver must have a name and options.")
     if name not in SOLVERS:
         return SavedSolver(name, options)
+    options = {key: value for key, value in options.items() if key not in UNRECORDED}
     try:
         return SOLVERS[name](**options)
     except TypeError as error:

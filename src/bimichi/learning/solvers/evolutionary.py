@@ -2,14 +2,16 @@
 
 Departures from the printed algorithm, listed in docs/design.md: a child replaces its parent only if it is better; the
 best is kept; the search stops when the best has hardly improved over `patience` generations, not over one.
+
+Generations run in blocks, whose ends are at the same generations in every run: integrals are computed anew at the start
+of each, and a checkpoint holds the state there, so that a resumed search rounds like one that was never interrupted.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from itertools import repeat
 from os import PathLike
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, cast
@@ -50,17 +52,19 @@ class EvolutionarySolver:
     tolerance : float, default=0.001
         J_T: an improvement of no more than this counts as none.
     patience : int or None, default=500
-        Stop when the best J has improved by no more than `tolerance` over so many generations. None never stops.
+        Stop at the first generation t > patience with J(t - patience) - J(t) <= `tolerance`, where J(t) is the best J
+        after t generations. None never stops.
     element_choice : {"weighted", "touched"}
-        Small mutations pick an element in proportion to the number of instances that give it weight, or, as in
-        the paper, that touch it at all, if only with weight 0.
+        Small mutations pick an element in proportion to the number of instances (equal ones count each) that give it
+        weight, or, as in the paper, that touch it at all, if only with weight 0.
     sampling : {"breadth-first", "ranks"}, optional
         How a new measure is drawn; see `BiCapacity.random`. By default breadth-first, as in the paper, up to six
         sources, and by ranks above.
     callback : callable, optional
         Called as ``callback(generation, best_J, best_values)`` at intervals; the search ends if it returns True.
     checkpoint : path, optional
-        A file with the state of the search. If it exists, the search resumes from it and ends as if never interrupted.
+        A file with the state of the search at the end of its last whole block. If it exists, the search resumes from it
+        and ends, bit for bit, as if it had never been interrupted, or stopped by a smaller `max_iter`.
 
     Notes
     -----
@@ -96,52 +100,74 @@ class EvolutionarySolver:
     def solve(self, problem: InMemory, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best measure found."""
         check_solver(self, problem.objective, problem.offers)
-        fingerprint = _fingerprint(problem, self)
-        population = self._population(problem, rng, fingerprint)
         order, index = drawing_order(_lattice(problem), self.sampling), _index(problem)
         choice = _choice(problem, self.element_choice)
         setting = _Setting(problem.objective.term, self.small_mutation_probability, choice)
         block = int(np.clip(BLOCK_WORK // (len(index.row) * self.population_size + 1), 1, 100))
+        fingerprint = _fingerprint(problem, self, block)
 
-        def run(p: int, generations: int) -> Floats:
-            track = np.empty(generations)
-            member = (population.values[p], population.state[p : p + 1])
-            _evolve(problem.table, index, order, setting, member, track, population.generation == 0)
-            return track
+        def evolved(before: Population, generations: int) -> Population:
+            values, state = before.values.copy(), before.state.copy()
 
-        jobs, status = check_n_jobs(n_jobs), "reached max_iter"
-        with ThreadPoolExecutor(jobs) as pool, progress_bar("evolving", self.max_iter, verbose) as advance:
-            advance(population.generation, None)
-            while population.generation < self.max_iter:
-                if self._stalled(population.history):  # also of a finished search that is resumed
-                    status = "converged"
-                    break
-                generations = min(block, self.max_iter - population.generation)
-                tracks = list(pool.map(run, range(self.population_size), repeat(generations)))
-                population.close_block(np.array(tracks))
-                advance(generations, population.best_value)
-                if self.checkpoint is not None:
-                    population.save(self.checkpoint, fingerprint)
-                generation, best_value = population.generation, population.best_value
-                if self.callback is not None and self.callback(generation, best_value, population.best):
-                    status = "stopped by the callback"
-                    break
+            def run(p: int) -> Floats:
+                track, member = np.empty(generations), (values[p], state[p : p + 1])
+                _evolve(problem.table, index, order, setting, member, track, before.generation == 0)
+                return track
+
+            return before.after(values, state, np.array(list(pool.map(run, range(self.population_size)))))
+
+        with ThreadPoolExecutor(check_n_jobs(n_jobs)) as pool, progress_bar("evolving", self.max_iter, verbose) as show:
+            start = self._population(problem, rng, fingerprint)
+            show(start.generation, None)
+            population, status = self._search(start, block, evolved, fingerprint, show)
         best = problem.space.complete(population.best, "lowest").values
         history = np.array(population.history)
         return Solution(best, problem.value(best), status, len(history), history, starts=population.J)
 
+    def _search(
+        self,
+        now: Population,
+        block: int,
+        evolved: Callable[[Population, int], Population],
+        fingerprint: str,
+        show: Callable[[int, float | None], None],
+    ) -> tuple[Population, str]:
+        """Evolve block by block; return the last population, and why it is the last."""
+        if self._stalled(now.history, 0):  # resumed with less patience
+            return now, "converged"
+        while now.generation < self.max_iter:
+            before, now = now, evolved(now, min(block, self.max_iter - now.generation))
+            show(now.generation - before.generation, now.best_value)
+            end = self._stalled(now.history, before.generation)
+            if end:
+                return now if end == now.generation else evolved(before, end - before.generation), "converged"
+            if self.checkpoint is not None and now.generation % block == 0:
+                now.save(self.checkpoint, fingerprint)
+            if self.callback is not None and self.callback(now.generation, now.best_value, now.best):
+                return now, "stopped by the callback"
+        return now, "reached max_iter"
+
     def _population(self, problem: InMemory, rng: Generator, fingerprint: str) -> Population:
         """A new population, or that of the checkpoint."""
-        if self.checkpoint is not None and not Path(self.checkpoint).absolute().parent.is_dir():
+        if self.checkpoint is None:
+            return Population.start(problem.space.size, self.population_size, rng)
+        if not Path(self.checkpoint).absolute().parent.is_dir():
             raise InvalidInputError(f"The folder of checkpoint {self.checkpoint} does not exist; create it first.")
-        if self.checkpoint is not None and Path(self.checkpoint).exists():
-            return Population.load(self.checkpoint, fingerprint)
-        return Population.start(problem.space.size, self.population_size, rng)
+        if Path(self.checkpoint).exists():
+            return Population.load(self.checkpoint, fingerprint, problem.space, self.population_size)
+        new = Population.start(problem.space.size, self.population_size, rng)
+        new.save(self.checkpoint, fingerprint)  # so that a search that ends within its first block can be resumed
+        return new
 
-    def _stalled(self, history: list[float]) -> bool:
-        if self.patience is None or len(history) <= self.patience:
-            return False
-        return history[-1 - self.patience] - history[-1] <= self.tolerance
+    def _stalled(self, history: Sequence[float], after: int) -> int:
+        """The first generation after this one at which patience ends; 0 if there is none."""
+        if self.patience is None:
+            return 0
+        best = np.asarray(history)
+        stalled = best[: -self.patience] - best[self.patience :] <= self.tolerance
+        found = np.flatnonzero(stalled) + self.patience + 1
+        found = found[found > after]
+        return int(found[0]) if found.size else 0
 
 
 class _Setting(NamedTuple):
@@ -161,11 +187,11 @@ class _Index(NamedTuple):
     user: NDArray[np.int32]
 
 
-def _fingerprint(problem: InMemory, solver: EvolutionarySolver) -> str:
+def _fingerprint(problem: InMemory, solver: EvolutionarySolver, block: int) -> str:
     """What must be the same for a search to resume from a checkpoint."""
     free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
     options = {key: value for key, value in vars(solver).items() if key not in free}
-    what = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options]
+    what = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options, block]
     digest = hashlib.sha256(json.dumps(what).encode())
     for array in problem.table:
         digest.update(np.ascontiguousarray(array).data)
@@ -269,7 +295,6 @@ def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[
     scratch = np.empty(np.diff(rows.offsets).max())
     if fresh:
         draw(order, state, values, queue, drawn)
-    # Anew at each block, so that a resumed search has the same rounding as one that was never interrupted.
     J = _evaluate(rows, setting.objective, values, np.inf, fused, terms)
     for generation in range(track.size):
         if uniform(state) < setting.eta:
