@@ -108,7 +108,9 @@ def panel(material: Material) -> Markup:
 def _state(n_open: int, n_free: int) -> str:
     if not n_free:
         return ""
-    return f"Training left {n_open:,} of {n_free:,} open." if n_open else f"Training determined all {n_free:,}."
+    if not n_open:
+        return f"Training instances use all {n_free:,} elements, or the order fixes them."
+    return f"No training instance uses {n_open:,} of {n_free:,} elements: these are open between the used ones."
 
 
 def _matrix(found: _Elements) -> list[Markup]:
@@ -150,7 +152,7 @@ def _legend(found: _Elements) -> Markup:
     key = [element("i", class_="key frame"), f"touched by {found.users} "]
     if (found.upper - found.lower > TOLERANCE).any():
         key.append(element("i", class_="key hatch"))
-        key.append("open: every value between the two numbers fits the training data alike ")
+        key.append("open: every value between the two numbers gives all training instances the same output ")
     return element("p", *key, element("i", class_="key ring"), "used by the chosen pixel", class_="note legend")
 
 

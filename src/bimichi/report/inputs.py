@@ -75,7 +75,7 @@ class Material:
     @cached_property
     def image_use(self) -> Identifiability:
         """How the pixels of this image use the measure."""
-        return identifiability(self.rule, self.planes, n_jobs=self.n_jobs)
+        return identifiability(self.rule, self.planes, exact=False, n_jobs=self.n_jobs)
 
     @cached_property
     def averages(self) -> DataIndices:
