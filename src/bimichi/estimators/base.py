@@ -55,16 +55,17 @@ def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def either(self: "Fusion", X: Any, *arguments: Any, **named: Any) -> Any:
+    def either(self: "Fusion", *arguments: Any, **named: Any) -> Any:
+        X = arguments[0] if arguments else named.get("X")
         if self.needs == "image" or not is_xarray(X):
-            return method(self, X, *arguments, **named)
+            return method(self, *arguments, **named)
         from bimichi.integral.unlabelled import unlabelled
 
         planes, names, like = unlabelled(X)
         rows: Any = np.stack([plane.ravel() for plane in planes], axis=1)
         if names is not None:
             rows = import_optional("pandas").DataFrame(rows, columns=names)
-        given = dict(signature(method).bind(self, X, *arguments, **named).arguments)
+        given = dict(signature(method).bind(self, *arguments, **named).arguments)
         flat = {
             what: None if array is None else flat_like(array, like, what)
             for what, array in given.items()
@@ -82,8 +83,8 @@ def flat_like(given: Any, like: Any, what: str) -> NDArray[Any]:
     array = np.asarray(aligned(given, like, what))
     if array.shape not in (like.shape, (like.size,)):
         raise InvalidInputError(
-            f"{what} has shape {array.shape}; with X of xarray it must have one entry per pixel, {like.shape}. Labels of "
-            "bags by their ids go with Bags.from_image(X, segments, labels)."
+            f"{what} has shape {array.shape}; with X of xarray it must have one entry per pixel, {like.shape}. Labels "
+            "of bags by their ids go with Bags.from_image(X, segments, labels)."
         )
     return array.ravel()
 
@@ -135,7 +136,7 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
 
     def _validated(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         """Return X (and y) as scikit-learn checks them, but refuse NaN in words that name what helps here."""
-        found = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite="allow-nan", **options)
+        found = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=False, **options)
         rows = found[0] if isinstance(found, tuple) else found
         if np.isinf(rows).any():
             raise InvalidInputError("X contains infinity (inf). Clip such values, or set them to NaN.")
@@ -208,7 +209,8 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         """Return the class of every instance; one with NaN is no target."""
         positive = self.decision_function(X) > 0  # which checks that there are classes
         if is_xarray(X):
-            return positive.copy(data=self.classes_[positive.values.astype(int)]).rename("class")  # type: ignore[attr-defined,no-any-return]
+            named: Any = positive
+            return named.copy(data=self.classes_[named.values.astype(int)]).rename("class")  # type: ignore[no-any-return]
         return np.asarray(self.classes_[positive.astype(int)])
 
     def bag_scores(self, X: Any, bags: Any) -> NDArray[Any]:
@@ -238,7 +240,7 @@ class NormalisedFusion(Fusion):
         """Return one array per source, in [0, 1]."""
         planes = self._split(X)
         low = -1.0 if self.bipolar_input else 0.0
-        remedy = "Rescale it." if self.bipolar_input else "Rescale it; sources in [-1, 1] go with bipolar_input=True."
+        remedy = "Rescale it." if self.bipolar_input else "Rescale it, or pass bipolar_input=True if it is in [-1, 1]."
         Planes(planes, names=self._names()).check_range(low, remedy)
         if not self.bipolar_input:
             return planes

@@ -282,7 +282,7 @@ def _determined(known: Identifiability) -> Fact:
         says = f"The training data used {amount} {free:,} terms of the measure{end}"
         return Fact("terms", (), {"used": used, "terms": free}, says)
     says = (
-        f"No training instance uses {number:,} of the {free:,} elements; the solver chose their values within the order."
+        f"No training instance uses {number:,} of the {free:,} elements; the solver chose these within the order."
         if number
         else f"Training instances use all {free:,} elements, or the order fixes them."
     )

@@ -66,10 +66,11 @@ class SceneCollection:
             return [f"band {k + 1}" for k in range(n_sources)]
         return list(check_names(self.source_names if given is None else given, n_sources))
 
-    def companions(self, given: str, what: str) -> dict[str, Path]:
+    def companions(self, given: str, what: str, partial: bool = False) -> dict[str, Path]:
         """Return one more file per scene, such as its mask, by the name of the scene.
 
         `given` is a file for one scene, or a folder or a pattern for many; `what` says what the files are, for errors.
+        With `partial`, some of many scenes, but not all, may lack one.
         """
         if not self.many:
             return {self.names[0]: Path(given)}
@@ -77,9 +78,9 @@ class SceneCollection:
             raise InvalidInputError(f"{what} must be a folder or a pattern, as the sources are, got {given}.")
         found = _found(given)
         missing = [name for name in self.names if name not in found]
-        if missing:
+        if missing and not (partial and len(missing) < len(self.names)):
             raise InvalidInputError(f"{what} {given} has no file for {first_few(missing)}; it has {first_few(found)}.")
-        return {name: found[name] for name in self.names}
+        return {name: found[name] for name in self.names if name in found}
 
 
 def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:

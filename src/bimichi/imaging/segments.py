@@ -26,8 +26,8 @@ def superpixels(
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, n_channels)
-        Grey, RGB, or a stack of sources that share one scale; also an array of xarray, of two dimensions or with a third
-        one "source", or a dataset. Pixels with NaN are masked out.
+        Grey, RGB, or a stack of sources that share one scale; also an array of xarray, of two dimensions or with a
+        third one "source", or a dataset. Pixels with NaN are masked out.
     n_segments : int, default=300
         Approximate number of superpixels.
     compactness : float, optional

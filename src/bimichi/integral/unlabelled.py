@@ -72,7 +72,9 @@ def aligned(given: Any, like: "xr.DataArray | None", what: str) -> Any:
         return given
     xarray = import_optional("xarray")
     if not isinstance(given, xarray.DataArray):
-        raise InvalidInputError(f"{what} must be one array, got a {type(given).__name__}. Take a variable of it, X[name].")
+        raise InvalidInputError(
+            f"{what} must be one array, got a {type(given).__name__}. Take a variable of it, X[name]."
+        )
     if like is None:
         return given.values
     try:
@@ -80,7 +82,7 @@ def aligned(given: Any, like: "xr.DataArray | None", what: str) -> Any:
         return placed.transpose(*like.dims).values
     except ValueError as error:
         raise InvalidInputError(
-            f"{what} has the dimensions {_sizes(given)} and the sources have {_sizes(like)}; dimensions and coordinates "
+            f"{what} has the dimensions {_sizes(given)} and the sources have {_sizes(like)}; both and their coordinates "
             f"must agree. Match them, e.g. with {what}.reindex_like or {what}.interp_like."
         ) from error
 

@@ -32,8 +32,8 @@ class Scene:
     Parameters
     ----------
     sources : ndarray of shape (..., n_sources)
-        The sources, usually (height, width, n_sources), in [-1, 1]. An array or a dataset of xarray is loaded, and lends
-        the names of its sources; `segments`, `truth` and `ignore` may then be arrays of xarray, too.
+        The sources, usually (height, width, n_sources), in [-1, 1]. An array or a dataset of xarray is loaded, and
+        lends the names of its sources; `segments`, `truth` and `ignore` may then be arrays of xarray, too.
     name : str
         Its name.
     source_names : sequence of str, optional

@@ -10,12 +10,12 @@ from bimichi._types import Floats, Ints
 from bimichi.explain.results import percent
 from bimichi.measures.base import TOLERANCE
 from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.lattice import set_label
+from bimichi.measures.lattice import set_label, short_names
 from bimichi.report.colours import swatch
 from bimichi.report.embedding import embed_numbers
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
-from bimichi.report.wording import listed, section, short_names, shown, table
+from bimichi.report.wording import LABEL_LIMIT, listed, section, shown, table
 
 MATRIX_LIMIT = 4
 MOST_USED = 16
@@ -115,7 +115,7 @@ def _state(n_open: int, n_free: int) -> str:
 
 def _matrix(found: _Elements) -> list[Markup]:
     lattice, own = found.measure.lattice, found.measure.source_names
-    names, numbered = short_names(own)
+    names, numbered = short_names(own, LABEL_LIMIT)
     subsets = range(1 << len(own))
     sets = [lattice.sets(int(code))[0] for code in lattice.from_masks(np.arange(len(subsets)))]
     labels, titles = ([set_label(members, part) for members in sets] for part in (names, own))
