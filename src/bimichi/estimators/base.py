@@ -56,7 +56,7 @@ def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def either(self: "Fusion", *arguments: Any, **named: Any) -> Any:
-        X = arguments[0] if arguments else named.get("X")
+        X: Any = arguments[0] if arguments else named.get("X")
         if self.needs == "image" or not is_xarray(X):
             return method(self, *arguments, **named)
         from bimichi.integral.unlabelled import unlabelled

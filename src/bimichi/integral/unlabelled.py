@@ -82,8 +82,8 @@ def aligned(given: Any, like: "xr.DataArray | None", what: str) -> Any:
         return placed.transpose(*like.dims).values
     except ValueError as error:
         raise InvalidInputError(
-            f"{what} has the dimensions {_sizes(given)} and the sources have {_sizes(like)}; both and their coordinates "
-            f"must agree. Match them, e.g. with {what}.reindex_like or {what}.interp_like."
+            f"{what} has the dimensions {_sizes(given)} and the sources have {_sizes(like)}; both, and their "
+            f"coordinates, must agree. Match them, e.g. with {what}.reindex_like or {what}.interp_like."
         ) from error
 
 
