@@ -162,7 +162,10 @@ def test_what_is_too_large_for_programs_says_so(rng):
     measure = BiCapacity.random(5, True, 0)
     found = identifiability(measure, rng.uniform(-1, 1, (30, 5)))
     assert not found.exact
-    assert "if the used ones keep their values" in repr(found)
+    assert "if the used ones keep their values (outputs determine 2 of" in repr(found)
+    few = identifiability(BiCapacity.random(7, True, 0), rng.uniform(-1, 1, (3, 7)))
+    assert few.determined is None
+    assert repr(few).splitlines()[0].endswith("if the used ones keep their values")
 
 
 def test_capacities_and_nan(rng):

@@ -4,8 +4,19 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bimichi import Bags, BiCapacity, BiMIChI, FusionRule, InvalidInputError, MeanFusion, MICIRegressor, Scene
-from bimichi.explain import chain, contributions, data_indices, identifiability, summary
+from bimichi import (
+    Bags,
+    BiCapacity,
+    BiMIChI,
+    FusionRule,
+    InvalidInputError,
+    MeanFusion,
+    MICIRegressor,
+    Scene,
+    usage_counts,
+    write_report,
+)
+from bimichi.explain import bootstrap, chain, contributions, data_indices, identifiability, summary
 from bimichi.imaging import grid_segments, label_bags, superpixels
 
 NAMES = ["thermal", "grey"]
@@ -126,6 +137,31 @@ def test_bags_of_images_take_xarray(dataset, array, image):
     assert labels == label_bags(squares.values, mask=mask, ignore=mask[::-1])
     plain = Bags.from_image(image, squares.values, labels)
     assert np.array_equal(Bags.from_image(dataset, squares.T, labels).X, plain.X)
+
+
+def test_reports_take_xarray(dataset, array, image, tmp_path):
+    rule = FusionRule(BiCapacity.random(2, True, 0, source_names=NAMES))
+    truth = dataset["grey"].copy(data=image[..., 0] > 0)
+    write_report(tmp_path / "a.html", rule, dataset[["grey", "thermal"]], truth=truth.T)
+    write_report(tmp_path / "b.html", rule, image, truth=truth.values)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    unnamed = FusionRule(BiCapacity.random(2, True, 0))
+    write_report(tmp_path / "c.html", unnamed, array)
+    assert "thermal" in (tmp_path / "c.html").read_text()
+
+
+def test_what_takes_plain_arrays_refuses_in_words(dataset, array, labels):
+    with pytest.raises(InvalidInputError, match=r"dataset of xarray.*pass X.to_array\('source'\).transpose"):
+        usage_counts(dataset)
+    with pytest.raises(InvalidInputError, match=r"sources along the axis 0; pass X.transpose\(..., 'source'\).values"):
+        usage_counts(array)
+    counts = usage_counts(array.transpose(..., "source").values)
+    assert np.array_equal(counts, usage_counts(dataset.to_array("source").transpose(..., "source").values))
+    with pytest.raises(InvalidInputError, match=r"object of xarray.*Bags.from_image"):
+        Bags.from_instances(dataset, labels)
+    model = BiMIChI(random_state=0).fit(dataset, labels)
+    with pytest.raises(InvalidInputError, match=r"object of xarray.*Bags.from_image"):
+        bootstrap(model, dataset, labels, n_resamples=1)
 
 
 def test_scenes_take_xarray(dataset, image):

@@ -46,6 +46,9 @@ class Identifiability(Explanation):
         Whether the intervals are those of all measures with the same outputs. They are not if only the counts of a
         model's training are known, if the measure has more than 729 elements, or if more than 100 of them would need
         a linear program.
+    determined : ndarray of bool or None
+        Elements that the outputs of the instances determine by themselves, without the order, and the boundary; None if
+        that was not computed. All other used elements may be free, whatever their interval shows unless `exact`.
     """
 
     measure: Measure
@@ -56,6 +59,7 @@ class Identifiability(Explanation):
     touched: Ints
     weight: Floats | None
     exact: bool = False
+    determined: Flags | None = None
 
     @property
     def open(self) -> Flags:
@@ -80,6 +84,9 @@ class Identifiability(Explanation):
     def _head(self) -> str:
         if self.has_intervals:
             held = "" if self.exact else ", if the used ones keep their values"
+            if not self.exact and self.determined is not None:
+                sure = int((self.determined & self.used).sum())
+                held += f" (outputs determine {sure:,} of {int(self.used.sum()):,} used ones)"
             return f"Identifiability: {int(self.open.sum()):,} of {self.n_free:,} free elements are open{held}"
         return f"Identifiability: {self.n_used:,} of {self.n_free:,} terms are used. {NOT_APPLICABLE}"
 
@@ -156,9 +163,10 @@ def identifiability(
         )
     used = counts > 0
     found = _exact(parts, planes, used) if exact and planes is not None else None
-    if found is None or not found.exact:
+    if found is None:
         return Identifiability(rule.measure, *parts.intervals(used), used, counts, touched, weight)
-    return Identifiability(rule.measure, found.lower, found.upper, used, counts, touched, weight, exact=True)
+    ends = (found.lower, found.upper) if found.exact else parts.intervals(used)
+    return Identifiability(rule.measure, *ends, used, counts, touched, weight, found.exact, found.determined)
 
 
 def _exact(parts: Parts, planes: Planes, used: Flags) -> SameOutputs | None:
