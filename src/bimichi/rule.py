@@ -15,6 +15,7 @@ from bimichi._checks import check_choice
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import integrate
+from bimichi.integral.matching import own_names
 from bimichi.integral.planes import is_xarray, out_of_range, split_planes
 from bimichi.measures import files
 from bimichi.measures.additive import AdditiveBiCapacity
@@ -137,7 +138,8 @@ class FusionRule:
         Parameters
         ----------
         X : array-like of shape (..., n_sources), or list of n_sources planes
-            Rows, an image, planes, or a data frame whose columns are those of the training data.
+            Rows, an image, planes, a data frame whose columns are those of the training data, or an array or a dataset
+            of xarray, whose names are matched.
 
         Raises
         ------
@@ -158,8 +160,8 @@ class FusionRule:
         try:
             return integrate(self._entered(planes), self.measure, n_jobs=n_jobs)
         except InvalidInputError:
-            self._check_range(planes)  # which reports values as they were given
-            raise
+            self._check_range(planes)  # which reports values as they were given; if they pass, the rest is rounding
+            return integrate(self._entered(planes), self.measure, check_range=False, n_jobs=n_jobs)
 
     def fuse(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the confidence of every instance: C or |C|; inputs as in `enter`."""
@@ -207,6 +209,10 @@ class FusionRule:
             return cls(measure, **given, recipes=header.get("recipes"), training=training, inputs=inputs)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
+        if is_xarray(X):
+            from bimichi.integral.unlabelled import unlabelled
+
+            return unlabelled(X, own_names(self), self.n_sources).planes
         if hasattr(X, "columns"):
             expected = list((self.training and self.training.feature_names) or self.source_names)
             if list(map(str, X.columns)) != expected:

@@ -139,7 +139,32 @@ def test_what_the_training_left_open_is_reported(rng):
     low = BiCapacity(known.lower, NAMES, zero_bound=False)
     first = NAMES.index(fact.sources[0])
     assert fact.numbers["lowest"] == pytest.approx(data_indices(low, scene).share[first])
-    assert f"left {known.open.sum()} of 24 elements open" in found.sentences[-2]
+    assert f"No training instance uses {known.open.sum()} of the 24 elements" in found.sentences[-2]
+
+
+def test_training_is_not_said_to_determine_what_it_only_uses(rng):
+    X = rng.uniform(-1, 1, (400, 2))
+    model = BiMIChI(random_state=0).fit(X, X.sum(axis=1) > 0)
+    sentence = summary(model, X).sentences[-2]
+    assert sentence == "Training instances use all 6 elements, or the order fixes them."
+
+
+@pytest.mark.parametrize(("sign", "word"), [(1.0, "and on this data its low values count for"), (-1.0, "but")])
+def test_an_inverted_source_is_checked_with_the_data(sign, word, rng):
+    """Without the zero bound an inverted source may count against a target where it is low."""
+    g = BiCapacity.from_elements({((1,), ()): -0.6, ((1,), (0,)): -0.8, ((0,), (1,)): 0.2}, ["thermal", "rgb"], False)
+    X = rng.uniform(0.3, 0.9, (400, 2)) * [-1, -1]
+    if sign > 0:
+        g = BiCapacity.additive([0.5, 0.5], ["thermal", "rgb"])
+    model = with_measure(g, (1, -1))
+    fact = next(fact for fact in summary(model, X).facts if fact.kind == "inverted")
+    expected = contributions(model, X)[:, 1].mean()
+    assert fact.numbers["mean"] == pytest.approx(expected)
+    assert np.sign(expected) == sign
+    assert fact.sentence.startswith(f"Rgb enters inverted, {word}")
+    assert f"{expected:+.2f} on average" in fact.sentence
+    none = next(fact for fact in summary(model, X * [1, -1]).facts if fact.kind == "inverted")
+    assert none.sentence == "Rgb enters inverted; this data has no low values of it."
 
 
 def test_a_search_that_ended_early_is_reported(rng):

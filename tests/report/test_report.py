@@ -3,27 +3,30 @@
 import base64
 import hashlib
 import re
+from io import BytesIO
 
 import numpy as np
 import pytest
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from pages import HOSTILE, data_of, data_text, fitted, image, indices_of, planes_of, text_of
+from PIL import Image
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from bimichi import BiMIChI, InvalidInputError, Scene, compare
 from bimichi.cli.app import app
 from bimichi.errors import BimichiError
-from bimichi.evaluation.metrics import scores
+from bimichi.evaluation.metrics import auc, scores
 from bimichi.explain import identifiability, summary
 from bimichi.report import write_report
 from bimichi.report.accuracy import score_maps
-from bimichi.report.colours import colour_of, ink_on
+from bimichi.report.colours import MISSING, colour_of, swatch
 from bimichi.report.embedding import embed_plane
 from bimichi.report.inputs import gather
 from bimichi.report.markup import element
 from bimichi.report.sampling import Sampling
+from bimichi.report.thumbnails import thumbnail
 
 
 @pytest.fixture
@@ -217,7 +220,7 @@ def test_colours_are_those_of_the_pictures():
         wanted = to_hex(colormaps["RdBu_r"]((value + 1) / 2))
         parts = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in (wanted, colour_of(value))]
         assert np.abs(np.subtract(*parts)).max() <= 1
-    assert ink_on(colour_of(0.0)) != ink_on(colour_of(1.0))
+    assert swatch(0.0).partition("--ink")[2] != swatch(1.0).partition("--ink")[2]
 
 
 @pytest.mark.parametrize(
@@ -321,3 +324,67 @@ def test_command_for_many_scenes(tmp_path, monkeypatch):
     assert ["<h1>one</h1>" in page for page in pages] == [True, False]
     for seed, page in enumerate(pages):
         assert np.allclose(planes_of(data_of(page)), image(2, seed=seed))
+
+
+def test_command_writes_an_index_of_many_scenes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hostile = "a&<b> 'q'"
+    for k, name in enumerate(("ir", "vi")):
+        (tmp_path / name).mkdir()
+        for seed, scene in enumerate((hostile, "bare", "broken", "index", "unmasked")):
+            np.save(f"{name}/{scene}.npy", image(2, seed=seed)[..., k])
+    np.save("vi/broken.npy", np.full((3, 3), 0.5))
+    (tmp_path / "masks").mkdir()
+    for scene in (hostile, "broken", "index"):
+        np.save(f"masks/{scene}.npy", image(2, seed=0)[..., 0] > 0)
+    np.save("masks/bare.npy", np.zeros((12, 16), bool))
+    fitted(2, names=("ir", "vi")).save("model.json")
+    done = CliRunner().invoke(app, ["report", "model.json", "ir", "vi", "--truth", "masks", "-o", "pages"])
+    assert done.exit_code == 1
+    assert "4 reported, 1 failed" in done.output
+    assert "broken:" in done.output
+    written = {path.name for path in (tmp_path / "pages").glob("*.html")}
+    assert written == {f"{hostile}.html", "bare.html", "index-1.html", "unmasked.html", "index.html"}
+    page = (tmp_path / "pages" / "index.html").read_text()
+    assert "Content-Security-Policy" in page
+    assert "default-src 'none'" in page
+    assert "<script" not in page
+    assert "<b> 'q'" not in page
+    assert 'href="a%26%3Cb%3E%20%27q%27.html"' in page
+    assert 'href="index-1.html"' in page
+    assert page.count('src="data:image/png;base64,') == 4
+    text = text_of(page)
+    assert "5 scenes, of which 1 could not be reported." in text
+    assert "the truth has no targets" in text
+    assert "no file of truth" in text
+    assert "On average over 2 with truth" in text
+    assert "Not reported" in text
+    assert "Compared with the truth" not in (tmp_path / "pages" / "bare.html").read_text()
+    scored = (tmp_path / "pages" / f"{hostile}.html").read_text()
+    assert "Compared with the truth" in scored
+    expected = auc(image(2, seed=0)[..., 0] > 0, fitted(2, names=("ir", "vi")).fuse(image(2, seed=0)))
+    assert f"AUC {expected:.3f}" in text
+
+
+def test_command_reports_one_scene_without_targets(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, plane in zip(("ir", "vi"), np.moveaxis(image(2), -1, 0), strict=True):
+        np.save(f"{name}.npy", plane)
+    np.save("mask.npy", np.zeros((12, 16), bool))
+    fitted(2, names=("ir", "vi")).save("model.json")
+    done = CliRunner().invoke(app, ["report", "model.json", "ir.npy", "vi.npy", "--truth", "mask.npy", "-o", "r.html"])
+    assert done.exit_code == 0, done.output
+    assert "Without scores: the truth has no targets." in done.output
+    assert "Compared with the truth" not in (tmp_path / "r.html").read_text()
+
+
+def test_thumbnails_are_pictures_of_the_map(rng):
+    fused = rng.uniform(-1, 1, (7, 5))
+    fused[2, 3] = np.nan
+    found = np.asarray(Image.open(BytesIO(base64.b64decode(thumbnail(fused).partition(",")[2]))))
+    assert found.shape == (7, 5, 3)
+    colours = [[colour_of(v) if v == v else MISSING for v in row] for row in fused.tolist()]
+    assert [[f"#{r:02x}{g:02x}{b:02x}" for r, g, b in row] for row in found.tolist()] == colours
+    large = np.asarray(Image.open(BytesIO(base64.b64decode(thumbnail(np.ones((900, 1300))).partition(",")[2]))))
+    assert max(large.shape) <= 320
+    assert (large == large[0, 0]).all()

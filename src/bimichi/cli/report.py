@@ -1,8 +1,8 @@
 """`bimichi report`: a page that shows a fused scene and explains every pixel."""
 
-import time
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,11 +10,14 @@ from bimichi.cli.console import Output
 from bimichi.cli.options import Align, Driver, Jobs, Model, Names, Sources, open_sources, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
+from bimichi.cli.scene_reports import SceneReports
+from bimichi.errors import BimichiError
 
 if TYPE_CHECKING:
-    from bimichi import Comparison, Scene
-    from bimichi.imaging.scenes import OpenScene
-    from bimichi.rule import FusionRule
+    from bimichi.imaging.collecting import SceneCollection
+    from bimichi.report import IndexEntry
+
+INDEX = "index.html"
 
 
 def report(
@@ -54,76 +57,70 @@ def report(
     bimichi report model.json thermal.png grey.png --truth mask.png --boxes boxes.csv -o report.html
     bimichi report mean.json ir.png vi.png --truth mask.png --compare bipolar.json -o report.html
     ```
+
+    Many scenes: one folder or quoted pattern per source; the output folder gets one page per scene, and index.html with
+    thumbnails, scores and links. A scene that fails is listed there with the reason and does not stop the others, but
+    the exit code is then 1. A scene whose truth has no targets, or that has none, gets a page without scores:
+
+    ```
+    bimichi report model.json ir/ vi/ --truth masks/ -o reports/
+    ```
     """
-    from bimichi.imaging.labelling import boxes_by_scene, with_truth
+    from bimichi.imaging.labelling import boxes_by_scene
     from bimichi.imaging.targets import target_files
-    from bimichi.report import write_report
+    from bimichi.report import write_index
     from bimichi.rule import FusionRule
 
     scenes = open_sources(sources, names, align, driver)
     files = list(dict.fromkeys([model, *(compare or [])]))
     if len(files) > 1 and truth is None:
         raise typer.BadParameter("needs --truth, to score against", param_hint="'--compare'")
-    masks = scenes.companions(truth, "truth") if truth else {}
+    masks = scenes.companions(truth, "truth", partial=True) if truth else {}
     inputs = [*files, *scenes.files, *masks.values(), *(target_files(boxes, scenes) if boxes else [])]
-    outputs = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
-    keep_inputs([*outputs, run_path(output)], inputs)
-    rules = {file: FusionRule.load(file) for file in files}
+    pages = dict(zip(scenes.names, _pages(output, scenes), strict=True))
+    index = output / INDEX if scenes.many else None
+    keep_inputs([*pages.values(), *([index] if index else []), run_path(output)], inputs)
     with Run("report", ctx.params, inputs) as run:
         drawn, notes = boxes_by_scene(boxes, target, scenes) if boxes else ({}, [])
         say.notes(notes)
-        for one, path in zip(scenes.scenes, outputs, strict=True):
-            with run.timed("read"):
-                opened = scenes.open(one.name)
-                read = {file: _read(rule, opened) for file, rule in rules.items()}
-                if masks:
-                    read = {file: with_truth(scene, masks[one.name], target) for file, scene in read.items()}
+        rules = {file: FusionRule.load(file) for file in files}
+        writer = SceneReports(rules, scenes, masks, target, drawn, title, jobs)
+        entries = []
+        for one in scenes.scenes:
             with run.timed("explain and write"):
-                write_report(
-                    path,
-                    rules[model],
-                    read[model],
-                    boxes=drawn.get(one.name),
-                    comparison=_compared(rules, read) if len(files) > 1 else None,
-                    title=title or (one.name if scenes.many else "Fusion report"),
-                    notes={"Model file": _short(model), "Image files": ", ".join(map(_short, one.files))},
-                    n_jobs=jobs,
-                )
-            say.note(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+                entries.append(writer.attempt(one, pages[one.name]) if scenes.many else writer.write(one, output))
+            say.note(_outcome(entries[-1]))
+        if index:
+            write_index(index, entries, title or f"Reports of {len(entries):,} scenes")
+            say.note(f"Wrote {index}.")
+        outputs = [*(entry.page for entry in entries if entry.page), *([index] if index else [])]
         record = run.write(run_path(output), outputs)
-    say.result({"model": model, "reports": outputs, "run": record, "seconds": run.seconds})
+    failed = {entry.name: entry.note for entry in entries if entry.page is None}
+    found = [_described(entry) for entry in entries if entry.page]
+    result = {"model": model, "reports": [one["file"] for one in found], "scenes": found, "failed": failed}
+    say.result(result | {"index": index, "run": record, "seconds": run.seconds})
+    if failed:
+        counts = f"{len(found):,} reported, {len(failed):,} failed"
+        raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
 
 
-def _short(path: Path) -> str:
-    """Return the name of a file with that of its folder."""
-    return "/".join(path.parts[-2:])
+def _pages(output: Path, scenes: "SceneCollection") -> list[Path]:
+    """Return one page per scene; one that is called index must not replace the index."""
+    pages = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
+    taken = {path.name.lower() for path in pages}
+    if not scenes.many or INDEX not in taken:
+        return pages
+    free = next(name for k in count(1) if (name := f"index-{k}.html") not in taken)
+    return [path.with_name(free) if path.name.lower() == INDEX else path for path in pages]
 
 
-def _read(rule: "FusionRule", scene: "OpenScene") -> "Scene":
-    """Read the sources of one scene as this rule takes them."""
-    import numpy as np
-
-    from bimichi import Scene
-    from bimichi.imaging.fusing import make_sources
-
-    return Scene(np.stack(make_sources(rule, scene), axis=-1), scene.name, rule.source_names)
+def _outcome(entry: "IndexEntry") -> str:
+    if entry.page is None:
+        return f"Scene {entry.name!r} failed: {entry.note}"
+    note = f" Without scores: {entry.note}" if entry.note else ""
+    return f"Wrote {entry.page} ({entry.page.stat().st_size / 1e6:.1f} MB).{note}"
 
 
-def _compared(rules: "dict[Path, FusionRule]", scenes: "dict[Path, Scene]") -> "Comparison":
-    """Score rules, each on the scene as it takes it."""
-    import numpy as np
-
-    from bimichi import Comparison
-    from bimichi.evaluation.comparison import Result
-    from bimichi.evaluation.metrics import scores
-
-    results = []
-    for file, rule in rules.items():
-        start = time.perf_counter()
-        fused = rule.fuse(scenes[file].sources)
-        taken = time.perf_counter() - start
-        truth = np.asarray(scenes[file].truth)  # which --compare asks for
-        unknown = np.isnan(fused) | (False if scenes[file].ignore is None else scenes[file].ignore)
-        found = scores(truth, fused, rule.output_range, unknown)
-        results.append(Result(_short(file), rule, [found], fuse_seconds=taken))
-    return Comparison(results)
+def _described(entry: "IndexEntry") -> dict[str, Any]:
+    scores = {} if entry.scores is None else {"auc": entry.scores.auc, "ap": entry.scores.average_precision}
+    return {"scene": entry.name, "file": entry.page} | scores

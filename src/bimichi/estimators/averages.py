@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from bimichi._checks import check_number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.base import FLOATS, FusionClassifier, Needs, NormalisedFusion
+from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
@@ -46,7 +45,7 @@ class _Unlearned(FusionClassifier):
         if isinstance(X, Bags):
             self.n_features_in_ = X.n_sources
         else:
-            validate_data(self, X, dtype=FLOATS)
+            self._validated(X)
         self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
         self._names()
         self._check_parameters()

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bimichi._checks import refuse_masked
+from bimichi._extras import import_optional
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import Planes, is_xarray, split_planes
@@ -68,6 +69,48 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     return fit_copy
 
 
+def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `fit` accept arrays and datasets of xarray: every pixel is an instance, sources keep their names.
+
+    Labels, ids of bags and weights may be arrays of xarray with the same coordinates, or plain arrays of the same
+    shape. Lazy arrays are computed.
+    """
+
+    @wraps(method)
+    def either(self: "Fusion", *arguments: Any, **named: Any) -> Any:
+        X: Any = arguments[0] if arguments else named.get("X")
+        if self.needs == "image" or not is_xarray(X):
+            return method(self, *arguments, **named)
+        from bimichi.integral.unlabelled import unlabelled
+
+        planes, names, like = unlabelled(X)
+        rows: Any = np.stack([plane.ravel() for plane in planes], axis=1)
+        if names is not None:
+            rows = import_optional("pandas").DataFrame(rows, columns=names)
+        given = dict(signature(method).bind(self, *arguments, **named).arguments)
+        flat = {
+            what: None if array is None else flat_like(array, like, what)
+            for what, array in given.items()
+            if what not in ("self", "X")
+        }
+        return method(self, rows, **flat)
+
+    return either
+
+
+def flat_like(given: Any, like: Any, what: str) -> NDArray[Any]:
+    """Return one entry per pixel of an array of xarray, from an array of its shape, or of as many entries."""
+    from bimichi.integral.unlabelled import aligned
+
+    array = np.asarray(aligned(given, like, what))
+    if array.shape not in (like.shape, (like.size,)):
+        raise InvalidInputError(
+            f"{what} has shape {array.shape}; with X of xarray it must have one entry per pixel, {like.shape}. Labels "
+            "of bags by their ids go with Bags.from_image(X, segments, labels)."
+        )
+    return array.ravel()
+
+
 class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
     """A method that turns sources into one confidence map.
 
@@ -89,7 +132,7 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
         if "fuse" in vars(cls):  # here and not class by class, so that none is forgotten
             cls.fuse = takes_xarray(cls.fuse)  # type: ignore[method-assign]
         if "fit" in vars(cls):
-            cls.fit = all_or_nothing(cls.fit)
+            cls.fit = all_or_nothing(fits_xarray(cls.fit))
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -114,8 +157,21 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
         columns = getattr(self, "feature_names_in_", None)
         return None if columns is None else [str(name) for name in columns]
 
-    def _finite(self) -> Any:
-        return "allow-nan" if getattr(self, "nan", "raise") == "drop" else True
+    def _validated(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        """Return X (and y) as scikit-learn checks them, but refuse NaN in words that name what helps here."""
+        found = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=False, **options)
+        rows = found[0] if isinstance(found, tuple) else found
+        if np.isinf(rows).any():
+            raise InvalidInputError("X contains infinity (inf). Clip such values, or set them to NaN.")
+        missing = int(np.isnan(rows).any(axis=1).sum())
+        if missing and getattr(self, "nan", "raise") != "drop":
+            remedy = "leave them out, X[~np.isnan(X).any(axis=1)]"
+            if hasattr(self, "nan"):
+                remedy = f"pass nan='drop' to {type(self).__name__}, or {remedy}"
+            elif options.get("reset") is False:
+                remedy = f"use fuse, which returns NaN for them, or {remedy}"
+            raise InvalidInputError(f"X contains NaN in {missing:,} of {len(rows):,} instances. To go on, {remedy}.")
+        return found
 
     def _split(self, X: Any) -> list[NDArray[Any]]:
         """Return one array per source, from rows, an image, planes or a data frame."""
@@ -142,7 +198,7 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it needs the label of every "
                 "instance. Methods that learn from labels of bags are BiMIChI, MICI and BinaryMICI."
             )
-        X, y = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=self._finite())
+        X, y = self._validated(X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) > 2:
@@ -168,17 +224,23 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the confidence on the common scale [-1, 1], above 0 for targets."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite=self._finite())
+        if not is_xarray(X):
+            X = self._validated(X, reset=False)
         return to_common_scale(self.fuse(X), self.output_range)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every instance; one with NaN is no target."""
         positive = self.decision_function(X) > 0  # which checks that there are classes
+        if is_xarray(X):
+            named: Any = positive
+            return named.copy(data=self.classes_[named.values.astype(int)]).rename("class")  # type: ignore[no-any-return]
         return np.asarray(self.classes_[positive.astype(int)])
 
     def bag_scores(self, X: Any, bags: Any) -> NDArray[Any]:
         """Return the largest `decision_function` of each bag; bags are in order of first appearance."""
         scores = self.decision_function(X)
+        if is_xarray(scores):
+            bags, scores = flat_like(bags, scores, "bags"), scores.values.ravel()  # type: ignore[attr-defined]
         order, offsets, _ = group(bags, len(scores))
         return np.asarray(np.maximum.reduceat(scores[order], offsets[:-1]))
 
@@ -201,7 +263,7 @@ class NormalisedFusion(Fusion):
         """Return one array per source, in [0, 1]."""
         planes = self._split(X)
         low = -1.0 if self.bipolar_input else 0.0
-        remedy = "Rescale it." if self.bipolar_input else "Rescale it, or pass bipolar_input=True for [-1, 1]."
+        remedy = "Rescale it." if self.bipolar_input else "Rescale it, or pass bipolar_input=True if it is in [-1, 1]."
         Planes(planes, names=self._names()).check_range(low, remedy)
         if not self.bipolar_input:
             return planes

@@ -109,7 +109,8 @@ class BiMIChI(FusionClassifier, BagFusion):
         X : array-like of shape (n_instances, n_sources), Bags, a Dask array, or a list of scenes
             Instances of all bags. `Bags` bring their labels, so that nothing else is given; so do scenes, which may be
             `Scene` objects, Dask delayed ones, functions that return them, or paths of files of `Scene.save`. Dask
-            arrays and lists are read part by part; see `bimichi.learning.streaming`.
+            arrays and lists are read part by part; see `bimichi.learning.streaming`. An array or a dataset of xarray
+            brings the names of its sources; `y`, `bags` and `sample_weight` then have its shape, too.
         y : array-like of shape (n_instances,)
             Labels of the bags, repeated for each of their instances; two classes.
         bags : array-like of shape (n_instances,), optional

@@ -6,11 +6,12 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.base import FLOATS, FusionClassifier, NormalisedFusion, check_alone
+from bimichi.estimators.base import FusionClassifier, NormalisedFusion, check_alone
 from bimichi.estimators.measured import BagFusion
+from bimichi.integral.planes import is_xarray
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
 from bimichi.learning.objectives.min_max import MIN_MAX
@@ -183,7 +184,7 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
             check_alone(y, bags, sample_weight)
             found, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
         else:
-            X, y = validate_data(self, X, y, dtype=FLOATS, y_numeric=True, ensure_all_finite=self._finite())
+            X, y = self._validated(X, y, y_numeric=True)
             found = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)
         outside = found.labels[(found.labels < 0) | (found.labels > 1)]
         if outside.size:
@@ -195,4 +196,4 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the integral of every instance."""
         check_is_fitted(self)
-        return self.fuse(validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite=self._finite()))
+        return self.fuse(X if is_xarray(X) else self._validated(X, reset=False))

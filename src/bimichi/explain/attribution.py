@@ -12,7 +12,9 @@ from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation
-from bimichi.integral.planes import check_n_jobs, run_chunks
+from bimichi.integral.matching import own_names
+from bimichi.integral.planes import check_n_jobs, is_xarray, run_chunks
+from bimichi.rule import as_rule
 
 
 class Step(NamedTuple):
@@ -88,6 +90,12 @@ def chain(model: Any, x: ArrayLike) -> Chain:
     g_{thermal,∅}      0.30   0.70     0.21
     C                                  0.29
     """
+    if is_xarray(x):
+        from bimichi.integral.unlabelled import unlabelled
+
+        rule = as_rule(model)  # of a dataset, a pixel has variables without dimensions, which are no sources
+        found = unlabelled(x.expand_dims("instance"), own_names(rule), rule.n_sources)  # type: ignore[union-attr]
+        x = np.stack(found.planes, axis=-1)[0]
     given = np.asarray(x)
     if given.ndim != 1:
         raise InvalidInputError(f"x must be one instance, 1-D with one value per source, got shape {given.shape}.")
@@ -107,7 +115,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     model : FusionRule, Measure, or fitted estimator that has a measure
         What to explain. A rule scales and inverts the sources as it does when fusing.
     X : array-like of shape (..., n_sources), or list or tuple of n_sources equally shaped arrays
-        Rows, an image or planes, as in `choquet`. An instance with NaN in any source gives NaN.
+        Rows, an image or planes, as in `choquet`; also an array or a dataset of xarray. An instance with NaN in any
+        source gives NaN.
     n_jobs : int, optional
         Number of threads; all cores by default. The result does not depend on it.
 
@@ -115,7 +124,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     -------
     contributions : ndarray of shape (..., n_sources)
         The Shapley value of each source in the game v(S) = C(x with the sources outside S set to 0); they add up
-        to C, also for a "magnitude" model, whose output is |C|. float32 if all sources are, else float64.
+        to C, also for a "magnitude" model, whose output is |C|. float32 if all sources are, else float64. Of xarray, an
+        array with the coordinates of X and a last dimension "source".
 
     Notes
     -----
@@ -130,6 +140,13 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
            [ 0.   ,  0.125]])
     """
     jobs = check_n_jobs(n_jobs)
+    if is_xarray(X):
+        from bimichi.integral.unlabelled import relabelled, unlabelled
+
+        rule = as_rule(model)
+        found = unlabelled(X, own_names(rule), rule.n_sources)  # type: ignore[arg-type]  # is_xarray has looked
+        made = contributions(rule, found.planes, n_jobs=n_jobs)
+        return relabelled(made, found.like, "contribution", rule.source_names)  # type: ignore[return-value]
     _, parts, planes = prepare(model, X)
     contribute = parts.contributor()
     out = np.empty((planes.size, planes.n_sources), planes.dtype)

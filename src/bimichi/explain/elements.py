@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._jit import jit
-from bimichi._types import Flags, Floats, Ints
+from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.explain.base import Parts
 from bimichi.integral.linear import digit_steps, linear_form
@@ -64,6 +64,11 @@ class ElementParts(Parts):
         _fill_potential(self.values, self.space.base, potential)
         steps = digit_steps(self.space)
         return lambda sources, out: _contribute(sources, steps, potential, out)
+
+    def rows(self, instances: NDArray[Any]) -> tuple[Codes, Floats]:
+        """Return the codes and weights of instances, each of shape (n, m)."""
+        codes, weights = linear_form(instances, self._kind, check_range=False, n_jobs=1)
+        return codes, weights.astype(np.float64, copy=False)
 
     def use(self, rows: NDArray[Any]) -> tuple[Ints, Ints, Ints, Floats]:
         size = self.space.size

@@ -1,16 +1,21 @@
 """What the data says about each element of a measure, and what it leaves open."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bimichi._tables import Cell, Table
-from bimichi._types import Flags, Floats, Ints
+from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
+from bimichi.explain.base import Parts
+from bimichi.explain.elements import ElementParts
 from bimichi.explain.parts import parts_of, prepare
 from bimichi.explain.results import Explanation
+from bimichi.explain.same_outputs import PRECISION, SameOutputs, same_outputs
+from bimichi.integral.planes import Planes
 from bimichi.measures.base import TOLERANCE, Measure
 from bimichi.rule import as_rule
 
@@ -28,15 +33,22 @@ class Identifiability(Explanation):
     measure : Measure
         What is explained.
     lower, upper : ndarray
-        The interval in which an element can lie without changing the fused value of any instance, if the other
-        open elements may move with it. It has no width at used elements and at the boundary. `lower` itself is
-        a monotone measure, and so is `upper`. Not applicable to terms: NaN.
+        If `exact`, the least and the greatest value of an element among all monotone measures that give every instance
+        the same output, to 1e-6. Otherwise, elements in use are held at their values, and others lie between them; a
+        used element may then have an interval that is not shown. Not applicable to terms: NaN.
     used, counts : ndarray of bool, and of int64
         Whether some instance gives it weight, and how many do.
     touched : ndarray of int64
         How many instances touch it at all, as the paper counts.
     weight : ndarray of float64 or None
         How much weight they give it in all; None where only the counts of a model's training are known.
+    exact : bool
+        Whether the intervals are those of all measures with the same outputs. They are not if only the counts of a
+        model's training are known, if the measure has more than 729 elements, or if more than 100 of them would need
+        a linear program.
+    determined : ndarray of bool or None
+        Elements that the outputs of the instances determine by themselves, without the order, and the boundary; None if
+        that was not computed. All other used elements may be free, whatever their interval shows unless `exact`.
     """
 
     measure: Measure
@@ -46,11 +58,13 @@ class Identifiability(Explanation):
     counts: Ints
     touched: Ints
     weight: Floats | None
+    exact: bool = False
+    determined: Flags | None = None
 
     @property
     def open(self) -> Flags:
         """Whether an element is left open: its interval has a width."""
-        return self.upper - self.lower > TOLERANCE
+        return self.upper - self.lower > (PRECISION if self.exact else TOLERANCE)
 
     @property
     def n_free(self) -> int:
@@ -69,7 +83,11 @@ class Identifiability(Explanation):
 
     def _head(self) -> str:
         if self.has_intervals:
-            return f"Identifiability: {int(self.open.sum()):,} of {self.n_free:,} free elements are open"
+            held = "" if self.exact else ", if the used ones keep their values"
+            if not self.exact and self.determined is not None:
+                sure = int((self.determined & self.used).sum())
+                held += f" (outputs determine {sure:,} of {int(self.used.sum()):,} used ones)"
+            return f"Identifiability: {int(self.open.sum()):,} of {self.n_free:,} free elements are open{held}"
         return f"Identifiability: {self.n_used:,} of {self.n_free:,} terms are used. {NOT_APPLICABLE}"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -91,22 +109,30 @@ class Identifiability(Explanation):
 
 
 def identifiability(
-    model: Any, X: ArrayLike | Sequence[ArrayLike] | None = None, *, n_jobs: int | None = None
+    model: Any, X: ArrayLike | Sequence[ArrayLike] | None = None, *, exact: bool = True, n_jobs: int | None = None
 ) -> Identifiability:
-    """Report which elements or terms data has used, and in which interval each of the other elements may lie.
+    """Report which elements or terms data has used, and in which interval each element may lie.
 
     Parameters
     ----------
     model, n_jobs
         As in `contributions`.
     X : array-like of shape (..., n_sources), or list of planes, optional
-        The data; instances with NaN are left out. Not needed if the rule has counts of its training data.
+        The data; instances with NaN are left out. Not needed if the rule has counts of its training data, which are
+        enough for intervals with the used elements held at their values, but not for exact ones.
+    exact : bool, default=True
+        Whether to compute exact intervals from `X`. False is much quicker.
 
     Notes
     -----
-    O(n m^2 + m 3^m). An open element lies between the largest used (or boundary) element below it and the smallest
-    one above it; any value there can be had together with a monotone choice of the other open ones. A used element
-    may still differ in another solution, with other fused values and an equal objective: that is for `bootstrap`.
+    What is held equal is the integral C of every instance of `X`, to 1e-9 per unit that an element moves; for a
+    "magnitude" model too, though its output is abs(C). A measure with other outputs may reach the same objective on
+    the training data; how far those differ is for `bootstrap`.
+
+    O(n m^2 + m 3^m) for the counts, some passes over the data for the equations, and two linear programs for each
+    element that these do not determine: seconds for four sources. If there are too many, `exact` of the result is
+    False: an open element then lies between the largest used (or boundary) element below it and the smallest one
+    above it.
 
     Examples
     --------
@@ -125,9 +151,10 @@ def identifiability(
     g_{∅,12}          -1.00        0         0    0.00
     """
     rule = as_rule(model)
-    parts, weight = parts_of(rule.measure), None
+    parts, weight, planes = parts_of(rule.measure), None, None
     if X is not None:
-        touched, counts, weight, _ = parts.count_use(prepare(rule, X)[2], n_jobs)
+        planes = prepare(rule, X)[2]
+        touched, counts, weight, _ = parts.count_use(planes, n_jobs)
     elif rule.usage:
         touched, counts = rule.usage["touched"], rule.usage["weighted"]
     else:
@@ -135,4 +162,21 @@ def identifiability(
             "X must be given: this rule has no counts of its training data. Pass the data that elements were used by."
         )
     used = counts > 0
-    return Identifiability(rule.measure, *parts.intervals(used), used, counts, touched, weight)
+    found = _exact(parts, planes, used) if exact and planes is not None else None
+    if found is None:
+        return Identifiability(rule.measure, *parts.intervals(used), used, counts, touched, weight)
+    ends = (found.lower, found.upper) if found.exact else parts.intervals(used)
+    return Identifiability(rule.measure, *ends, used, counts, touched, weight, found.exact, found.determined)
+
+
+def _exact(parts: Parts, planes: Planes, used: Flags) -> SameOutputs | None:
+    """Return the intervals of elements over all measures with the same outputs; None if that is too much, or terms."""
+    if not isinstance(parts, ElementParts):
+        return None
+
+    def rows() -> Iterator[tuple[Codes, Floats]]:
+        for chunk in planes.chunks(stacked=True):
+            instances = planes.stacked(chunk).T
+            yield parts.rows(instances[~np.isnan(instances).any(axis=1)])
+
+    return same_outputs(parts.space, parts.values, used, rows)

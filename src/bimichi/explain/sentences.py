@@ -82,7 +82,7 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
     facts = [
         *_shares(found, words),
         *_other_completions(known, parts, planes, found, words, n_jobs),
-        *_inverted(words),
+        *_inverted(parts, planes, words, n_jobs),
         *_against(parts, planes, words, n_jobs),
         *_interactions(found, words),
         *_training(known, rule.training),
@@ -163,16 +163,33 @@ def _other_completions(
     )
     if max(abs(lowest - share), abs(highest - share)) >= SHIFTS:
         says = (
-            f"this depends on elements that no training instance uses: with the lowest values they can have, "
-            f"{words.name(k)} would carry {percent(lowest)}, with the highest {percent(highest)}."
+            f"this depends on elements that no training instance uses: with the lowest values they can have beside the "
+            f"others, {words.name(k)} would carry {percent(lowest)}, with the highest {percent(highest)}."
         )
         yield words.fact("completion", [k], {"share": share, "lowest": lowest, "highest": highest}, says)
 
 
-def _inverted(words: _Words) -> Iterator[Fact]:
+def _inverted(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
+    """Inverted sources, and what their low values do on this data: not always what inverting a source suggests."""
+    if not any(words.inverted):
+        return
+
+    def count(rows: NDArray[Any], contributed: Floats) -> tuple[Floats, Floats]:
+        low = rows > 0  # as it enters; low as given
+        return low.sum(axis=0).astype(np.float64), np.where(low, contributed, 0.0).sum(axis=0)
+
+    often, sums = (np.sum(part, axis=0) for part in zip(*parts.summarise(planes, n_jobs, count), strict=True))
     for k in np.flatnonzero(words.inverted).tolist():
-        says = f"{words.name(k)} is inverted: low values count {words.way(True)}."
-        yield words.fact("inverted", [k], {"polarity": -1.0}, says)
+        numbers = {"polarity": -1.0, "instances": float(often[k])}
+        if often[k]:
+            mean = numbers["mean"] = float(sums[k] / often[k])
+            up = mean > 0
+            joined = ", and" if up else ", but"
+            does = f"count {words.way(up)}: {mean:+.2f} on average" if abs(mean) >= 0.005 else "hardly count"
+            says = f"{words.name(k)} enters inverted{joined} on this data its low values {does}."
+        else:
+            says = f"{words.name(k)} enters inverted; this data has no low values of it."
+        yield words.fact("inverted", [k], numbers, says)
 
 
 def _against(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
@@ -267,6 +284,9 @@ def _determined(known: Identifiability) -> Fact:
         amount, end = ("all", ".") if used == free else (f"{used:,} of", "; the solver chose the others.")
         says = f"The training data used {amount} {free:,} terms of the measure{end}"
         return Fact("terms", (), {"used": used, "terms": free}, says)
-    says = f"The training data left {number:,} of {free:,} elements open; the solver chose their values."
-    none = f"The training data determined all {free:,} elements."
-    return Fact("open", (), {"open": number, "free": free}, says if number else none)
+    says = (
+        f"No training instance uses {number:,} of the {free:,} elements; the solver chose these within the order."
+        if number
+        else f"Training instances use all {free:,} elements, or the order fixes them."
+    )
+    return Fact("open", (), {"open": number, "free": free}, says)

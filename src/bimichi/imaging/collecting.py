@@ -115,10 +115,11 @@ class SceneCollection(Sequence[OpenScene]):
         """Return the scenes of these names alone."""
         return replace(self, scenes=[one for one in self.scenes if one.name in names])
 
-    def companions(self, given: str, what: str) -> dict[str, Path]:
+    def companions(self, given: str, what: str, partial: bool = False) -> dict[str, Path]:
         """Return one more file per scene, such as its mask, by the name of the scene.
 
         `given` is a file for one scene, or a folder or a pattern for many; `what` says what the files are, for errors.
+        With `partial`, some of many scenes, but not all, may lack one.
         """
         if not self.many:
             return {self.names[0]: existing_path(Path(given))}
@@ -126,9 +127,9 @@ class SceneCollection(Sequence[OpenScene]):
             raise InvalidInputError(f"{what} must be a folder or a pattern, as the sources are, got {given}.")
         found = files_by_scene(given)
         missing = [name for name in self.names if name not in found]
-        if missing:
+        if missing and not (partial and len(missing) < len(self.names)):
             raise InvalidInputError(f"{what} {given} has no file for {first_few(missing)}; it has {first_few(found)}.")
-        return {name: found[name] for name in self.names}
+        return {name: found[name] for name in self.names if name in found}
 
 
 def open_scenes(

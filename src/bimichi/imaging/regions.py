@@ -14,6 +14,7 @@ from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_mask, check_shape
+from bimichi.integral.planes import is_xarray
 
 TOUCH = 1e-6  # pixels of overlap that may be due to rounding
 
@@ -141,7 +142,8 @@ def label_bags(
     Parameters
     ----------
     segments : array-like of int, shape (height, width)
-        The bag of every pixel, such as from `superpixels`; pixels below 0 belong to none.
+        The bag of every pixel, such as from `superpixels`; pixels below 0 belong to none. If it is an array of xarray,
+        `mask` and `ignore` may be, too.
     boxes, polygons, mask : optional
         Where targets are, as `box_mask` and `polygon_mask` take them, or as an array of bool; at least one of them.
     min_overlap : float in [0, 1], default=0
@@ -162,6 +164,11 @@ def label_bags(
     >>> label_bags([[0, 0, 1, 1, 2, 2]], boxes=[(1, 0, 2, 1)])
     {0: True, 1: True, 2: False}
     """
+    if is_xarray(segments):
+        from bimichi.integral.unlabelled import aligned, as_image
+
+        segments, like = as_image(segments)
+        mask, ignore = aligned(mask, like, "mask"), aligned(ignore, like, "ignore")
     ids = _check_segments(segments)
     check_number(min_overlap, "min_overlap", 0, 1)
     region = _region(boxes, polygons, mask, ids.shape)

@@ -8,6 +8,7 @@ from bimichi._extras import import_optional
 from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_image, check_mask, check_shape
+from bimichi.integral.planes import is_xarray
 
 
 def superpixels(
@@ -25,7 +26,8 @@ def superpixels(
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, n_channels)
-        Grey, RGB, or a stack of sources that share one scale. Pixels with NaN are masked out.
+        Grey, RGB, or a stack of sources that share one scale; also an array of xarray, of two dimensions or with a
+        third one "source", or a dataset. Pixels with NaN are masked out.
     n_segments : int, default=300
         Approximate number of superpixels.
     compactness : float, optional
@@ -41,13 +43,20 @@ def superpixels(
     Returns
     -------
     segments : ndarray of int64, shape (height, width)
-        The superpixel of each pixel, numbered from 0 without gaps; -1 where masked out.
+        The superpixel of each pixel, numbered from 0 without gaps; -1 where masked out. Of xarray, an array with the
+        coordinates of the image.
 
     References
     ----------
     .. [1] R. Achanta et al., "SLIC Superpixels Compared to State-of-the-Art Superpixel Methods", IEEE TPAMI 34 (11),
        2012.
     """
+    if is_xarray(image):
+        from bimichi.integral.unlabelled import aligned, as_image, relabelled
+
+        plain, like = as_image(image)
+        found = superpixels(plain, n_segments, compactness, aligned(mask, like, "mask"), sigma, lab)
+        return relabelled(found, like, "segments")  # type: ignore[return-value]  # as the image is
     given = check_image(image, bands=None)
     check_integer(n_segments, "n_segments")
     lab = given.dtype == np.uint8 and given.shape[2:] == (3,) if lab is None else lab
@@ -80,7 +89,7 @@ def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> Ints:
     Parameters
     ----------
     shape : (int, int)
-        Height and width of the image.
+        Height and width of the image; or an image of xarray, whose coordinates the result then has.
     size : int or (int, int)
         Side of a square, or height and width of a rectangle, in pixels.
 
@@ -96,6 +105,11 @@ def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> Ints:
            [0, 0, 1, 1, 2],
            [3, 3, 4, 4, 5]])
     """
+    if is_xarray(shape):
+        from bimichi.integral.unlabelled import as_image, relabelled
+
+        like = as_image(shape)[1]
+        return relabelled(grid_segments(like.shape, size), like, "segments")  # type: ignore[return-value,arg-type]
     height, width = check_shape(shape)
     tall, wide = check_shape((size, size) if np.ndim(size) == 0 else size, "size")
     per_row = -(-width // wide)

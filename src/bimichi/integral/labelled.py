@@ -116,7 +116,12 @@ def fuse_array(
     xarray = import_optional("xarray")
     if not isinstance(X, xarray.DataArray | xarray.Dataset):
         raise InvalidInputError(f"X must be a DataArray or a Dataset of xarray, got {type(X).__name__}.")
-    planes, names = _planes(X, source_dim)
+    planes, names = sources_of(
+        X,
+        source_dim,
+        "Name the one of its sources: import bimichi.scale, then X.bimichi.fuse(model, source_dim=...); or rename it "
+        "with X.rename.",
+    )
     lazy = any(plane.chunks is not None for plane in planes)
     if lazy or "n_jobs" not in options:
         options["n_jobs"] = 1 if lazy else None
@@ -128,12 +133,12 @@ def fuse_array(
     )
     positions = match_sources(fuser.names, fuser.n_sources, names, len(planes), where, remedy)
     planes = [planes[k] for k in positions]
-    _check_alike(planes)
+    check_alike(planes)
     narrow = all(plane.dtype in (np.float16, np.float32) for plane in planes)
     fused: xr.DataArray = xarray.apply_ufunc(
         _fuse_block,
         *planes,
-        kwargs={"fuser": fuser, "fills": [_fills({**X.attrs, **plane.attrs}) for plane in planes]},
+        kwargs={"fuser": fuser, "fills": [fills_of({**X.attrs, **plane.attrs}) for plane in planes]},
         dask="parallelized",
         output_dtypes=[np.float32 if narrow else np.float64],
         keep_attrs="drop_conflicts",
@@ -141,7 +146,7 @@ def fuse_array(
     return _described(fused.rename("fused"), X, planes)
 
 
-def _to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
+def to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
     """Return the plane with NaN where it has the value `fill`: a copy, of floats, if it has that value anywhere."""
     with np.errstate(over="ignore"):
         missing = plane == (plane.dtype.type(fill) if plane.dtype.kind == "f" else fill)
@@ -156,12 +161,14 @@ def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -
     ready = []
     for plane, own in zip(planes, fills, strict=True):
         for fill in own:
-            plane = _to_nan(plane, fill)
+            plane = to_nan(plane, fill)
         ready.append(plane)
     return fuser.fuse(ready)
 
 
-def _planes(X: "xr.DataArray | xr.Dataset", source_dim: str) -> tuple[list["xr.DataArray"], list[str] | None]:
+def sources_of(
+    X: "xr.DataArray | xr.Dataset", source_dim: str, remedy: str
+) -> tuple[list["xr.DataArray"], list[str] | None]:
     """Return one array per source, and the names of the sources, if they have any."""
     if isinstance(X, import_optional("xarray").Dataset):
         # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
@@ -171,8 +178,7 @@ def _planes(X: "xr.DataArray | xr.Dataset", source_dim: str) -> tuple[list["xr.D
         return list(variables.values()), list(variables)
     if source_dim not in X.dims:
         raise InvalidInputError(
-            f"X has the dimensions {', '.join(map(str, X.dims))}, none of which is {source_dim!r}. Name the one of its "
-            "sources: import bimichi.scale, then X.bimichi.fuse(model, source_dim=...); or rename it with X.rename."
+            f"X has the dimensions {', '.join(map(str, X.dims))}, none of which is {source_dim!r}. {remedy}"
         )
     names = None
     if source_dim in X.coords:
@@ -183,7 +189,8 @@ def _planes(X: "xr.DataArray | xr.Dataset", source_dim: str) -> tuple[list["xr.D
     return [bare.isel({source_dim: k}) for k in range(X.sizes[source_dim])], names
 
 
-def _check_alike(planes: Sequence["xr.DataArray"]) -> None:
+def check_alike(planes: Sequence["xr.DataArray"], chunks: bool = True) -> None:
+    """Refuse sources that are no numbers, or whose dimensions, or chunks, differ."""
     first = planes[0]
     for plane in planes:
         if plane.dtype.kind not in "biuf":
@@ -193,14 +200,15 @@ def _check_alike(planes: Sequence["xr.DataArray"]) -> None:
                 f"Source {first.name!r} has the dimensions {first.dims}, {plane.name!r} has {plane.dims}; "
                 "they must agree. Broadcast them with xarray.broadcast."
             )
-        if dict(plane.chunksizes) != dict(first.chunksizes):
+        if chunks and dict(plane.chunksizes) != dict(first.chunksizes):
             raise InvalidInputError(
                 f"Source {first.name!r} has the chunks {dict(first.chunksizes)}, {plane.name!r} has "
                 f"{dict(plane.chunksizes)}; they must agree. Choose, with X.chunk or X.unify_chunks."
             )
 
 
-def _fills(attributes: Mapping[str, Any]) -> list[float]:
+def fills_of(attributes: Mapping[str, Any]) -> list[float]:
+    """Return the values that mean nodata, by these attributes."""
     found = [np.ravel(attributes[name]) for name in FILLS if name in attributes]
     return [value for values in found if values.dtype.kind in "iuf" for value in values.tolist()]
 

@@ -28,10 +28,10 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
     `options` are those of `choquet` for a measure. By default, a model's own number of threads is used.
     """
     if isinstance(model, Measure):
-        return Fuser(partial(integrate, g=model, n_jobs=n_jobs, **options), model.n_sources, _own_names(model))
+        return Fuser(partial(integrate, g=model, n_jobs=n_jobs, **options), model.n_sources, own_names(model))
     rule = getattr(model, "rule_", model)
     if isinstance(getattr(rule, "measure", None), Measure):
-        return Fuser(partial(getattr(rule, method), n_jobs=n_jobs), rule.n_sources, _own_names(rule))
+        return Fuser(partial(getattr(rule, method), n_jobs=n_jobs), rule.n_sources, own_names(rule))
     if not hasattr(model, "fuse") or getattr(model, "needs", None) == "image":
         raise InvalidInputError(
             f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}."
@@ -67,7 +67,7 @@ def match_sources(
     return positions
 
 
-def _own_names(model: Any) -> tuple[str, ...] | None:
+def own_names(model: Any) -> tuple[str, ...] | None:
     """Return the names of the sources, None if they are merely numbered."""
     names = tuple(model.source_names)
     return None if names == check_names(None, model.n_sources) else names

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._checks import check_choice, refuse_masked
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
+from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, is_xarray, run_chunks
 from bimichi.learning.inputs import check_labels, check_rows, check_segment_labels, check_weights, group, one_per
 from bimichi.learning.reduction import merge_equal, undominated
 
@@ -157,7 +157,7 @@ class Bags:
         Parameters
         ----------
         X : array-like of shape (height, width, n_sources), or list of planes
-            The sources.
+            The sources; also an array or a dataset of xarray, and then `segments` may be an array of xarray, too.
         segments : array-like of int, shape (height, width)
             To which segment each pixel belongs.
         labels : mapping of segment to label, or array-like indexed by segment
@@ -165,6 +165,11 @@ class Bags:
         nan, one_class
             As in `from_instances`.
         """
+        if is_xarray(X):
+            from bimichi.integral.unlabelled import aligned, unlabelled
+
+            X, _, like = unlabelled(X)  # type: ignore[arg-type]  # is_xarray has looked
+            segments = aligned(segments, like, "segments")
         planes = Planes(X)
         numbers = np.asarray(refuse_masked(segments, "segments"))
         if numbers.shape != planes.shape or numbers.dtype.kind not in "iu":

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from bimichi._checks import refuse_masked
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
+from bimichi.integral.planes import is_xarray
 
 LARGEST_WEIGHT = 1e100
 
@@ -50,6 +51,11 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
 
 def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
     """Instances as an array of float32 or float64."""
+    if is_xarray(X):
+        raise InvalidInputError(
+            f"{what} is an object of xarray, but rows are taken here. Pass Bags.from_image(X, segments, labels), or X "
+            "to fit."
+        )
     rows = np.asarray(refuse_masked(X, what))
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise InvalidInputError(f"{what} must have shape (n_instances, n_sources), got {rows.shape}.")

@@ -14,6 +14,7 @@ from bimichi._checks import refuse_masked
 from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
+from bimichi.integral.planes import is_xarray
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.measures.base import check_names
@@ -31,7 +32,8 @@ class Scene:
     Parameters
     ----------
     sources : ndarray of shape (..., n_sources)
-        The sources, usually (height, width, n_sources), in [-1, 1].
+        The sources, usually (height, width, n_sources), in [-1, 1]. An array or a dataset of xarray is loaded, and
+        lends the names of its sources; `segments`, `truth` and `ignore` may then be arrays of xarray, too.
     name : str
         Its name.
     source_names : sequence of str, optional
@@ -71,6 +73,7 @@ class Scene:
     citation: str = ""
 
     def __post_init__(self) -> None:
+        self._load_xarray()
         if not isinstance(self.sources, np.ndarray) or self.sources.ndim < 2:
             raise InvalidInputError(
                 f"sources of scene {self.name!r} must be an array of shape (..., n_sources), "
@@ -86,6 +89,23 @@ class Scene:
                     f"{what} of scene {self.name!r} has shape {np.shape(given)}; "
                     f"it must be that of a source, {self.shape}."
                 )
+
+    def _load_xarray(self) -> None:
+        """Replace arrays of xarray by plain ones, with sources along the last axis."""
+        given = {what: getattr(self, what) for what in ("sources", "segments", "truth", "ignore", "rgb", "thermal")}
+        if not any(map(is_xarray, given.values())):
+            return
+        from bimichi.integral.unlabelled import aligned, as_image, unlabelled
+
+        sources, like = given.pop("sources"), None
+        if is_xarray(sources):
+            planes, names, like = unlabelled(sources)
+            object.__setattr__(self, "sources", np.stack(planes, axis=-1))
+            object.__setattr__(self, "source_names", self.source_names or names or ())
+        for what, array in given.items():
+            if is_xarray(array):
+                plain = as_image(array)[0] if what == "rgb" else aligned(array, like, what)
+                object.__setattr__(self, what, plain)
 
     def __repr__(self) -> str:
         bags = "" if self.labels is None else f"; {len(self.labels)} bags, {sum(self.labels.values())} positive"

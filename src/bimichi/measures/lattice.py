@@ -300,6 +300,13 @@ def set_label(indices: Sequence[int], names: Sequence[str]) -> str:
     return separator.join(names[k] for k in indices) or "∅"
 
 
+def short_names(names: Sequence[str], limit: int) -> tuple[list[str], bool]:
+    """Return names whose sets can be labels: numbers, if all together are longer than `limit`; and whether they are."""
+    if len(set_label(range(len(names)), names)) <= limit:
+        return list(names), False
+    return [str(k + 1) for k in range(len(names))], True
+
+
 def pair_lattice(n_sources: int, zero_bound: bool = True) -> Lattice:
     """Return the lattice of pairs (A, B) of disjoint subsets, 3^m elements: the home of a bi-capacity."""
     return Lattice(n_sources, (2, 0, 1), bool(zero_bound))

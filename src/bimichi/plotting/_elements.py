@@ -8,7 +8,7 @@ import numpy as np
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import Measure
-from bimichi.measures.lattice import set_label
+from bimichi.measures.lattice import short_names
 from bimichi.measures.on_lattice import LatticeMeasure
 from bimichi.plotting._style import literal
 
@@ -63,13 +63,14 @@ def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) ->
     return mask
 
 
-def short_names(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
+def names_and_key(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
     """Return the names for labels of sets, and the lines of a key.
 
     If the label of all sources together is longer than `limit`, numbers stand for the names, and the key explains them.
     """
-    if len(set_label(range(len(names)), names)) <= limit:
-        return list(names), []
+    short, numbered = short_names(names, limit)
+    if not numbered:
+        return short, []
     lines: list[str] = []
     for number, name in enumerate(names, 1):
         entry = f"{number} = {literal(name, KEY_WIDTH - 8)}"
@@ -77,4 +78,4 @@ def short_names(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]
             lines[-1] += f",  {entry}"
         else:
             lines.append(entry)
-    return [str(k + 1) for k in range(len(names))], lines
+    return short, lines

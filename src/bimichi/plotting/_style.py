@@ -90,11 +90,6 @@ def value_colors(values: ArrayLike) -> Floats:
     return np.atleast_2d(colors(norm(np.asarray(values, dtype=np.float64))))
 
 
-def ink_on(color: Sequence[float] | Floats) -> str:
-    """Return the ink, dark or white, that is easier to read on a colour."""
-    return INK if np.dot(color[:3], (0.299, 0.587, 0.114)) > 0.5 else "white"
-
-
 def line_style(k: int) -> dict[str, Any]:
     """Return colour and dashes of line k; 28 of them differ."""
     dashes = LINE_DASHES[k // len(LINE_COLORS) % len(LINE_DASHES)]

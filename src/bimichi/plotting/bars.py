@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bimichi._colours import ink_on
 from bimichi._tables import number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
@@ -14,7 +15,7 @@ from bimichi.measures.base import check_names, number_array
 from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
 from bimichi.plotting import _style as style
-from bimichi.plotting._elements import Elements, check_measure, element_marks, measure_of, short_names
+from bimichi.plotting._elements import Elements, check_measure, element_marks, measure_of, names_and_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ def plot_capacity(
     """
     g = check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
     bold, known, notes = element_marks(g, used, identified)
-    names, key = short_names(g.source_names, LABEL_LIMIT)
+    names, key = names_and_key(g.source_names, LABEL_LIMIT)
     subsets, values = zip(*g.listing(), strict=True)
     codes = [g.code(subset) for subset in subsets]
     places = np.arange(len(codes))
@@ -53,7 +54,7 @@ def plot_capacity(
     bars = ax.barh(places, values, height=0.8, color=style.value_colors(values), edgecolor="#999999", linewidth=0.6)
     for place, (code, bar) in enumerate(zip(codes, bars, strict=True)):
         if not known[code]:
-            ink = style.ink_on(bar.get_facecolor())
+            ink = ink_on(*bar.get_facecolor()[:3])
             hatch: Any = {"hatch": style.HATCH, "edgecolor": ink, "alpha": 0.5, "linewidth": 0}
             ax.barh(place, values[place], height=0.8, fill=False, **hatch)
         value = values[place]

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bimichi._colours import ink_on
 from bimichi._tables import number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import Lattice, set_label
 from bimichi.plotting import _style as style
-from bimichi.plotting._elements import check_measure, short_names
+from bimichi.plotting._elements import check_measure, names_and_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +52,7 @@ def plot_lattice(
     g = check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
     codes = [] if path is None else _check_path(g, path)
     used, weights = _chain(g, x)
-    names, key = short_names(g.source_names, g.n_sources)
+    names, key = names_and_key(g.source_names, g.n_sources)
     ax = style.axes_for(ax, SIZES[g.n_sources])
     place = _places(g.lattice)
     half = NODE[g.n_sources][1] / 2
@@ -129,7 +130,7 @@ def _draw_nodes(ax: "Axes", g: BiCapacity, place: Floats, names: list[str], fram
         ax.add_patch(Rectangle(corner, width, height, edgecolor=edge, linewidth=line, **face, zorder=3))
         label = style.literal(",".join(set_label(part, names) for part in g.lattice.sets(code)))
         value = "–" if undefined else number(float(g.values[code]))
-        ink = style.INK if undefined else style.ink_on(color)
+        ink = style.INK if undefined else ink_on(*color[:3])
         ax.text(x, y, f"{label}\n{value}", ha="center", va="center", fontsize=size, color=ink, zorder=4)
 
 

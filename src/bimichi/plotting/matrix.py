@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from bimichi._checks import check_choice
+from bimichi._colours import ink_on
 from bimichi._tables import number
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
@@ -13,7 +14,7 @@ from bimichi.measures.base import check_names, number_array
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
 from bimichi.plotting import _style as style
-from bimichi.plotting._elements import Elements, check_measure, element_marks, short_names
+from bimichi.plotting._elements import Elements, check_measure, element_marks, names_and_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
         corner, undefined = (column - 0.5, row - 0.5), code == 0 and not g.zero_bound
         face = "white" if undefined else color
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", linewidth=0.8, zorder=1))
-        ink = style.INK if undefined else style.ink_on(color)
+        ink = style.INK if undefined else ink_on(*color[:3])
         hatched = not known[code] and not undefined
         value = "–" if undefined else number(float(g.values[code]))
         text = ax.text(column, row, value, ha="center", va="center", fontsize=size, color=ink, zorder=4)
@@ -85,7 +86,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
 
 def _label(ax: "Axes", g: BiCapacity) -> list[str]:
     """Label rows and columns; returns the key to short names."""
-    names, key = short_names(g.source_names, LABEL_LIMIT)
+    names, key = names_and_key(g.source_names, LABEL_LIMIT)
     subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(1 << g.n_sources))]
     labels = [style.literal(set_label(subset, names)) for subset in subsets]
     places = range(len(labels))
@@ -191,5 +192,5 @@ def _write(ax: "Axes", values: Floats) -> None:
     size = style.font_size(ax, 0.24 / len(values), 0.24 / len(values))
     for row, column in np.argwhere(np.isfinite(values)):
         value = float(values[row, column])
-        ink = style.ink_on(style.value_colors(value)[0])
+        ink = ink_on(*style.value_colors(value)[0][:3])
         ax.text(column, row, number(value), ha="center", va="center", fontsize=size, color=ink)

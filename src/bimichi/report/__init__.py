@@ -1,5 +1,6 @@
 """The report: one HTML file that shows what a model fused, says how it decides, and explains any pixel."""
 
+from bimichi.report.index import IndexEntry, write_index
 from bimichi.report.writing import write_report
 
-__all__ = ["write_report"]
+__all__ = ["IndexEntry", "write_index", "write_report"]

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from bimichi._colours import ink_on
+
 ANCHORS = ["053061", "2166ac", "4393c3", "92c5de", "d1e5f0", "f7f7f7", "fddbc7", "f4a582", "d6604d", "b2182b", "67001f"]
 """ColorBrewer's RdBu from its blue end."""
 
 LEVELS = 256
-INK = "#222222"
 MISSING = "#bdbdbd"
 
 
@@ -26,16 +27,10 @@ def colour_of(value: float) -> str:
     return SCALE[int(np.clip((value + 1) / 2 * LEVELS, 0, LEVELS - 1))]
 
 
-def ink_on(colour: str) -> str:
-    """Return the ink, dark or white, that is easier to read on a colour."""
-    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 127.5 else "#ffffff"
-
-
 def swatch(value: float) -> str:
     """Return the style of a cell in the colour of a value."""
     colour = colour_of(value)
-    return f"--value:{colour};--ink:{ink_on(colour)}"
+    return f"--value:{colour};--ink:{ink_on(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))}"
 
 
 def gradient(low: float, high: float) -> str:

@@ -10,12 +10,12 @@ from bimichi._types import Floats, Ints
 from bimichi.explain.results import percent
 from bimichi.measures.base import TOLERANCE
 from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.lattice import set_label
+from bimichi.measures.lattice import set_label, short_names
 from bimichi.report.colours import swatch
 from bimichi.report.embedding import embed_numbers
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
-from bimichi.report.wording import listed, section, short_names, shown, table
+from bimichi.report.wording import LABEL_LIMIT, listed, section, shown, table
 
 MATRIX_LIMIT = 4
 MOST_USED = 16
@@ -108,12 +108,14 @@ def panel(material: Material) -> Markup:
 def _state(n_open: int, n_free: int) -> str:
     if not n_free:
         return ""
-    return f"Training left {n_open:,} of {n_free:,} open." if n_open else f"Training determined all {n_free:,}."
+    if not n_open:
+        return f"Training instances use all {n_free:,} elements, or the order fixes them."
+    return f"No training instance uses {n_open:,} of {n_free:,} elements: these are open between the used ones."
 
 
 def _matrix(found: _Elements) -> list[Markup]:
     lattice, own = found.measure.lattice, found.measure.source_names
-    names, numbered = short_names(own)
+    names, numbered = short_names(own, LABEL_LIMIT)
     subsets = range(1 << len(own))
     sets = [lattice.sets(int(code))[0] for code in lattice.from_masks(np.arange(len(subsets)))]
     labels, titles = ([set_label(members, part) for members in sets] for part in (names, own))
@@ -150,7 +152,7 @@ def _legend(found: _Elements) -> Markup:
     key = [element("i", class_="key frame"), f"touched by {found.users} "]
     if (found.upper - found.lower > TOLERANCE).any():
         key.append(element("i", class_="key hatch"))
-        key.append("open: every value between the two numbers fits the training data alike ")
+        key.append("open: every value between the two numbers gives all training instances the same output ")
     return element("p", *key, element("i", class_="key ring"), "used by the chosen pixel", class_="note legend")
 
 

@@ -13,7 +13,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
 from bimichi.integral.integrals import integrate
-from bimichi.integral.planes import split_planes
+from bimichi.integral.matching import own_names
+from bimichi.integral.planes import is_xarray, split_planes
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.learning.scene import Scene
 from bimichi.measures.base import check_names
@@ -75,7 +76,7 @@ class Material:
     @cached_property
     def image_use(self) -> Identifiability:
         """How the pixels of this image use the measure."""
-        return identifiability(self.rule, self.planes, n_jobs=self.n_jobs)
+        return identifiability(self.rule, self.planes, exact=False, n_jobs=self.n_jobs)
 
     @cached_property
     def averages(self) -> DataIndices:
@@ -113,6 +114,13 @@ def gather(
             segments, labels = (scene.segments, scene.labels) if scene.labels is not None else (None, None)
         title = scene.name if title is None else title
         notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(notes or {})
+    if is_xarray(sources):
+        from bimichi.integral.unlabelled import aligned, unlabelled
+
+        sources, found, like = unlabelled(sources, own_names(rule), rule.n_sources)
+        names = found if names is None else names
+        truth, ignore = aligned(truth, like, "truth"), aligned(ignore, like, "ignore")
+        segments = aligned(segments, like, "segments")
     if comparison is not None and not isinstance(comparison, Comparison):
         raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
     named = _named(rule, sources, names)

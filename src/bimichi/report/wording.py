@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from bimichi.measures.lattice import set_label
 from bimichi.report.markup import Markup, element, joined
 
 LABEL_LIMIT = 14
@@ -25,13 +24,6 @@ def shown(value: float, digits: int = 2) -> str:
 def listed(names: Sequence[str]) -> str:
     """Write names as in a sentence: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def short_names(names: Sequence[str]) -> tuple[list[str], bool]:
-    """Return names whose sets can be labels of a table: numbers, if the names are long; and whether they are."""
-    if len(set_label(range(len(names)), names)) <= LABEL_LIMIT:
-        return list(names), False
-    return [str(k + 1) for k in range(len(names))], True
 
 
 def section(key: str, heading: str, *content: str, lead: str = "", class_: str | None = None) -> Markup:

@@ -50,7 +50,8 @@ def write_report(
     model : FusionRule, Measure, or a fitted estimator that has a measure
         Of up to 12 sources; of up to 64 if its measure is additive.
     sources : ndarray of shape (height, width, n_sources), list of n_sources planes, or Scene
-        What to fuse. NaN is shown as no data. A `Scene` lends names, truth, boxes, bags and title, unless given.
+        What to fuse; also an array or a dataset of xarray. NaN is shown as no data. A `Scene` lends names, truth,
+        boxes, bags and title, unless given.
     names : sequence of str, optional
         Names of the sources. They must be those of the model, if it has names of its own.
     truth : array-like of shape (height, width), optional

@@ -75,8 +75,8 @@ def check_used(lattice: Lattice, use: Floats) -> None:
     if used > MAX_USED:
         raise InvalidInputError(
             f"The instances use {used:,} elements or more of {lattice.n_sources} sources, which least squares would "
-            f"all fit at once; at most {MAX_USED:,} are supported. Use fewer sources, a 2-additive measure "
-            "(additivity=2), or objective='bipolar' or 'magnitude'."
+            f"all fit at once; at most {MAX_USED:,} are supported. Use fewer sources, or BiMIChI with "
+            "additivity=2, or with objective='bipolar' or 'magnitude'."
         )
 
 
