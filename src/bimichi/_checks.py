@@ -76,3 +76,8 @@ def check_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
         if choice is value or ((isinstance(value, str) or is_integer(value)) and choice == value):
             return choice
     raise InvalidInputError(f"{name} must be one of {', '.join(map(str, known))}, got {value!r}.")
+
+
+def is_xarray(X: Any) -> bool:
+    """Whether `X` is an array or a dataset of xarray, which need not be imported to know."""
+    return any(kind.__module__.partition(".")[0] == "xarray" for kind in type(X).__mro__)

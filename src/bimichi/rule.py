@@ -11,12 +11,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._checks import check_choice
+from bimichi._checks import check_choice, is_xarray
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import integrate
 from bimichi.integral.matching import own_names
-from bimichi.integral.planes import is_xarray, out_of_range, split_planes
+from bimichi.integral.planes import out_of_range, split_planes
 from bimichi.measures import files
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.base import Measure

@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bimichi._checks import refuse_masked
+from bimichi._checks import is_xarray, refuse_masked
 from bimichi._extras import import_optional
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
-from bimichi.integral.planes import Planes, is_xarray, split_planes
+from bimichi.integral.planes import Planes, split_planes
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import group
 from bimichi.learning.objectives import to_common_scale

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from bimichi._checks import is_xarray
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, NormalisedFusion, check_alone
 from bimichi.estimators.measured import BagFusion
-from bimichi.integral.planes import is_xarray
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
 from bimichi.learning.objectives.min_max import MIN_MAX

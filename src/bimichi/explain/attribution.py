@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import is_xarray
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation
 from bimichi.integral.matching import own_names
-from bimichi.integral.planes import check_n_jobs, is_xarray, run_chunks
+from bimichi.integral.planes import check_n_jobs, run_chunks
 from bimichi.rule import as_rule
 
 

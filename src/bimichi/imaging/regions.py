@@ -9,12 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bimichi._checks import check_number, refuse_masked
+from bimichi._checks import check_number, is_xarray, refuse_masked
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_mask, check_shape
-from bimichi.integral.planes import is_xarray
 
 TOUCH = 1e-6  # pixels of overlap that may be due to rounding
 

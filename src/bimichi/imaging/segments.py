@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bimichi._checks import check_integer, check_number
+from bimichi._checks import check_integer, check_number, is_xarray
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_image, check_mask, check_shape
-from bimichi.integral.planes import is_xarray
 
 
 def superpixels(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi._checks import is_xarray
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import check_arguments, integrate
 from bimichi.integral.matching import Fuser, fuser_of, match_sources
-from bimichi.integral.planes import is_xarray
 from bimichi.measures.base import Measure
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import is_integer
+from bimichi._checks import is_integer, is_xarray
 from bimichi.errors import InvalidInputError
 
 CHUNK = 1 << 19
@@ -163,11 +163,6 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
             f"X has shape {rows.shape}, so {rows.shape[-1]} sources along its last axis; expected {expected}.{remedy}"
         )
     return rows, [rows[..., k] for k in range(rows.shape[-1])]
-
-
-def is_xarray(X: Any) -> bool:
-    """Whether `X` is an array or a dataset of xarray, which need not be imported to know."""
-    return any(kind.__module__.partition(".")[0] == "xarray" for kind in type(X).__mro__)
 
 
 def _numbers(values: Any, what: str) -> NDArray[Any]:

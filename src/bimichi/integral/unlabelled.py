@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import is_xarray
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.integral.labelled import check_alike, fills_of, sources_of, to_nan
 from bimichi.integral.matching import match_sources
-from bimichi.integral.planes import is_xarray
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import check_choice, refuse_masked
+from bimichi._checks import check_choice, is_xarray, refuse_masked
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, is_xarray, run_chunks
+from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.learning.inputs import check_labels, check_rows, check_segment_labels, check_weights, group, one_per
 from bimichi.learning.reduction import merge_equal, undominated
 

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import refuse_masked
+from bimichi._checks import is_xarray, refuse_masked
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.integral.planes import is_xarray
 
 LARGEST_WEIGHT = 1e100
 

@@ -10,11 +10,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._checks import refuse_masked
+from bimichi._checks import is_xarray, refuse_masked
 from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.integral.planes import is_xarray
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.measures.base import check_names

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import is_xarray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
 from bimichi.integral.integrals import integrate
 from bimichi.integral.matching import own_names
-from bimichi.integral.planes import is_xarray, split_planes
+from bimichi.integral.planes import split_planes
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.learning.scene import Scene
 from bimichi.measures.base import check_names

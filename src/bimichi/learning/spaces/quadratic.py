@@ -132,4 +132,4 @@ def dual_bound(
     whole = abs(P) @ np.abs(x) + abs(sp.triu(P, 1)).T @ np.abs(x)
     size = np.abs(x) @ whole + np.abs(b) @ np.abs(z) + reach @ (whole + np.abs(q) + abs(A).T @ np.abs(z))
     longest = max(np.diff(A.indptr).max(initial=1), np.diff(P.indptr).max(initial=1), 1)
-    return float(terms.sum()) - float(np.finfo(np.float64).eps * (longest + np.log2(len(terms)) + 8) * size)
+    return float(terms.sum()) - float(np.finfo(np.float64).eps * (longest + np.log2(2 + len(terms)) + 8) * size)
