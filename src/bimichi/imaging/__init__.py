@@ -4,6 +4,7 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 """
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
+from bimichi.imaging.cores import core_bags, label_pixels
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
@@ -35,6 +36,7 @@ __all__ = [
     "adaptive_threshold",
     "box_mask",
     "boxes_of",
+    "core_bags",
     "difference",
     "edge_strength",
     "equalize",
@@ -43,6 +45,7 @@ __all__ = [
     "grid_segments",
     "inverted",
     "label_bags",
+    "label_pixels",
     "load_recipe",
     "local_contrast",
     "local_difference",
