@@ -6,7 +6,7 @@ import numpy as np
 from program import BOX, run
 
 from bimichi import BiMIChI, Scene
-from bimichi.imaging import core_bags, read_image, to_bipolar
+from bimichi.imaging import bag_sizes, core_bags, read_image, to_bipolar
 
 TRAIN = ("train", "thermal.png", "grey.png", "-o", "model.json", "--superpixels", 40)
 
@@ -14,7 +14,8 @@ TRAIN = ("train", "thermal.png", "grey.png", "-o", "model.json", "--superpixels"
 def test_cores_of_boxes_are_the_bags(here):
     run(*TRAIN, "--boxes", "boxes.csv", "--bags", "boxes", "--objective", "mean")
     X = np.stack([to_bipolar(read_image(f"{name}.png")) for name in ("thermal", "grey")], axis=-1)
-    scene = Scene(X, "s").with_bags(*core_bags(X.shape[:2], [BOX], n_blocks=40))
+    segments, labels = core_bags(X.shape[:2], [BOX], n_blocks=40)
+    scene = Scene(X, "s").with_bags(segments, labels, bag_sizes(segments))
     model = BiMIChI("mean", random_state=0).fit(scene.bags())
     np.testing.assert_allclose(BiMIChI.load("model.json").bicapacity_.values, model.bicapacity_.values)
     found = json.loads(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bimichi import Bags, BiMIChI, InvalidInputError, Scene, join_bags
-from bimichi.imaging import box_mask, core_bags, label_pixels
+from bimichi.imaging import bag_sizes, box_mask, core_bags, label_pixels
 
 
 def naive_labels(shape, boxes, core):
@@ -85,7 +85,7 @@ def test_every_region_of_a_mask_keeps_a_core(rng):
 
 
 def test_bags_of_cores_and_blocks():
-    segments, labels, weights = core_bags((40, 60), [(5, 5, 10, 20), (30, 10, 10, 20)], n_blocks=6)
+    segments, labels = core_bags((40, 60), [(5, 5, 10, 20), (30, 10, 10, 20)], n_blocks=6)
     known = label_pixels((40, 60), [(5, 5, 10, 20), (30, 10, 10, 20)])
     np.testing.assert_array_equal(segments >= 0, known != 0)
     assert [name for name, positive in labels.items() if positive] == [0, 1]
@@ -93,8 +93,7 @@ def test_bags_of_cores_and_blocks():
     assert len(labels) == 2 + 6
     for name, positive in labels.items():
         assert (known[segments == name] == (1 if positive else -1)).all()
-    sizes = np.bincount(segments[segments >= 0])
-    np.testing.assert_allclose([weights[k] for k in range(len(sizes))], sizes / sizes.mean())
+    assert bag_sizes(segments) == dict(enumerate(np.bincount(segments[segments >= 0])))
 
 
 def test_each_pixel_counts_once_in_the_mean_objective(rng):
@@ -102,12 +101,13 @@ def test_each_pixel_counts_once_in_the_mean_objective(rng):
     X = rng.uniform(-0.8, 0.8, (40, 60, 2))
     known = label_pixels((40, 60), boxes)
     X[known == 1] += 0.2
-    scene = Scene(X, "s").with_bags(*core_bags((40, 60), boxes))
+    segments, labels = core_bags((40, 60), boxes)
+    scene = Scene(X, "s").with_bags(segments, labels, bag_sizes(segments))
     by_bags = BiMIChI("mean").fit(scene.bags())
     pixels = known != 0
     by_pixels = BiMIChI("mean").fit(Bags.from_instances(X[pixels], known[pixels]))
     np.testing.assert_allclose(by_bags.bicapacity_.values, by_pixels.bicapacity_.values, atol=1e-6)
-    other = Scene(X[::-1], "t").with_bags(*core_bags((40, 60), boxes))
+    other = Scene(X[::-1], "t").with_bags(segments, labels, bag_sizes(segments))
     joined = join_bags([scene, other])
     np.testing.assert_array_equal(joined.weights, np.concatenate([scene.bags().weights, other.bags().weights]))
     np.testing.assert_allclose(
@@ -130,16 +130,17 @@ def test_every_objective_learns_from_them(objective, rng):
 def test_invalid_pixels_are_in_no_bag_and_scenes_without_targets_are_negative():
     valid = np.ones((20, 30), bool)
     valid[:5] = False
-    segments, labels, _ = core_bags((20, 30), [(5, 0, 4, 4)], valid=valid, n_blocks=6)
+    segments, labels = core_bags((20, 30), [(5, 0, 4, 4)], valid=valid, n_blocks=6)
     assert (segments[:5] == -1).all()
     assert not any(labels.values())  # the only core is invalid
-    segments, labels, _ = core_bags((20, 30), [])
+    segments, labels = core_bags((20, 30), [])
     assert not any(labels.values())
     assert (segments >= 0).all()
 
 
 def test_weights_are_saved_with_a_scene(tmp_path):
-    scene = Scene(np.zeros((20, 30, 2)), "s").with_bags(*core_bags((20, 30), [(5, 4, 6, 8)]))
+    segments, labels = core_bags((20, 30), [(5, 4, 6, 8)])
+    scene = Scene(np.zeros((20, 30, 2)), "s").with_bags(segments, labels, bag_sizes(segments))
     scene.save(tmp_path / "s.npz")
     assert Scene.load(tmp_path / "s.npz").weights == scene.weights
     Scene(np.zeros((2, 2)), "t").save(tmp_path / "t.npz")

@@ -4,7 +4,7 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 """
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
-from bimichi.imaging.cores import core_bags, label_pixels
+from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
@@ -34,6 +34,7 @@ __all__ = [
     "ImageAnnotations",
     "Recipe",
     "adaptive_threshold",
+    "bag_sizes",
     "box_mask",
     "boxes_of",
     "core_bags",

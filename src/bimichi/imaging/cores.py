@@ -81,12 +81,11 @@ def core_bags(
     ignore: ArrayLike | None = None,
     valid: ArrayLike | None = None,
     n_blocks: int = 300,
-) -> tuple[Ints, dict[int, bool], dict[int, float]]:
+) -> tuple[Ints, dict[int, bool]]:
     """Make bags of labelled pixels: each core is a positive bag, and blocks of the pixels outside are negative ones.
 
     All pixels of a bag have its label, so that methods that learn from each pixel can use them as well as those that
-    learn from bags. Weights are in proportion to the number of pixels, so that each pixel counts alike where a bag
-    counts by the mean over its pixels.
+    learn from bags.
 
     Parameters
     ----------
@@ -102,13 +101,12 @@ def core_bags(
     segments : ndarray of int64, shape (height, width)
         The bag of each pixel; -1 where it is left out.
     labels : dict of int to bool
-        Whether a bag is positive.
-    weights : dict of int to float
-        How much a bag counts; 1 is the mean. `Scene.with_bags` takes all three.
+        Whether a bag is positive. `Scene.with_bags` takes both. An objective that sums over the instances of a bag, such as
+        the logistic one, counts each pixel once; for one that takes their mean, add the weights of `bag_sizes`.
 
     Examples
     --------
-    >>> segments, labels, weights = core_bags((2, 6), [(0, 0, 1, 2)], core=(1, 1), n_blocks=3)
+    >>> segments, labels = core_bags((2, 6), [(0, 0, 1, 2)], core=(1, 1), n_blocks=3)
     >>> segments
     array([[0, 1, 2, 2, 3, 3],
            [0, 1, 2, 2, 3, 3]])
@@ -128,12 +126,29 @@ def core_bags(
     segments[known < 1] = -1
     side = max(1, round((size[0] * size[1] / n_blocks) ** 0.5))
     segments[known < 0] = n_cores + grid_segments(size, side)[known < 0]
-    names, where, counts = np.unique(segments, return_inverse=True, return_counts=True)
+    names, where = np.unique(segments, return_inverse=True)
     kept = names >= 0
     numbers = np.where(kept, np.cumsum(kept) - 1, -1)
-    weights = counts[kept] / counts[kept].mean() if kept.any() else counts[kept]
     labels = {k: bool(name < n_cores) for k, name in enumerate(names[kept].tolist())}
-    return numbers[where].reshape(size), labels, dict(enumerate(map(float, weights)))
+    return numbers[where].reshape(size), labels
+
+
+def bag_sizes(segments: ArrayLike) -> dict[int, float]:
+    """Return the number of pixels of each bag, as weights by which each pixel counts once in the objective `mean`.
+
+    Parameters
+    ----------
+    segments : array-like of int
+        The bag of each pixel; those below 0 belong to none.
+
+    Examples
+    --------
+    >>> bag_sizes([[0, 0, 3], [-1, 0, 3]])
+    {0: 3.0, 3: 2.0}
+    """
+    given = np.asarray(segments)
+    names, counts = np.unique(given[given >= 0], return_counts=True)
+    return {int(name): float(count) for name, count in zip(names, counts, strict=True)}
 
 
 def _regions(

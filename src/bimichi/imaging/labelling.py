@@ -12,7 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import boxes_by_image, read_annotations
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
-from bimichi.imaging.cores import core_bags
+from bimichi.imaging.cores import bag_sizes, core_bags
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.reading import read_images, size_of
@@ -42,6 +42,8 @@ class Labelling:
     target: str | None = None
     superpixels: int = 300
     min_overlap: float = 0.0
+    by_pixel: bool = False
+    """Whether bags of cores count by their number of pixels, as objectives that take the mean over a bag need it."""
 
     def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
         """Return the files of `labels`, `bags` and `ignore`, as far as given, by the name of the scene."""
@@ -132,7 +134,8 @@ class SceneReader:
         if how.bags == "boxes":
             valid, shape = ~np.isnan(scene.sources).any(axis=2), (scene.shape[0], scene.shape[1])
             regions = {"mask": mask, "ignore": unknown, "valid": valid}
-            segments, labels, weights = core_bags(shape, boxes, n_blocks=how.superpixels, **regions)
+            segments, labels = core_bags(shape, boxes, n_blocks=how.superpixels, **regions)
+            weights = bag_sizes(segments) if how.by_pixel else None
         else:
             segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
             labels = label_bags(segments, boxes, None, mask, how.min_overlap, unknown, require_both=False)
