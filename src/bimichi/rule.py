@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bimichi._checks import check_choice
 from bimichi._types import Floats, Ints
+from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import integrate
 from bimichi.integral.planes import is_xarray, out_of_range, split_planes
@@ -29,7 +30,9 @@ SCALES = ("minmax", "maxabs")
 """Ways to learn how sources are scaled to the range of the integral."""
 
 KIND = "FusionRule"
-VERSION = 3
+VERSION = 4
+LATER_FIELDS = ("decision",)
+"""Optional fields of version 4; a file without any of them is written as version 3, which older readers accept."""
 MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, Capacity, AdditiveBiCapacity)}
 
 
@@ -56,6 +59,8 @@ class FusionRule:
         How each source is made of an image.
     training : TrainingRecord, optional
         How the rule was learned.
+    decision : Decision, optional
+        How targets are found in the map that `fuse` gives of an image; see `bimichi.imaging.detect`.
 
     Examples
     --------
@@ -73,6 +78,7 @@ class FusionRule:
     low: float = None  # type: ignore[assignment]
     recipes: tuple[str, ...] | None = None
     training: TrainingRecord | None = None
+    decision: Decision | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
@@ -92,6 +98,8 @@ class FusionRule:
         object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
         if self.recipes is not None:
             object.__setattr__(self, "recipes", _check_recipes(self.recipes, m))
+        if self.decision is not None and not isinstance(self.decision, Decision):
+            raise InvalidInputError(f"decision must be a Decision, such as Decision(0.5), got {self.decision!r}.")
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -179,7 +187,10 @@ class FusionRule:
         if self.training is not None:
             header["training"], more = self.training.pack()
             arrays |= more
-        files.write_model(path, KIND, header, arrays, VERSION)
+        if self.decision is not None:
+            header["decision"] = self.decision.pack()
+        version = VERSION if any(name in header for name in LATER_FIELDS) else 3
+        files.write_model(path, KIND, header, arrays, version)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -193,7 +204,8 @@ class FusionRule:
             given: dict[str, Any] = {name: arrays[name] for name in ("centre", "factor", "polarity")}
             given |= {name: header[name] for name in ("scale", "output", "low")}
             training = None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values))
-            return cls(measure, **given, recipes=header.get("recipes"), training=training)
+            decision = None if header.get("decision") is None else Decision.unpack(header["decision"])
+            return cls(measure, **given, recipes=header.get("recipes"), training=training, decision=decision)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if hasattr(X, "columns"):

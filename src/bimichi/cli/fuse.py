@@ -1,6 +1,7 @@
 """`bimichi fuse`: fuse images by a model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, Model, Names, Sources, TrustRecipes, listed, load_recipes, output_option
+from bimichi.cli.detecting import check_detections, write_found
+from bimichi.cli.options import (
+    Jobs,
+    MinSize,
+    Model,
+    Names,
+    Smooth,
+    Sources,
+    TrustRecipes,
+    listed,
+    load_recipes,
+    output_option,
+    widths_of,
+)
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError, InvalidInputError
@@ -35,6 +49,19 @@ def fuse(
     resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map exists already.")] = False,
     align: Annotated[bool, typer.Option("--align", help="Warp GeoTIFFs on other grids to that of the first.")] = False,
     overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
+    detections: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also find targets and write them to one file: .csv (boxes) or .json (COCO) in pixels, or .geojson "
+            "for georeferenced maps.",
+            metavar="FILE",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Find targets by this value of the map instead of the model's threshold.")
+    ] = None,
+    min_size: MinSize = None,
+    smooth: Smooth = None,
     trust_recipes: TrustRecipes = False,
     jobs: Jobs = None,
     say: Output,
@@ -60,7 +87,15 @@ def fuse(
     ```
     bimichi fuse model.json bands.tif -o fused.tif --overviews
     ```
+
+    Targets, by the threshold that the model keeps or another:
+
+    ```
+    bimichi fuse model.json ir/ vi/ -o fused/ --detections found.csv
+    bimichi fuse model.json bands.tif -o fused.tif --detections found.geojson --threshold 0.5 --min-size 20
+    ```
     """
+    from bimichi.imaging.detections import decision_of
     from bimichi.imaging.fusing import FusedScene, fuse_scene
     from bimichi.rule import FusionRule
 
@@ -72,7 +107,13 @@ def fuse(
         scene: [path, path.with_suffix(".png")] if png else [path]
         for scene, path in zip(scenes.names, output_files(output, scenes.names, scenes.many, MAPS), strict=True)
     }
-    keep_inputs([path for paths in outputs.values() for path in paths], inputs)
+    decision = decision_of(rule, threshold, min_size, widths_of(smooth))
+    rule = replace(rule, decision=decision)
+    if detections is not None:
+        check_detections(detections, outputs, decision)
+    keep_inputs(
+        [*(path for paths in outputs.values() for path in paths), *([detections] if detections else [])], inputs
+    )
     by_name, threads = {scene.name: scene for scene in scenes.scenes}, 1 if scenes.many else jobs
     fused: dict[str, FusedScene] = {}
     failed: dict[str, str] = {}
@@ -96,18 +137,27 @@ def fuse(
             elif not (resume and all(path.exists() for path in outputs[scenes.names[0]])):
                 fuse_one(scenes.names[0])  # whose errors are those of the command
         done = [(name, fused[name]) for name in outputs if name in fused]
-        record = run.write(run_path(output), [path for _, one in done for path in one.files])
+        counted: dict[str, int] = {}
+        if detections is not None and len(failed) < len(outputs):
+            with run.timed("detect"):
+                maps = {name: paths[0] for name, paths in outputs.items() if name not in failed}
+                counted = write_found(detections, maps, decision, scenes.many)
+        written = [*(path for _, one in done for path in one.files), *([detections] if counted else [])]
+        record = run.write(run_path(output), [path for path in written if path is not None])
     for name, one in done:
         if one.missing:
             say.note(f"Scene {name!r} has NaN in {one.missing:,} pixels, which are 0 in the PNG.")
         if not scenes.many:
             say.note(f"Wrote {' and '.join(map(str, one.files))}.")
+    if counted:
+        say.note(f"Wrote {sum(counted.values()):,} targets to {detections}.")
     skipped = len(outputs) - len(done) - len(failed)
     counts = f"{len(done):,} fused, {skipped:,} existed already, {len(failed):,} failed"
     if scenes.many:
         say.note(f"{counts}; in {output}.")
+    extra = {"detections": detections, "targets": counted} if detections is not None else {}
     found = [{"scene": name, "files": one.files, "pixels": one.pixels} for name, one in done]
-    say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds})
+    say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds} | extra)
     if failed:
         raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
 

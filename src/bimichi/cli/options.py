@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bimichi.decision import check_widths
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
 from bimichi.imaging.chains import split_names
@@ -68,6 +69,39 @@ Sources = Annotated[
 Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model from `bimichi train`.")]
 Names = Annotated[
     str | None, typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C")
+]
+
+
+def _widths(text: str | None) -> str | None:
+    """Check the widths of --smooth."""
+    if text is not None:
+        widths_of(text)
+    return text
+
+
+def widths_of(text: str | None) -> tuple[float, float] | None:
+    """Return the widths of a Gaussian, across and down, from text such as 2 or 2,4."""
+    if text is None:
+        return None
+    try:
+        widths = [float(part) for part in text.split(",")]
+        return check_widths(widths * 2 if len(widths) == 1 else widths)
+    except (ValueError, InvalidInputError) as error:
+        raise typer.BadParameter(
+            f"{text!r} must be a width in pixels such as 2, or two, across and down: 2,4"
+        ) from error
+
+
+Smooth = Annotated[
+    str | None,
+    typer.Option(
+        help="Smooth fused maps by a Gaussian of this width in pixels; or of two, across and down.",
+        metavar="SIGMA[,SIGMA]",
+        callback=_widths,
+    ),
+]
+MinSize = Annotated[
+    int | None, typer.Option(min=1, help="The least number of connected pixels that is a target.", metavar="N")
 ]
 TrustRecipes = Annotated[
     bool,

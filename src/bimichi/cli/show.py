@@ -13,6 +13,7 @@ from bimichi.cli.console import Json, Output, rich_table
 from bimichi.cli.options import Model
 
 if TYPE_CHECKING:
+    from bimichi.decision import Decision
     from bimichi.rule import FusionRule
 
 
@@ -44,6 +45,7 @@ def show(
         rich_table(_sources(rule)),
         rich_table(rule.measure.overview(touched, elements)),
         *([used] if rule.usage else []),
+        *([] if rule.decision is None else [escape(_decision(rule.decision))]),
     )
 
 
@@ -54,18 +56,34 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
         dict(zip("AB", rule.measure.sets(k), strict=True)) | {"value": float(value), "used_by": int(touched[k])}
         for k, value in enumerate(rule.measure.values[: len(touched)])
     ]
-    return {key: getattr(record, key, None) for key in keys} | {
-        "additivity": getattr(record, "parameters", {}).get("additivity"),
-        "scale": rule.scale,
-        "bimichi": getattr(record, "version", None),
-        "sources": [
-            {"name": name, "polarity": int(sign), "centre": centre, "factor": factor, "recipe": recipe}
-            for name, sign, centre, factor, recipe in zip(
-                rule.source_names, rule.polarity, rule.centre, rule.factor, _recipes(rule), strict=True
-            )
-        ],
-        rule.measure.parts: listed,
-    }
+    return (
+        {key: getattr(record, key, None) for key in keys}
+        | {
+            "additivity": getattr(record, "parameters", {}).get("additivity"),
+            "scale": rule.scale,
+            "bimichi": getattr(record, "version", None),
+            "sources": [
+                {"name": name, "polarity": int(sign), "centre": centre, "factor": factor, "recipe": recipe}
+                for name, sign, centre, factor, recipe in zip(
+                    rule.source_names, rule.polarity, rule.centre, rule.factor, _recipes(rule), strict=True
+                )
+            ],
+            rule.measure.parts: listed,
+        }
+        | ({} if rule.decision is None else {"decision": rule.decision.pack()})
+    )
+
+
+def _decision(decision: "Decision") -> str:
+    """Say how targets are found."""
+    parts = [] if decision.threshold is None else [f"at or above {decision.threshold:.4g} ({decision.chosen})"]
+    parts += [f"of at least {decision.min_size} pixels"] if decision.min_size > 1 else []
+    smooth = (
+        ""
+        if decision.smooth is None
+        else " Maps are smoothed by a Gaussian of {:g} x {:g} pixels.".format(*decision.smooth)
+    )
+    return (f"Targets: {', '.join(parts)}." if parts else "") + smooth
 
 
 def _head(rule: "FusionRule") -> str:

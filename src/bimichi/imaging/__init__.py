@@ -5,6 +5,8 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
 from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
+from bimichi.imaging.detection_files import Georeference, write_detections
+from bimichi.imaging.detections import Detections, detect
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
@@ -31,6 +33,8 @@ __all__ = [
     "RECIPES",
     "SOURCE_RECIPES",
     "AnnotationFormat",
+    "Detections",
+    "Georeference",
     "ImageAnnotations",
     "Recipe",
     "adaptive_threshold",
@@ -38,6 +42,7 @@ __all__ = [
     "box_mask",
     "boxes_of",
     "core_bags",
+    "detect",
     "difference",
     "edge_strength",
     "equalize",
@@ -63,5 +68,6 @@ __all__ = [
     "superpixels",
     "to_bipolar",
     "vertical_edges",
+    "write_detections",
     "write_image",
 ]

@@ -101,8 +101,8 @@ def core_bags(
     segments : ndarray of int64, shape (height, width)
         The bag of each pixel; -1 where it is left out.
     labels : dict of int to bool
-        Whether a bag is positive. `Scene.with_bags` takes both. An objective that sums over the instances of a bag, such as
-        the logistic one, counts each pixel once; for one that takes their mean, add the weights of `bag_sizes`.
+        Whether a bag is positive. `Scene.with_bags` takes both. An objective that sums over the instances of a bag,
+        such as the logistic one, counts each pixel once; for one that takes their mean, add the weights of `bag_sizes`.
 
     Examples
     --------

@@ -45,7 +45,10 @@ def fuse_scene(
     """Fuse the images of a scene, as `read_for_rule` reads them, to a TIFF, a PNG, or (`png`) both."""
     images, recipes = read_for_rule(rule, scene, collection, names)
     height, width = images[0].shape[:2]
-    files, missing = _write_strips(output, fused_strips(rule, images, recipes, n_jobs), (height, width), png)
+    strips = fused_strips(rule, images, recipes, n_jobs)
+    if rule.decision is not None and rule.decision.smooth is not None:
+        strips = iter([rule.decision.smoothed(np.concatenate(list(strips)))])
+    files, missing = _write_strips(output, strips, (height, width), png)
     return FusedScene(files, height * width, missing)
 
 

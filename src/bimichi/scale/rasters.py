@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
+from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import type_range
 from bimichi.imaging.recipes import default_recipe, find_recipe
@@ -43,6 +44,8 @@ class Plan(NamedTuple):
     windows: list[Any]
     under_way: int
     """How many windows may be in memory."""
+    decision: Decision | None = None
+    """Whose smoothing is part of the map."""
 
 
 def fuse_raster(
@@ -63,7 +66,8 @@ def fuse_raster(
     Parameters
     ----------
     model : fitted method, FusionRule, or Measure
-        What fuses. Values are used as they are in the files, unless the model has recipes or has learned a scale.
+        What fuses. Values are used as they are in the files, unless the model has recipes or has learned a scale. If
+        its rule has a decision with `smooth`, the map is smoothed.
     sources : path, or sequence of paths
         Files that GDAL reads. Their bands, in this order, are the sources, except alpha bands. They are matched by name
         if all bands have descriptions, or if the files have one band each and the names of the model's sources.
@@ -105,7 +109,9 @@ def fuse_raster(
         reached = getattr(model, "output_range", (-1.0, 1.0))
         target = GeoTiff(Path(output), stack, reached, block, compress, overviews, jobs)
         positions = _match(stack, fuser, names)
-        plan = Plan(stack, fuser, positions, _recipes(model, stack, positions), *_windows(stack, target, jobs))
+        decision = getattr(getattr(model, "rule_", model), "decision", None)
+        made = _recipes(model, stack, positions)
+        plan = Plan(stack, fuser, positions, made, *_windows(stack, target, jobs), decision)
         with (
             target.writing() as write,
             progress_bar("fusing", len(plan.windows), verbose) as advance,
@@ -198,8 +204,17 @@ def _fused(plan: Plan, jobs: int) -> Generator[tuple[Any, NDArray[Any]], None, N
 def _fuse_window(plan: Plan, window: Any, readers: "SimpleQueue[Reader]") -> NDArray[Any]:
     reader = readers.get()
     try:
-        found = reader.read(window)
-        return _fuse_planes(plan, [found[k] for k in plan.positions])
+        if plan.decision is None or plan.decision.smooth is None:
+            found = reader.read(window)
+            return _fuse_planes(plan, [found[k] for k in plan.positions])
+        down, across = plan.decision.margin
+        x, y = max(0, window.col_off - across), max(0, window.row_off - down)
+        right = min(plan.stack.grid.width, window.col_off + window.width + across)
+        bottom = min(plan.stack.grid.height, window.row_off + window.height + down)
+        found = reader.read(import_optional("rasterio.windows").Window(x, y, right - x, bottom - y))
+        fused = plan.decision.smoothed(_fuse_planes(plan, [found[k] for k in plan.positions]))
+        top, left = window.row_off - y, window.col_off - x
+        return np.ascontiguousarray(fused[top : top + window.height, left : left + window.width])
     finally:
         readers.put(reader)
 
