@@ -29,6 +29,11 @@ def test_from_training_to_boxes(here):
     assert object_scores([BOX], read_boxes("found.csv")).recall == 1
 
 
+def test_a_decision_on_masks(here):
+    run("train", "thermal.png", "grey.png", "--labels", "mask.png", "--decision", "precision=0.5", "-o", "model.json")
+    assert "a precision of 0.5" in FusionRule.load("model.json").decision.chosen
+
+
 def test_options_replace_those_of_the_model(trained):
     missing = run(*FUSE, "--detections", "found.json", code=1).stderr
     assert "--threshold" in missing

@@ -152,7 +152,8 @@ def train(
     keep_inputs([output_file(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            reader = SceneReader(scenes, labelling, *made.lists(), scaled=scale is not None)
+            how, truth = made.lists(), decision is not None
+            reader = SceneReader(scenes, labelling, *how, scaled=scale is not None, masks_are_truth=truth)
             data = reader.scenes if scenes.many else list(reader.scenes)
         model = bimichi.BiMIChI(
             objective,

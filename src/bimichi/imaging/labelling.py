@@ -69,7 +69,8 @@ class SceneReader:
     """`scenes` with their bags, each read on demand, and the `counts` of bags of those read so far.
 
     Files and images of the first scene decide on `source_names` and `recipes` that are not given. `scaled` says that
-    sources may leave [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
+    sources may leave [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`, and
+    `masks_are_truth` says that masks of targets to learn from are the truth of scenes that have no other.
     """
 
     def __init__(
@@ -80,8 +81,9 @@ class SceneReader:
         recipes: Sequence[str] | None = None,
         scaled: bool = False,
         truth: str | None = None,
+        masks_are_truth: bool = False,
     ) -> None:
-        self._labelling, self._scaled = labelling, scaled
+        self._labelling, self._scaled, self._masks_are_truth = labelling, scaled, masks_are_truth
         self._files = {scene.name: scene.files for scene in collection.scenes}
         self._boxes = boxes_by_scene(labelling.boxes, labelling.target, collection.scenes) if labelling.boxes else {}
         self._companions = labelling.companions(collection)
@@ -142,6 +144,8 @@ class SceneReader:
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
         scene = replace(scene.with_bags(segments, labels, weights), boxes=boxes)
+        if self._masks_are_truth and mask is not None:
+            scene = replace(scene, truth=mask, ignore=unknown)
         return with_truth(scene, files["truth"], how.target) if "truth" in files else scene
 
 
