@@ -18,6 +18,7 @@ from bimichi._version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a test compares the two
     from bimichi import metrics as metrics
+    from bimichi.decision import Decision as Decision
     from bimichi.errors import (
         BimichiError as BimichiError,
         InvalidInputError as InvalidInputError,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
     from bimichi.rule import FusionRule as FusionRule, as_rule as as_rule
 
 _NAMES = {
+    "decision": "Decision",
     "errors": "BimichiError InvalidInputError ModelFileError NotRunError",
     "estimators": (
         "BiCapacityQP BiMIChI BinaryMICI ChoquetQP ConstantFusion DetectorMask KNNFusion MICI MICIRegressor MaxFusion "

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, is_xarray
 from bimichi._types import Floats, Ints
+from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import integrate
 from bimichi.integral.matching import own_names
@@ -31,6 +32,8 @@ SCALES = ("minmax", "maxabs")
 
 KIND = "FusionRule"
 VERSION = 4
+LATER_FIELDS = ("inputs", "decision")
+"""Optional fields of version 4; a file without any of them is written as version 3, which older readers accept."""
 MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, Capacity, AdditiveBiCapacity)}
 
 
@@ -59,6 +62,8 @@ class FusionRule:
         How the rule was learned.
     inputs : sequence of SourceInput, optional
         Type and range of the images of each source in training.
+    decision : Decision, optional
+        How targets are found in the map that `fuse` gives of an image; see `bimichi.imaging.detect`.
 
     Examples
     --------
@@ -77,6 +82,7 @@ class FusionRule:
     recipes: tuple[str, ...] | None = None
     training: TrainingRecord | None = None
     inputs: tuple[SourceInput, ...] | None = None
+    decision: Decision | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
@@ -100,6 +106,8 @@ class FusionRule:
             object.__setattr__(self, "inputs", tuple(self.inputs))
             if len(self.inputs) != m or not all(isinstance(one, SourceInput) for one in self.inputs):
                 raise InvalidInputError(f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.")
+        if self.decision is not None and not isinstance(self.decision, Decision):
+            raise InvalidInputError(f"decision must be a Decision, such as Decision(0.5), got {self.decision!r}.")
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -190,7 +198,10 @@ class FusionRule:
         if self.training is not None:
             header["training"], more = self.training.pack()
             arrays |= more
-        files.write_model(path, KIND, header, arrays, VERSION)
+        if self.decision is not None:
+            header["decision"] = self.decision.pack()
+        version = VERSION if any(name in header for name in LATER_FIELDS) else 3
+        files.write_model(path, KIND, header, arrays, version)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -206,7 +217,9 @@ class FusionRule:
             training = None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values))
             listed = header.get("inputs")
             inputs = None if listed is None else tuple(SourceInput(**one) for one in listed)
-            return cls(measure, **given, recipes=header.get("recipes"), training=training, inputs=inputs)
+            decision = None if header.get("decision") is None else Decision.unpack(header["decision"])
+            given |= {"recipes": header.get("recipes"), "inputs": inputs, "decision": decision}
+            return cls(measure, **given, training=training)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if is_xarray(X):

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -14,11 +15,12 @@ from PIL import Image
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-from bimichi import BiMIChI, InvalidInputError, Scene, compare
+from bimichi import BiMIChI, Decision, InvalidInputError, Scene, compare
 from bimichi.cli.app import app
 from bimichi.errors import BimichiError
 from bimichi.evaluation.metrics import auc, scores
 from bimichi.explain import identifiability, summary
+from bimichi.imaging import detect
 from bimichi.report import write_report
 from bimichi.report.accuracy import score_maps
 from bimichi.report.colours import MISSING, colour_of, swatch
@@ -138,6 +140,21 @@ def test_scores_and_curves(written):
         assert abs(np.trapezoid(y, x) - one.auc) < 0.01
     kept = ~(ignore | np.isnan(fused))
     assert found[0][1].auc == pytest.approx(roc_auc_score(truth[kept], fused[kept]))
+
+
+def test_detections_are_outlined_if_the_rule_decides(written):
+    model, picture = fitted(3), image(3)
+    assert "detections" not in data_of(written(model, picture))
+    threshold = float(np.quantile(model.fuse(picture), 0.8))
+    rule = replace(model.rule_, decision=Decision(threshold))
+    page = written(rule, picture)
+    found = detect(model.fuse(picture), rule)
+    assert f"{len(found)} found" in text_of(page)
+    rings = data_of(page)["detections"]
+    assert len(rings) == sum(len(polygon) for target in found.polygons for polygon in target)
+    assert rings[0] == found.polygons[0][0][0].tolist()
+    smoothing_alone = replace(model.rule_, decision=Decision(smooth=(1, 1)))
+    assert "detections" not in data_of(written(smoothing_alone, picture))
 
 
 def test_comparison_is_shown(written):

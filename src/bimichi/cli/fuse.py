@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Align, Driver, Jobs, Model, Names, Sources, open_sources, output_option
+from bimichi.cli.detecting import check_detections, write_found
+from bimichi.cli.options import (
+    Align,
+    Driver,
+    Jobs,
+    MinSize,
+    Model,
+    Names,
+    Smooth,
+    Sources,
+    TrustRecipes,
+    load_recipes,
+    open_sources,
+    output_option,
+    widths_of,
+)
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError, InvalidInputError
@@ -36,6 +51,20 @@ def fuse(
     align: Align = False,
     driver: Driver = None,
     overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
+    detections: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also find targets and write them to one file: .csv (boxes) or .json (COCO) in pixels, or .geojson "
+            "for georeferenced maps.",
+            metavar="FILE",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Find targets by this value of the map instead of the model's threshold.")
+    ] = None,
+    min_size: MinSize = None,
+    smooth: Smooth = None,
+    trust_recipes: TrustRecipes = False,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -60,18 +89,33 @@ def fuse(
     ```
     bimichi fuse model.json bands.tif -o fused.tif --overviews
     ```
+
+    Targets, by the threshold that the model keeps or another:
+
+    ```
+    bimichi fuse model.json ir/ vi/ -o fused/ --detections found.csv
+    bimichi fuse model.json bands.tif -o fused.tif --detections found.geojson --threshold 0.5 --min-size 20
+    ```
     """
+    from bimichi.imaging.detections import decision_of
     from bimichi.imaging.fusing import fuse_scene
     from bimichi.rule import FusionRule
 
     scenes = open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
     rule = FusionRule.load(model)
+    if trust_recipes:
+        load_recipes(rule.recipes)
     inputs = [model, *scenes.files]
     outputs = {
         scene: [path, path.with_suffix(".png")] if png else [path]
         for scene, path in zip(scenes.names, output_files(output, scenes.names, scenes.many, MAPS), strict=True)
     }
-    keep_inputs([*(path for paths in outputs.values() for path in paths), run_path(output)], inputs)
+    decision = decision_of(rule, threshold, min_size, widths_of(smooth))
+    rule = replace(rule, decision=decision)
+    if detections is not None:
+        check_detections(detections, outputs, decision)
+    wanted = [*(path for paths in outputs.values() for path in paths), *([detections] if detections else [])]
+    keep_inputs([*wanted, run_path(output)], inputs)
     threads = 1 if scenes.many else jobs
     fused: dict[str, FusedScene] = {}
     failed: dict[str, str] = {}
@@ -94,18 +138,27 @@ def fuse(
             elif not (resume and all(path.exists() for path in outputs[scenes.names[0]])):
                 fuse_one(scenes.names[0])  # whose errors are those of the command
         done = [(name, fused[name]) for name in outputs if name in fused]
-        record = run.write(run_path(output), [path for _, one in done for path in one.files])
+        counted: dict[str, int] = {}
+        if detections is not None and len(failed) < len(outputs):
+            with run.timed("detect"):
+                maps = {name: paths[0] for name, paths in outputs.items() if name not in failed}
+                counted = write_found(detections, maps, decision, scenes.many)
+        found_in = [detections] if detections is not None and counted else []
+        record = run.write(run_path(output), [*(path for _, one in done for path in one.files), *found_in])
     for name, one in done:
         if one.missing:
             say.note(f"Scene {name!r} has NaN in {one.missing:,} pixels, which are 0 in the PNG.")
         if not scenes.many:
             say.note(f"Wrote {' and '.join(map(str, one.files))}.")
+    if counted:
+        say.note(f"Wrote {sum(counted.values()):,} targets to {detections}.")
     skipped = len(outputs) - len(done) - len(failed)
     counts = f"{len(done):,} fused, {skipped:,} existed already, {len(failed):,} failed"
     if scenes.many:
         say.note(f"{counts}; in {output}.")
+    extra = {"detections": detections, "targets": counted} if detections is not None else {}
     found = [{"scene": name, "files": one.files, "pixels": one.pixels} for name, one in done]
-    say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds})
+    say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds} | extra)
     if failed:
         raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
 

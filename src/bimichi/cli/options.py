@@ -1,7 +1,8 @@
 """Options that commands share, alone or in groups."""
 
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from bimichi.cli.projects import LABELS, ProjectFile, use_project
+from bimichi.decision import check_widths
+from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
+from bimichi.imaging.chains import split_names
 from bimichi.imaging.collecting import MAX_SOURCES, open_scenes
-from bimichi.imaging.recipes import RECIPES
+from bimichi.imaging.recipes import RECIPES, load_recipe
 
 if TYPE_CHECKING:
     from bimichi.imaging.collecting import SceneCollection
@@ -50,10 +54,23 @@ def open_sources(
 
 
 def _check_recipes(text: str | None) -> str | None:
-    for name in listed(text) or []:
-        if name not in RECIPES:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(RECIPES)}.")
+    """Check names of recipes; functions by import path are imported, since the user names them here."""
+    if text is not None:
+        load_recipes(split_names(text))
     return text
+
+
+def load_recipes(names: Iterable[str] | None) -> None:
+    """Import the functions that recipes name by import path, also from the working directory."""
+    paths = [name for name in names or () if ":" in name]
+    folder = str(Path.cwd())
+    if paths and folder not in sys.path:
+        sys.path.append(folder)
+    for name in names or ():
+        try:
+            load_recipe(name)
+        except InvalidInputError as error:
+            raise typer.BadParameter(str(error)) from error
 
 
 Sources = Annotated[
@@ -85,6 +102,43 @@ Driver = Annotated[
         metavar="NAME",
     ),
 ]
+
+
+def _widths(text: str | None) -> str | None:
+    """Check the widths of --smooth."""
+    if text is not None:
+        widths_of(text)
+    return text
+
+
+def widths_of(text: str | None) -> tuple[float, float] | None:
+    """Return the widths of a Gaussian, across and down, from text such as 2 or 2,4."""
+    if text is None:
+        return None
+    try:
+        widths = [float(part) for part in text.split(",")]
+        return check_widths(widths * 2 if len(widths) == 1 else widths)
+    except (ValueError, InvalidInputError) as error:
+        raise typer.BadParameter(
+            f"{text!r} must be a width in pixels such as 2, or two, across and down: 2,4"
+        ) from error
+
+
+Smooth = Annotated[
+    str | None,
+    typer.Option(
+        help="Smooth fused maps by a Gaussian of this width in pixels; or of two, across and down.",
+        metavar="SIGMA[,SIGMA]",
+        callback=_widths,
+    ),
+]
+MinSize = Annotated[
+    int | None, typer.Option(min=1, help="The least number of connected pixels that is a target.", metavar="N")
+]
+TrustRecipes = Annotated[
+    bool,
+    typer.Option("--trust-recipes", help="Import the Python functions that the model names as recipes, if any."),
+]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.", metavar="N")]
@@ -98,7 +152,8 @@ class SourceOptions:
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}. By default "
+            help=f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}; several "
+            "in a row as in 'edge_strength|rarity'; or a Python function as in my.module:function. By default "
             "to_bipolar for integers, over the range of their type, and as_is for floats.",
             metavar="A,B,C",
             callback=_check_recipes,
@@ -123,7 +178,7 @@ class SourceOptions:
     @property
     def recipes(self) -> list[str] | None:
         """The recipes, one for all sources or one each."""
-        return listed(self.recipe)
+        return None if self.recipe is None else split_names(self.recipe)
 
 
 @dataclass(frozen=True)
@@ -143,7 +198,12 @@ class LabelOptions:
         ),
     ] = None
     bags: Annotated[
-        str | None, _label("Instead of superpixels: an image that numbers the bag of each pixel.", "IMAGE")
+        str | None,
+        _label(
+            "superpixels, by default; boxes: the core of each box is a positive bag, pixels outside are negative, the "
+            "rest is left out; or an image that numbers the bag of each pixel (./boxes if it has such a name).",
+            "superpixels|boxes|IMAGE",
+        ),
     ] = None
     superpixels: Annotated[int, _label("About how many bags per scene.", "N", min=1)] = 300
     min_overlap: Annotated[

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Align, Driver, Jobs, Model, Names, Sources, open_sources, output_option
+from bimichi.cli.options import (
+    Align,
+    Driver,
+    Jobs,
+    Model,
+    Names,
+    Sources,
+    TrustRecipes,
+    load_recipes,
+    open_sources,
+    output_option,
+)
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.cli.scene_reports import SceneReports
@@ -45,6 +56,7 @@ def report(
     names: Names = None,
     align: Align = False,
     driver: Driver = None,
+    trust_recipes: TrustRecipes = False,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -84,6 +96,8 @@ def report(
         drawn, notes = boxes_by_scene(boxes, target, scenes) if boxes else ({}, [])
         say.notes(notes)
         rules = {file: FusionRule.load(file) for file in files}
+        if trust_recipes:
+            load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])
         writer = SceneReports(rules, scenes, masks, target, drawn, title, jobs)
         entries = []
         for one in scenes.scenes:

@@ -13,6 +13,7 @@ from bimichi.cli.console import Json, Output, rich_table
 from bimichi.cli.options import Model
 
 if TYPE_CHECKING:
+    from bimichi.decision import Decision
     from bimichi.rule import FusionRule
 
 LISTED = 60_000
@@ -54,6 +55,7 @@ def show(
         rich_table(_sources(rule)),
         rich_table(rule.measure.overview(touched, elements)),
         *([used] if rule.usage else []),
+        *([] if rule.decision is None else [escape(_decision(rule.decision))]),
     )
 
 
@@ -69,7 +71,7 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
         )
     ]
     record = rule.training
-    return {key: getattr(record, key, None) for key in SHOWN} | {
+    found = {key: getattr(record, key, None) for key in SHOWN} | {
         "additivity": getattr(record, "parameters", {}).get("additivity"),
         "scale": rule.scale,
         "bimichi": getattr(record, "version", None),
@@ -82,6 +84,19 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
         f"n_{rule.measure.parts}": len(touched),
         rule.measure.parts: listed,
     }
+    return found if rule.decision is None else found | {"decision": rule.decision.pack()}
+
+
+def _decision(decision: "Decision") -> str:
+    """Say how targets are found."""
+    parts = [] if decision.threshold is None else [f"at or above {decision.threshold:.4g} ({decision.chosen})"]
+    parts += [f"of at least {decision.min_size} pixels"] if decision.min_size > 1 else []
+    smooth = (
+        ""
+        if decision.smooth is None
+        else " Maps are smoothed by a Gaussian of {:g} x {:g} pixels.".format(*decision.smooth)
+    )
+    return (f"Targets: {', '.join(parts)}." if parts else "") + smooth
 
 
 def _head(rule: "FusionRule") -> str:

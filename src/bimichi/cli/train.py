@@ -10,13 +10,24 @@ from rich.markup import escape
 
 import bimichi
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, output_option
+from bimichi.cli.options import (
+    Jobs,
+    LabelOptions,
+    MinSize,
+    Seed,
+    Smooth,
+    SourceOptions,
+    Sources,
+    output_option,
+    widths_of,
+)
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
+    from bimichi.decision import Decision
     from bimichi.imaging.labelling import SceneReader
 
 
@@ -31,6 +42,25 @@ def _solvers() -> list[str]:
     from bimichi.learning.solvers import SOLVERS
 
     return list(SOLVERS)
+
+
+def _check_decision(text: str | None) -> str | None:
+    if text is not None:
+        _wanted(text)
+    return text
+
+
+def _wanted(text: str) -> dict[str, float]:
+    """Return the arguments of `choose_threshold` that --decision stands for."""
+    what, _, share = text.partition("=")
+    if text == "f1":
+        return {}
+    try:
+        if what in ("recall", "precision") and 0 < float(share) <= 1:
+            return {what: float(share)}
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} must be f1, recall=R or precision=P with a share in (0, 1], such as recall=0.9")
 
 
 def train(
@@ -80,6 +110,17 @@ def train(
             "--certify", help="Prove how far J is above the least possible, at most 0.1 % if it can be shown in time."
         ),
     ] = False,
+    decision: Annotated[
+        str | None,
+        typer.Option(
+            help="Also choose the threshold by which targets are found in fused maps, on scenes left out of learning "
+            "in turn: f1, for the best F1, recall=0.9 or precision=0.8, of pixels. The model keeps it.",
+            metavar="f1|recall=R|precision=P",
+            callback=_check_decision,
+        ),
+    ] = None,
+    min_size: MinSize = None,
+    smooth: Smooth = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     say: Output,
@@ -112,13 +153,14 @@ def train(
 
     how = _certifying(solver) if certify else solver
     check_training(get_objective(objective, additivity=additivity), get_solver(how), polarity)  # before reading
-    labelling = labelled.labelling()
+    labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     scenes = made.open(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=scale is not None)
+            options: dict[str, Any] = {"scaled": scale is not None, "masks_are_truth": decision is not None}
+            reader = SceneReader(scenes, labelling, recipes=made.recipes, **options)
             say.notes(reader.notes)
             data = reader.scenes if scenes.many else list(reader.scenes)
         model = bimichi.BiMIChI(
@@ -135,7 +177,10 @@ def train(
         with run.timed("train"):
             _learn(model, data, reader, say)
         reader.warn_of_inputs()
-        replace(model.rule_, recipes=tuple(reader.recipes), inputs=reader.inputs).save(output)
+        with run.timed("decide"):
+            decided = _decided(model, data, decision, min_size, smooth)
+        kept: dict[str, Any] = {"recipes": tuple(reader.recipes), "inputs": reader.inputs, "decision": decided}
+        replace(model.rule_, **kept).save(output)
         record = run.write(run_path(output), [output])
     counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
     found = {
@@ -148,6 +193,7 @@ def train(
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
         "proof": model.rule_.training.proof if model.rule_.training else "",
+        "decision": None if decided is None else decided.pack(),
         "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
         "seconds": run.seconds,
     }
@@ -158,6 +204,26 @@ def _certifying(solver: str) -> Any:
     if solver != "convex":
         raise typer.BadParameter(f"only the convex solver can certify, not {solver!r}", param_hint="'--certify'")
     return bimichi.ConvexSolver(certify=True)
+
+
+def _decided(
+    model: "bimichi.BiMIChI",
+    scenes: "Sequence[bimichi.Scene]",
+    wanted: str | None,
+    size: int | None,
+    smooth: str | None,
+) -> "Decision | None":
+    """Return how targets are found in the maps of this model, if any of it was asked for."""
+    from bimichi.decision import Decision
+
+    if wanted is None:
+        asked = size is not None or smooth is not None
+        return Decision(min_size=size or 1, smooth=widths_of(smooth)) if asked else None
+    from bimichi.evaluation.deciding import decide
+
+    want = _wanted(wanted)
+    kept: dict[str, Any] = {"min_size": size or 1, "smooth": widths_of(smooth)}
+    return decide(model, scenes, recall=want.get("recall"), precision=want.get("precision"), **kept)
 
 
 def _learn(model: "bimichi.BiMIChI", scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
@@ -173,10 +239,16 @@ def _learn(model: "bimichi.BiMIChI", scenes: "Sequence[bimichi.Scene]", reader: 
 
 def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
     inverted = [name for name in names if found["polarity"][name] < 0]
+
+    def decided(decision: dict[str, Any] | None) -> str:
+        known = decision is not None and decision["threshold"] is not None
+        return f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n" if decision and known else ""
+
     return escape(
         f"J = {found['objective_value']:.4f} ({found['objective']}, {found['status']}) after "
         f"{found['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
         f"{found['proof'] + chr(10) if found['proof'] else ''}"
+        f"{decided(found['decision'])}"
         f"Wrote {found['model']}, and {found['run']} to repeat it. Show it with: bimichi show {found['model']}"
     )

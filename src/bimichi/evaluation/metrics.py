@@ -61,7 +61,7 @@ def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> 
     >>> auc([0, 0, 1, 1], [-0.9, 0.2, 0.2, 0.8])
     0.875
     """
-    return _ranking_scores(*_split(truth, fused, ignore))[0]
+    return _ranking_scores(*split_classes(truth, fused, ignore))[0]
 
 
 def average_precision(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
@@ -74,7 +74,7 @@ def average_precision(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | No
     >>> average_precision([0, 1, 0, 1], [-0.9, 0.2, 0.5, 0.8])
     0.8333333333333333
     """
-    return _ranking_scores(*_split(truth, fused, ignore))[1]
+    return _ranking_scores(*split_classes(truth, fused, ignore))[1]
 
 
 def best_f1(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> tuple[float, float]:
@@ -87,7 +87,7 @@ def best_f1(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None)
     >>> best_f1([0, 1, 0, 1], [-0.9, 0.2, 0.5, 0.8])
     (0.8, 0.2)
     """
-    return _ranking_scores(*_split(truth, fused, ignore))[2:]
+    return _ranking_scores(*split_classes(truth, fused, ignore))[2:]
 
 
 def rmse(
@@ -116,7 +116,7 @@ def rmse(
     >>> rmse([0, 1], [0.25, 0.75], (0, 1))
     0.5
     """
-    return _rmse(*_split(truth, fused, ignore), output_range)
+    return _rmse(*split_classes(truth, fused, ignore), output_range)
 
 
 def scores(
@@ -132,7 +132,7 @@ def scores(
     >>> found.auc, found.rmse, found.n, found.share
     (1.0, 0.0, 4, 0.25)
     """
-    targets, others = _split(truth, fused, ignore)
+    targets, others = split_classes(truth, fused, ignore)
     error = _rmse(targets, others, output_range)  # before the other pixels are sorted, so that sums round as in rmse
     n = targets.size + others.size
     return Scores(*_ranking_scores(targets, others), error, n, targets.size / n)
@@ -176,25 +176,31 @@ def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float
     return float(2 / (high - low) * np.sqrt(total / (targets.size + others.size)))
 
 
-def _split(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the values of the map on targets, and on the other pixels that count; both are copies."""
-    output, given = _numbers(fused, "fused"), _numbers(truth, "truth")
+def split_classes(
+    truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None, names: tuple[str, str] = ("truth", "fused")
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the values of the map on targets, and on the other pixels that count; both are copies.
+
+    Errors call the first two arguments by their `names`.
+    """
+    known, map_ = names
+    output, given = _numbers(fused, map_), _numbers(truth, known)
     if given.shape != output.shape:
-        raise InvalidInputError(f"truth has shape {given.shape} and fused {output.shape}; they must be the same.")
+        raise InvalidInputError(f"{known} has shape {given.shape} and {map_} {output.shape}; they must be the same.")
     if ignore is not None:
         mask = np.asarray(ignore)
         if mask.dtype != np.bool_ or mask.shape != output.shape:
             got = f"{mask.dtype} of shape {mask.shape}"
-            raise InvalidInputError(f"ignore must be bool, of the shape of fused, {output.shape}, got {got}.")
+            raise InvalidInputError(f"ignore must be bool, of the shape of {map_}, {output.shape}, got {got}.")
         output, given = output[~mask], given[~mask]
     if not output.size:
-        why = "fused is empty" if ignore is None or not mask.size else f"ignore leaves out all {mask.size:,} pixels"
+        why = f"{map_} is empty" if ignore is None or not mask.size else f"ignore leaves out all {mask.size:,} pixels"
         raise InvalidInputError(f"There is nothing to score: {why}.")
     holes = int(np.isnan(output).sum())
     if holes:
         where = f"{holes:,} of {output.size:,} pixels that count"
-        raise InvalidInputError(f"fused has NaN in {where}. Fill them, or pass ignore=np.isnan(fused).")
-    positive = check_binary(given, "truth")
+        raise InvalidInputError(f"{map_} has NaN in {where}. Fill them, or pass ignore=np.isnan({map_}).")
+    positive = check_binary(given, known)
     return output[positive], output[~positive]
 
 

@@ -8,15 +8,19 @@ from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, re
 from bimichi.imaging.band_maths import BandExpression, parse_expression
 from bimichi.imaging.checking import DatasetCheck, DatasetChecker
 from bimichi.imaging.collecting import SceneCollection, open_scenes, read_sources
+from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
+from bimichi.imaging.detection_files import Georeference, write_detections
+from bimichi.imaging.detections import Detections, detect
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.placement import Placement, in_pixels
 from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import read_image
-from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
+from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, load_recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
 from bimichi.imaging.registration import Shift, estimate_shift
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
+from bimichi.imaging.scales import inverted, quantile, rarity
 from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import grid_segments, superpixels
 from bimichi.imaging.shapes import Disc, Polygons, Runs
@@ -28,7 +32,9 @@ from bimichi.imaging.sources import (
     gamma_correction,
     grey,
     local_contrast,
+    local_difference,
     to_bipolar,
+    vertical_edges,
 )
 from bimichi.imaging.writing import write_image
 
@@ -40,8 +46,10 @@ __all__ = [
     "BandExpression",
     "DatasetCheck",
     "DatasetChecker",
+    "Detections",
     "Disc",
     "Doubt",
+    "Georeference",
     "ImageAnnotations",
     "OpenScene",
     "Placement",
@@ -52,10 +60,13 @@ __all__ = [
     "SceneCollection",
     "Shift",
     "adaptive_threshold",
+    "bag_sizes",
     "box_mask",
     "boxes_of",
     "check_annotations",
     "check_targets",
+    "core_bags",
+    "detect",
     "difference",
     "edge_strength",
     "equalize",
@@ -64,12 +75,18 @@ __all__ = [
     "grey",
     "grid_segments",
     "in_pixels",
+    "inverted",
     "label_bags",
+    "label_pixels",
+    "load_recipe",
     "local_contrast",
+    "local_difference",
     "open_scenes",
     "parse_expression",
     "pedestrian_sources",
     "polygon_mask",
+    "quantile",
+    "rarity",
     "rasterise",
     "read_annotations",
     "read_boxes",
@@ -79,6 +96,8 @@ __all__ = [
     "register_recipe",
     "superpixels",
     "to_bipolar",
+    "vertical_edges",
     "write_annotations",
+    "write_detections",
     "write_image",
 ]

@@ -42,6 +42,8 @@ def fuse_scene(
     scene, recipes = match_scene(rule, scene)
     images, watch = scene.read(), InputWatch(rule, scene)
     strips = fused_strips(rule, images, recipes, n_jobs, scene.dtypes, watch)
+    if rule.decision is not None and rule.decision.smooth is not None:
+        strips = iter([rule.decision.smoothed(np.concatenate(list(strips)))])
     files, missing = _write_strips(output, strips, scene.shape, png)
     watch.warn()
     return FusedScene(files, scene.shape[0] * scene.shape[1], missing)

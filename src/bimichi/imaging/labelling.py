@@ -12,6 +12,7 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection
+from bimichi.imaging.cores import bag_sizes, core_bags
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
@@ -21,7 +22,7 @@ from bimichi.imaging.opening import open_layer
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import size_of
-from bimichi.imaging.recipes import choose_recipes
+from bimichi.imaging.recipes import choose_recipes, load_recipe
 from bimichi.imaging.regions import check_both, label_bags
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.scenes import OpenScene
@@ -33,13 +34,17 @@ from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.record import SourceInput
 
+BAG_WORDS = ("superpixels", "boxes")
+"""Ways to make bags, beside a file that numbers them."""
+
 
 @dataclass(frozen=True)
 class Labelling:
     """How to make bags, and where the targets are; the options of `bimichi train` describe each field.
 
     `boxes` and `labels` name annotation files of any format; `bags` and `ignore` are files for one scene, folders or
-    patterns for many.
+    patterns for many. `bags` may also be the word "superpixels", the default, or "boxes", for `core_bags`; a file of
+    such a name is reached by "./boxes".
     """
 
     boxes: Path | None = None
@@ -51,6 +56,8 @@ class Labelling:
     min_overlap: float = 0.0
     point_radius: float = 0.0
     count_ignored: bool = False
+    by_pixel: bool = False
+    """Whether bags of cores count by their number of pixels, as objectives that take the mean over a bag need it."""
 
     @property
     def annotations(self) -> str | None:
@@ -59,7 +66,7 @@ class Labelling:
 
     def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
         """Return the files of `bags` and `ignore`, as far as given, by the name of the scene."""
-        given = {"bags": self.bags, "ignore": self.ignore}
+        given = {"bags": None if self.bags in BAG_WORDS else self.bags, "ignore": self.ignore}
         return {what: scenes.companions(files, what) for what, files in given.items() if files}
 
     def files(self, scenes: SceneCollection) -> list[Path]:
@@ -82,7 +89,8 @@ class SceneReader:
     `notes` say how annotation files were understood; what seems to be wrong with them is a warning, one of each kind.
 
     The first scene decides on `source_names` and `recipes` that are not given. `scaled` says that sources may leave
-    [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
+    [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`, and `masks_are_truth`
+    says that masks of targets to learn from are the truth of scenes that have no other.
     """
 
     def __init__(
@@ -93,8 +101,9 @@ class SceneReader:
         recipes: Sequence[str] | None = None,
         scaled: bool = False,
         truth: str | None = None,
+        masks_are_truth: bool = False,
     ) -> None:
-        self._labelling, self._scaled = labelling, scaled
+        self._labelling, self._scaled, self._masks_are_truth = labelling, scaled, masks_are_truth
         self._collection = collection if names is None else replace(collection, given=tuple(names))
         given = labelling.annotations
         self._targets = None if given is None else SceneTargets(given, collection, labelling.target)
@@ -109,6 +118,8 @@ class SceneReader:
         first = self._collection.open(self._first)
         self._opened = {self._first: first}
         self.source_names = list(first.source_names)
+        for recipe in recipes or ():
+            load_recipe(recipe)
         self.recipes = choose_recipes(recipes, first.examples, self.source_names)
         self.counts: dict[str, BagCounts] = {}
         self.grids: dict[str, Grid] = {}
@@ -203,13 +214,20 @@ class SceneReader:
         """Add bags, their labels and the truth."""
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
-        segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
         regions, found = self._regions(scene)
         unknown = regions.ignored | (_mask(files["ignore"], scene) if "ignore" in files else False)
-        labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
+        weights = None
+        if how.bags == "boxes":
+            segments, labels = self._cores(scene, found, regions, unknown)
+            weights = bag_sizes(segments) if how.by_pixel else None
+        else:
+            segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
+            labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
-        scene = replace(scene, segments=segments, labels=labels, boxes=found.boxes_of(how.target))
+        scene = replace(scene.with_bags(segments, labels, weights), boxes=found.boxes_of(how.target))
+        if self._masks_are_truth and found.mask is not None:
+            scene = replace(scene, truth=regions.targets, ignore=unknown)
         if "truth" not in files:
             return scene
         truth = _fitting(read_mask(files["truth"]), files["truth"], scene)
@@ -232,6 +250,25 @@ class SceneReader:
         self._n_targets += int(regions.targets.sum())
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
         return regions, found
+
+    def _cores(
+        self, scene: Scene, found: ImageAnnotations, regions: Regions, unknown: Flags
+    ) -> tuple[Ints, dict[int, bool]]:
+        """Return bags of the cores of targets, and of what lies outside them."""
+        how, shape = self._labelling, (scene.shape[0], scene.shape[1])
+        chosen = found.selected(how.target)
+        boxed = chosen & np.array([outline is None for outline in found.outlines], dtype=np.bool_)
+        others = replace(found, ignored=[bool(out) for out in found.is_ignored | boxed])
+        mask = rasterise(others, shape, how.target, how.point_radius).targets
+        valid = ~np.isnan(scene.sources).any(axis=2)
+        return core_bags(
+            shape,
+            found.boxes[boxed],
+            mask=mask if mask.any() else None,
+            ignore=unknown,
+            valid=valid,
+            n_blocks=how.superpixels,
+        )
 
     def _place(self, name: str, shape: tuple[int, int]) -> Placement:
         grid = self.grids[name]

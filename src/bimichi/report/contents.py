@@ -32,6 +32,9 @@ def contents(material: Material) -> dict[str, Any]:
     }
     if material.truth is not None:
         document["truth"] = embed_indices(sampling(material.truth))
+    if material.detections is not None:
+        rings = [ring for target in material.detections.polygons for polygon in target for ring in polygon]
+        document["detections"] = [(ring * [across, down]).round(2).tolist() for ring in rings]
     if material.segments is not None:
         document["segments"] = embed_indices(sampling(material.segments))
         document["labels"] = material.labels

@@ -91,6 +91,8 @@ def _tools(material: Material) -> Markup:
     boxes = len(material.boxes) > 0
     overlays = [toggle("boxes", "Boxes", True)] if boxes else []
     overlays += [toggle("truth", "Truth", not boxes)] if material.truth is not None else []
+    if material.detections is not None:
+        overlays.append(toggle("detections", f"{len(material.detections)} found", not boxes))
     overlays += [toggle("bags", "Bags", False)] if material.segments is not None else []
     zoom = [button("zoom-out", "−", "Zoom out"), button("zoom-in", "+", "Zoom in")]
     return element(

@@ -13,6 +13,7 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
+from bimichi.imaging.detections import Detections, detect
 from bimichi.integral.integrals import integrate
 from bimichi.integral.matching import own_names
 from bimichi.integral.planes import split_planes
@@ -63,6 +64,12 @@ class Material:
     def absolute(self) -> bool:
         """Whether the fused value is the magnitude of C."""
         return self.rule.output == "magnitude"
+
+    @cached_property
+    def detections(self) -> Detections | None:
+        """Targets in the map, if the rule says how to find them."""
+        decision = self.rule.decision
+        return None if decision is None or decision.threshold is None else detect(self.fused, decision)
 
     @cached_property
     def sampling(self) -> Sampling:

@@ -3,6 +3,7 @@
 const OVERLAYS = {
   boxes: (report) => twice(boxPath(report.boxes), "#111111"),
   truth: (report) => twice(borders(report.width, report.height, parting(report.truth)), "#e6a700"),
+  detections: (report) => twice(ringPath(report.detections), "#c2185b"),
   bags: bagStrokes,
 };
 
@@ -20,6 +21,15 @@ const twice = (path, colour) => [
 function boxPath(boxes) {
   const path = new Path2D();
   for (const box of boxes) path.rect(...box);
+  return path;
+}
+
+function ringPath(rings) {
+  const path = new Path2D();
+  for (const [start, ...corners] of rings) {
+    path.moveTo(...start);
+    for (const corner of corners) path.lineTo(...corner);
+  }
   return path;
 }
 

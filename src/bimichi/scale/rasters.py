@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._progress import progress_bar
+from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.imaging.fusing import match_scene
@@ -52,6 +53,8 @@ class Plan(NamedTuple):
     under_way: int
     """How many windows may be in memory."""
     watch: InputWatch | None = None
+    decision: Decision | None = None
+    """Whose smoothing is part of the map."""
 
 
 def fuse_raster(
@@ -72,7 +75,8 @@ def fuse_raster(
     Parameters
     ----------
     model : fitted method, FusionRule, or Measure
-        What fuses. Values are used as they are in the files, unless the model has recipes or has learned a scale.
+        What fuses. Values are used as they are in the files, unless the model has recipes or has learned a scale. If
+        its rule has a decision with `smooth`, the map is smoothed.
     sources : path, or sequence of paths
         Files. Their bands, in this order, are the sources, except alpha bands. They are matched with the sources of the
         model by name: descriptions of bands, or else names of files, or "band 1" and so on in a single file; a model
@@ -153,7 +157,8 @@ def fuse_windows(
         scene, recipes, watch = _matched(model, scene, fuser)
         reached = getattr(model, "output_range", (-1.0, 1.0))
         target = GeoTiff(Path(output), scene, reached, block, compress, overviews, jobs)
-        plan = Plan(scene, fuser, recipes, _whole(scene, recipes), *_windows(scene, target, jobs), watch)
+        decision = getattr(getattr(model, "rule_", model), "decision", None)
+        plan = Plan(scene, fuser, recipes, _whole(scene, recipes), *_windows(scene, target, jobs), watch, decision)
         with (
             target.writing() as write,
             progress_bar("fusing", len(plan.windows), verbose) as advance,
@@ -236,14 +241,27 @@ def _fused(plan: Plan, jobs: int) -> Generator[tuple[Window, NDArray[Any]], None
 def _fuse_window(plan: Plan, window: Window, readers: "SimpleQueue[ReadSources]") -> NDArray[Any]:
     read = readers.get()
     try:
-        images = read(window)
-        if plan.watch is not None:
-            plan.watch.see(images)
-        for k, whole in plan.whole.items():
-            images[k] = whole[window.slices]
-        return _fuse_planes(plan, images)
+        if plan.decision is None or plan.decision.smooth is None:
+            return _fuse_planes(plan, _images(plan, window, read))
+        down, across = plan.decision.margin
+        x, y = max(0, window.column - across), max(0, window.row - down)
+        right = min(plan.scene.grid.width, window.column + window.width + across)
+        bottom = min(plan.scene.grid.height, window.row + window.height + down)
+        wider = Window(y, x, bottom - y, right - x)
+        fused = plan.decision.smoothed(_fuse_planes(plan, _images(plan, wider, read)))
+        top, left = window.row - y, window.column - x
+        return np.ascontiguousarray(fused[top : top + window.height, left : left + window.width])
     finally:
         readers.put(read)
+
+
+def _images(plan: Plan, window: Window, read: ReadSources) -> list[Image]:
+    images = read(window)
+    if plan.watch is not None:
+        plan.watch.see(images)
+    for k, whole in plan.whole.items():
+        images[k] = whole[window.slices]
+    return images
 
 
 def _fuse_planes(plan: Plan, images: list[Image]) -> NDArray[Any]:
