@@ -6,7 +6,7 @@ Estimators set one as ``rule_``; explanations, reports, rasters and the command 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import integrate
 from bimichi.integral.planes import is_xarray, out_of_range, split_planes
+from bimichi.link import Link
 from bimichi.measures import files
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.base import Measure
@@ -29,7 +30,9 @@ SCALES = ("minmax", "maxabs")
 """Ways to learn how sources are scaled to the range of the integral."""
 
 KIND = "FusionRule"
-VERSION = 3
+VERSION = 4
+LATER_FIELDS = ("link",)
+"""Optional fields of version 4; a file without any of them is written as version 3, which older readers accept."""
 MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, Capacity, AdditiveBiCapacity)}
 
 
@@ -56,6 +59,9 @@ class FusionRule:
         How each source is made of an image.
     training : TrainingRecord, optional
         How the rule was learned.
+    link : Link, optional
+        How C or |C| becomes a probability: with a link, `fuse` returns 1 / (1 + exp(-f)), where f = slope * output +
+        offset are the log-odds of a target.
 
     Examples
     --------
@@ -73,6 +79,7 @@ class FusionRule:
     low: float = None  # type: ignore[assignment]
     recipes: tuple[str, ...] | None = None
     training: TrainingRecord | None = None
+    link: Link | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
@@ -92,6 +99,8 @@ class FusionRule:
         object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
         if self.recipes is not None:
             object.__setattr__(self, "recipes", _check_recipes(self.recipes, m))
+        if self.link is not None and not isinstance(self.link, Link):
+            raise InvalidInputError(f"link must be a Link, such as Link(slope=2, offset=-1), got {self.link!r}.")
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -106,7 +115,8 @@ class FusionRule:
     @property
     def output_range(self) -> tuple[float, float]:
         """Range of `fuse`: (0, 1) or (-1, 1)."""
-        return (0.0, 1.0) if self.output == "magnitude" or self.low == 0 else (-1.0, 1.0)
+        unit = self.link is not None or self.output == "magnitude" or self.low == 0
+        return (0.0, 1.0) if unit else (-1.0, 1.0)
 
     @property
     def inverted(self) -> tuple[str, ...]:
@@ -155,7 +165,30 @@ class FusionRule:
             raise
 
     def fuse(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the confidence of every instance: C or |C|; inputs as in `enter`."""
+        """Return the confidence of every instance: C or |C|, or with a link the probability; inputs as in `enter`."""
+        output = self._output(X, n_jobs)
+        return output if self.link is None else cast(NDArray[Any], self.link.probability(output))
+
+    def log_odds(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the log-odds of a target, slope * output + offset, of every instance; inputs as in `enter`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the rule has no link.
+        """
+        if self.link is None:
+            raise InvalidInputError(
+                "This rule has no link, so that its output is no probability. Learn with objective='logistic', or set "
+                "a link with rule.linked(slope, offset)."
+            )
+        return cast(NDArray[Any], self.link.log_odds(self._output(X, n_jobs)))
+
+    def linked(self, slope: float, offset: float, base_rate: float | None = None) -> Self:
+        """Return the same rule with another `Link`, whose parameters these are."""
+        return replace(self, link=Link(slope, offset, base_rate))
+
+    def _output(self, X: Any, n_jobs: int | None) -> NDArray[Any]:
         integral = self.integral(X, n_jobs)
         return integral if self.output == "integral" else abs(integral)
 
@@ -179,7 +212,10 @@ class FusionRule:
         if self.training is not None:
             header["training"], more = self.training.pack()
             arrays |= more
-        files.write_model(path, KIND, header, arrays, VERSION)
+        if self.link is not None:
+            header["link"] = self.link.pack()
+        version = VERSION if any(name in header for name in LATER_FIELDS) else 3
+        files.write_model(path, KIND, header, arrays, version)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -193,7 +229,8 @@ class FusionRule:
             given: dict[str, Any] = {name: arrays[name] for name in ("centre", "factor", "polarity")}
             given |= {name: header[name] for name in ("scale", "output", "low")}
             training = None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values))
-            return cls(measure, **given, recipes=header.get("recipes"), training=training)
+            link = None if header.get("link") is None else Link.unpack(header["link"])
+            return cls(measure, **given, recipes=header.get("recipes"), training=training, link=link)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if hasattr(X, "columns"):

@@ -92,8 +92,8 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "bimichi-model", "version": 4, "tables": {}}', "format version 4; this bimichi .* reads up to 3"),
-        (changed(version=4), "format version 4; this bimichi .* reads up to 3. Upgrade"),
+        ('{"format": "bimichi-model", "version": 5, "tables": {}}', "format version 5; this bimichi .* reads up to 4"),
+        (changed(version=5), "format version 5; this bimichi .* reads up to 4. Upgrade"),
         (changed(version="1"), "no valid format version, but '1'"),
         (changed(version=True), "no valid format version"),
         (changed(version=0), "no valid format version"),

@@ -23,7 +23,7 @@ from bimichi._version import __version__
 from bimichi.errors import InvalidInputError, ModelFileError
 
 FORMAT = "bimichi-model"
-VERSION = 3
+VERSION = 4
 INLINE_LIMIT = 3**7
 DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
