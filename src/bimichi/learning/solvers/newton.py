@@ -16,12 +16,14 @@ from bimichi._types import Floats
 from bimichi.learning.problem import Problem, Solution
 from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line
 from bimichi.learning.spaces.losses import LossSums
-from bimichi.learning.spaces.quadratic import POLISH, PRECISION
+from bimichi.learning.spaces.quadratic import PRECISION
 from bimichi.link import Link
 
 SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
 GAP = 1e-8  # how near to the bound the loss must come, relative to that of the base rate alone
+NOTHING = 1e-14  # what a step promises, relative to the loss, that is not worth another
 ROUNDS = 60
+FINE = 1e-10  # precision of the last programs
 
 
 @dataclass
@@ -46,20 +48,19 @@ class _Newton:
         every, self.bound, known = self.step if sparse else 1, -np.inf, np.inf
         sums = self.loss(self.line, every)
         for _ in range(ROUNDS):
-            target = self._target(sums, PRECISION if sparse else POLISH)
+            target = self._target(sums, PRECISION if sparse else FINE)
             if target is None:
                 return "the QP could not be solved"
+            promise = -self._slope(sums, target)
             sums, moved = self._search(sums, target, every)
             self.bound = max(self.bound, self.program.bound(sums, self.line, self.offset_limit))
             self.history += [] if sparse else [sums.value * self.total]
             if sums.value - self.bound <= gap:
                 return "converged"
-            if not moved or sums.value - self.bound > 0.1 * known:
-                if self.step == 1 and not moved:
+            if not moved or sums.value - self.bound > 0.5 * known:
+                if sparse or (self.step == 1 and not moved) or promise <= NOTHING * sums.value:
                     return "converged"  # as far as numbers can tell; the bound says how far that is
-                self.step = 1 if sparse is False else self.step
-                if sparse:
-                    return "converged"
+                self.step = max(1, self.step // 4)
             known = sums.value - self.bound
         return "reached the largest number of rounds"
 
@@ -70,14 +71,18 @@ class _Newton:
         found = self.program.minimise(form, sums, line, precision)
         return found or self.program.minimise(form, sums, line, PRECISION)
 
+    def _slope(self, sums: LossSums, target: Line) -> float:
+        """How quickly the loss falls at the start of the way to a target, per whole way."""
+        there, here = target, self.line
+        return float(sums.gradient @ (there.values - here.values) + sums.offset * (there.offset - here.offset))
+
     def _search(self, sums: LossSums, target: Line, every: int) -> tuple[LossSums, bool]:
         """Go to the target, or half of the way, and so on, until the loss falls by enough."""
-        slope = sums.gradient @ (target.values - self.line.values) + sums.offset * (target.offset - self.line.offset)
-        share = 1.0
+        slope, share = self._slope(sums, target), 1.0
         while share > 1e-6:
             line = self.line.toward(target, share)
             found = self.loss(line, every)
-            if found.value < sums.value + 1e-4 * share * min(float(slope), 0.0):
+            if found.value < sums.value + 1e-4 * share * min(slope, 0.0):
                 self.line = line
                 return found, True
             share /= 2

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import lsqr
 
 from bimichi._types import Floats, Ints
 from bimichi.learning.spaces.gram import Gram
@@ -73,16 +74,26 @@ def _bound(solved: _Solved | None, value: float, gradient: Floats, x: Floats, la
     """Bound a convex loss from below, from its derivatives at x and any multipliers.
 
     The loss is nowhere below its tangent. Constraints, times multipliers that are not negative, bound the tangent; what
-    they leave of its slope counts in full, with variables as large as they may be.
+    they leave of its slope counts in full, with variables as large as they may be. Multipliers of a program are those
+    of its own function; least squares over constraints that hold fit them to the tangent.
     """
     if solved is None:
         return -np.inf
     program = solved.program
-    z = program.multipliers.copy()
-    z[program.n_equal :] = np.maximum(z[program.n_equal :], 0)
     A, limit = program.matrix()
-    rest = gradient + A.T @ z
-    return float(value - gradient @ x - limit @ z - np.abs(rest) @ largest)
+
+    def at(z: Floats) -> tuple[float, Floats]:
+        z = np.append(z[: program.n_equal], np.maximum(z[program.n_equal :], 0))
+        rest = gradient + A.T @ z
+        return float(value - gradient @ x - limit @ z - np.abs(rest) @ largest), rest
+
+    z = program.multipliers
+    first, rest = at(z)
+    holding = z > limit - A @ solved.x  # constraints with more of a multiplier than of a distance
+    holding[: program.n_equal] = True
+    better = z.copy()
+    better[holding] += lsqr(A[holding].T, -rest, atol=1e-15, btol=1e-15, iter_lim=2 * len(rest))[0]
+    return max(first, at(better)[0])
 
 
 class ElementLines(LineProgram):
