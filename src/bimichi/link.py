@@ -63,7 +63,7 @@ class Link:
         return Link(self.slope, self.offset + float(logit(rate) - logit(self._known_rate())), rate)
 
     def base_rate_of(self, log_odds: ArrayLike) -> float:
-        """Estimate the share of targets among instances from their log-odds; NaN is left out. See `estimate_base_rate`."""
+        """Return the share of targets among instances by `estimate_base_rate`, from their log-odds; NaN is left out."""
         return estimate_base_rate(log_odds, self._known_rate())
 
     def _known_rate(self) -> float:
@@ -97,7 +97,7 @@ def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
 
     Let targets and others look as they did in training, and only their shares differ. Then the log-odds f, moved by the
     difference of the log-odds of both shares, are right for the new share, which is the mean of the probabilities
-    sigma(f + shift). EM repeats this from the old share; the likelihood is concave in the share, so that the end of that
+    sigma(f + shift). EM repeats this from the old share; as the likelihood is concave in the share, the end of that
     iteration is found directly. O(n) a step, some 50 steps.
 
     Parameters
@@ -151,7 +151,7 @@ class Reliability(NamedTuple):
 
 
 def reliability_of(positive: Flags, probability: Floats, bins: int = 15, equal_counts: bool = False) -> Reliability:
-    """Put instances into bins of equal width, or of nearly equal counts, by their probability; empty ones are left out."""
+    """Put instances into bins of equal width, or of nearly equal counts, by probability; empty ones are left out."""
     check_integer(bins, "bins")
     if equal_counts:
         inner = np.quantile(probability, np.linspace(0, 1, bins + 1)[1:-1])

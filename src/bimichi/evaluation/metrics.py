@@ -129,8 +129,8 @@ def calibration_error(
     """Return the expected calibration error: how far shares of targets are from the probabilities that were given.
 
     Pixels are put into 15 bins of equal width by their probability; the distance between its mean and the share of
-    targets in a bin is averaged over pixels. An output f on [-1, 1] counts as the probability (f + 1) / 2. Where targets
-    are few, so is what can be wrong: compare with the share of targets, which is the error of a map of 0.
+    targets in a bin is averaged over pixels. An output f on [-1, 1] counts as the probability (f + 1) / 2. Where
+    targets are few, so is what can be wrong: compare with the share of targets, which is the error of a map of 0.
 
     Parameters as in `rmse`. One pass, and a copy in float64.
 

@@ -78,8 +78,8 @@ def plot_reliability(
     """Draw how often targets occur where a map gives a probability, with the expected calibration error of each map.
 
     Each point is one of `bins` bins of nearly equal numbers of instances, so that few targets among many others are
-    seen, too; a map whose probabilities hold has all its points on the diagonal. The error in the legend is over bins of
-    equal width, as `bimichi.metrics.calibration_error` gives it.
+    seen, too; a map whose probabilities hold has all its points on the diagonal. The error in the legend is over bins
+    of equal width, as `bimichi.metrics.calibration_error` gives it.
 
     Parameters
     ----------

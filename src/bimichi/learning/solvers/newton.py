@@ -1,20 +1,19 @@
 """The logistic objective: the log-loss of slope * C + offset, by Newton steps that are quadratic programs.
 
-The loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are exact. Second
-derivatives of many instances are taken from some of them, which makes a step no less exact, only a little less apt; all
-are asked if steps do not come nearer quickly. What no measure, slope and offset can be below follows from the derivatives.
+The loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are those of all
+instances; of many, second derivatives are first taken from some, which changes the way to the minimum, but not the
+minimum. The bound, which no measure, slope and offset can be below, follows from the first derivatives.
 """
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.special import logit
 
 from bimichi._types import Floats
 from bimichi.learning.problem import Problem, Solution
-from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line
+from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line, LineProgram
 from bimichi.learning.spaces.losses import LossSums
 from bimichi.learning.spaces.quadratic import PRECISION
 from bimichi.link import Link
@@ -31,7 +30,7 @@ class _Newton:
     """A descent: where it is, what no line is below, and the loss after each round."""
 
     problem: Problem
-    program: Any
+    program: LineProgram
     total: float  # weight of all instances, by which sums are divided
     offset_limit: float
     line: Line
@@ -68,8 +67,8 @@ class _Newton:
         line = self.line
         form = self.problem.total("loss_curvature", values=line.values, offset=float(line.offset), step=self.step)
         form = type(form)(*(part / self.total for part in form))
-        found = self.program.minimise(form, sums, line, precision)
-        return found or self.program.minimise(form, sums, line, PRECISION)
+        found: Line | None = self.program.minimise(form, sums, line, precision)
+        return self.program.minimise(form, sums, line, PRECISION) if found is None else found
 
     def _slope(self, sums: LossSums, target: Line) -> float:
         """How quickly the loss falls at the start of the way to a target, per whole way."""

@@ -1,8 +1,8 @@
 """Programs over a measure times a free slope, and a free offset: f = slope * C + offset.
 
-With h = slope * g, f is linear in h and the offset, and what g must satisfy becomes linear in h and the slope: the order
-stays as it is, and a bound of 1 becomes the slope. So any convex loss of f is convex in these, and a quadratic one is
-minimised by one program.
+With h = slope * g, f is linear in h and the offset, and what g must satisfy becomes linear in h and the slope: the
+order stays as it is, and a bound of 1 becomes the slope. So any convex loss of f is convex in these, and a quadratic
+one is minimised by one program.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,9 @@ class Line(NamedTuple):
 
     def toward(self, other: "Line", share: float) -> "Line":
         """Return the point so far on the way to another."""
-        return Line(*((1 - share) * np.asarray(a) + share * np.asarray(b) for a, b in zip(self, other, strict=True)))
+        values = (1 - share) * self.values + share * other.values
+        slope, offset = ((1 - share) * a + share * b for a, b in zip(self[1:], other[1:], strict=True))
+        return Line(values, slope, offset)
 
 
 class LineProgram(Protocol):
@@ -118,13 +120,13 @@ class ElementLines(LineProgram):
             found = _solve(self._program(), P, gradient, x, precision)
             if found is None:
                 return None
-            self._solved = found
+            self._solved, solution = found, found.x
             partial = np.full(self._lattice.size, np.nan)
-            partial[e] = found.x[:-2] / max(found.x[-2], FLAT)
+            partial[e] = solution[:-2] / max(solution[-2], FLAT)
             self._order, more = self._order.with_violated(partial, max(TOLERANCE, 10 * precision))
-        values = found.x[-2] * u
-        values[e] = found.x[:-2]
-        return Line(values, float(found.x[-2]), float(found.x[-1]))
+        values = solution[-2] * u
+        values[e] = solution[:-2]
+        return Line(values, float(solution[-2]), float(solution[-1]))
 
     def bound(self, sums: LossSums, at: Line, offset_limit: float) -> float:
         largest = np.full(len(self._elements) + 2, SLOPE_LIMIT)
