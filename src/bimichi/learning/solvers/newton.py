@@ -6,6 +6,7 @@ minimum. The bound, which no measure, slope and offset can be below, follows fro
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,14 +16,14 @@ from bimichi._types import Floats
 from bimichi.learning.problem import Problem, Solution
 from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line, LineProgram
 from bimichi.learning.spaces.losses import LossSums
-from bimichi.learning.spaces.quadratic import PRECISION
+from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 from bimichi.link import Link
 
 SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
-GAP = 1e-8  # how near to the bound the loss must come, relative to that of the base rate alone
-NOTHING = 1e-14  # what a step promises, relative to the loss, that is not worth another
+GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
+NOTHING = 1e-13  # what a step promises, relative to the loss, that is not worth another
 ROUNDS = 60
-FINE = 1e-10  # precision of the last programs
+FINE = 1e-10  # the precision of programs that cannot be solved to the highest
 
 
 @dataclass
@@ -47,7 +48,7 @@ class _Newton:
         every, self.bound, known = self.step if sparse else 1, -np.inf, np.inf
         sums = self.loss(self.line, every)
         for _ in range(ROUNDS):
-            target = self._target(sums, PRECISION if sparse else FINE)
+            target = self._target(sums, (PRECISION,) if sparse else (POLISH, FINE, PRECISION))
             if target is None:
                 return "the QP could not be solved"
             promise = -self._slope(sums, target)
@@ -57,18 +58,19 @@ class _Newton:
             if sums.value - self.bound <= gap:
                 return "converged"
             if not moved or sums.value - self.bound > 0.5 * known:
-                if sparse or (self.step == 1 and not moved) or promise <= NOTHING * sums.value:
+                if sparse or promise <= NOTHING * sums.value or (self.step == 1 and not moved):
                     return "converged"  # as far as numbers can tell; the bound says how far that is
                 self.step = max(1, self.step // 4)
             known = sums.value - self.bound
         return "reached the largest number of rounds"
 
-    def _target(self, sums: LossSums, precision: float) -> Line | None:
+    def _target(self, sums: LossSums, precisions: Sequence[float]) -> Line | None:
+        """Minimise the expansion of the loss around where we are, as precisely as can be."""
         line = self.line
         form = self.problem.total("loss_curvature", values=line.values, offset=float(line.offset), step=self.step)
         form = type(form)(*(part / self.total for part in form))
-        found: Line | None = self.program.minimise(form, sums, line, precision)
-        return self.program.minimise(form, sums, line, PRECISION) if found is None else found
+        tries = (self.program.minimise(form, sums, line, precision) for precision in precisions)
+        return next((found for found in tries if found is not None), None)
 
     def _slope(self, sums: LossSums, target: Line) -> float:
         """How quickly the loss falls at the start of the way to a target, per whole way."""
@@ -119,7 +121,7 @@ def _solution(newton: _Newton, status: str, rate: float) -> Solution:
             "the training data, so that probabilities are as good as 0 and 1. More, and more varied, data would help.",
             stacklevel=5,
         )
-    value = float(problem.total("log_loss", values=link.slope * values, offset=link.offset).value)
+    value = problem.value(values, link)
     history = np.minimum.accumulate([*newton.history, value])
     bound = min(newton.bound * newton.total, value)
     return Solution(values, value, status, len(newton.history), history, lower_bound=bound, link=link)

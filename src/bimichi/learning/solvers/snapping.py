@@ -40,10 +40,7 @@ def snapped(problem: Any, solution: Solution) -> Solution:
 
 def _value(problem: Any, solution: Solution, values: Floats) -> float:
     """J at these values, with the link of the solution."""
-    if solution.link is None:
-        return float(problem.value(values))
-    slope, offset = solution.link.slope, solution.link.offset
-    return float(problem.total("log_loss", values=slope * values, offset=offset).value)
+    return float(problem.value(values) if solution.link is None else problem.value(values, solution.link))
 
 
 def _elements(values: Floats, near: float) -> Floats:
