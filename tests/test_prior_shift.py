@@ -78,7 +78,7 @@ def test_reliability_is_drawn_and_maps_that_are_no_probabilities_are_refused():
     X, y = sample(2000, 0.3, 0)
     fused = BiMIChI("logistic").fit(X, y).fuse(X)
     ax = plotting.plot_reliability(y, {"logistic": fused, "half": np.full(len(y), 0.5)})
-    assert [text.get_text() for text in ax.get_legend().get_texts()][0].endswith("logistic")
+    assert ax.get_legend().get_texts()[0].get_text().endswith("logistic")
     assert len(ax.lines) == 3
     with pytest.raises(InvalidInputError, match=r"probabilities lie in \[0, 1\]"):
         plotting.plot_reliability(y, {"raw": 2 * fused - 1})

@@ -45,7 +45,7 @@ def test_averages_are_in_log_odds_and_the_summary_says_so():
     said = [fact for fact in summary(linked, X).facts if fact.kind == "link"]
     assert len(said) == 1
     assert said[0].sentence == (
-        "The log-odds of a target are -1.00 plus 2.00 times the integral, of which each source has its part; where that "
-        "is 0, the probability is 0.27."
+        "The log-odds of a target are -1.00 plus 2.00 times the integral, of which each source has its part; where "
+        "that is 0, the probability is 0.27."
     )
     assert not [fact for fact in summary(plain, X).facts if fact.kind == "link"]
