@@ -124,4 +124,4 @@ def _solution(newton: _Newton, status: str, rate: float) -> Solution:
     value = problem.value(values, link)
     history = np.minimum.accumulate([*newton.history, value])
     bound = min(newton.bound * newton.total, value)
-    return Solution(values, value, status, len(newton.history), history, lower_bound=bound, link=link)
+    return Solution(values, value, status, len(history), history, lower_bound=bound, link=link)
