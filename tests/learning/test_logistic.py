@@ -106,13 +106,12 @@ def test_sources_without_information_give_the_base_rate(additivity):
     np.testing.assert_allclose(constant.fuse([[0.0, 0.0]]), 0.25, atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:The slope of the log-odds")
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_classes_that_can_be_separated_end_within_the_limit_of_the_slope(additivity):
     X = np.array([[0.9, 0.8], [0.7, 0.9], [-0.5, -0.9], [-0.8, -0.6]])
     model = BiMIChI("logistic", additivity=additivity).fit(X, [1, 1, 0, 0])
     assert model.predict(X).tolist() == [1, 1, 0, 0]
-    assert model.rule_.link.slope <= 1000
+    assert model.rule_.link.slope <= 100
     assert 0 <= model.objective_value_ < 1e-6
     assert model.solution_.lower_bound <= model.objective_value_
 

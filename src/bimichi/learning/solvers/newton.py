@@ -5,6 +5,7 @@ instances; of many, second derivatives are first taken from some, which changes 
 minimum. The bound, which no measure, slope and offset can be below, follows from the first derivatives.
 """
 
+import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line, LineProgram
 from bimichi.learning.spaces.losses import LossSums
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 from bimichi.link import Link
+
+log = logging.getLogger(__name__)
 
 SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
 GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
@@ -114,12 +117,13 @@ def _solution(newton: _Newton, status: str, rate: float) -> Solution:
     line, problem = newton.line, newton.problem
     flat = line.slope < FLAT
     values: Floats = problem.space.middle() if flat else newton.program.measure(line)
-    link = Link(0.0 if flat else line.slope, float(line.offset), rate)
+    link = Link(0.0 if flat else min(line.slope, SLOPE_LIMIT), float(line.offset), rate)
     if line.slope > 0.99 * SLOPE_LIMIT:
-        warnings.warn(
-            f"The slope of the log-odds has reached its limit of {SLOPE_LIMIT:g}: the sources separate the classes of "
-            "the training data, so that probabilities are as good as 0 and 1. More, and more varied, data would help.",
-            stacklevel=5,
+        log.warning(
+            "The slope of the log-odds has reached its limit of %g: the sources separate classes of the training data, "
+            "at least in part, so that probabilities there are as good as 0 and 1. More varied data, or fewer terms "
+            "(additivity=1), would help; sources of a narrow range need a scale.",
+            SLOPE_LIMIT,
         )
     value = problem.value(values, link)
     history = np.minimum.accumulate([*newton.history, value])

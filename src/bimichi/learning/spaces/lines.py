@@ -22,7 +22,7 @@ from bimichi.measures.base import TOLERANCE
 from bimichi.measures.lattice import Lattice
 from bimichi.measures.terms import Terms
 
-SLOPE_LIMIT = 1000.0
+SLOPE_LIMIT = 100.0
 """Where classes can be separated, the loss falls for ever steeper slopes; they end here."""
 
 FLAT = 1e-9  # a slope below is none
