@@ -6,6 +6,7 @@ A solver names in `needs` what it could not do without:
 - "rows": the problem answers `extremes`, `rows` and `instances`; in memory, or on a cluster.
 - "in memory": the problem has the attributes of `bimichi.learning.problem.InMemory`.
 - "elements": values are those of a lattice, each free between those of its neighbours; not additive measures.
+- "link": a slope and an offset besides the measure, which only solvers by the convex form find.
 - the name of an objective: the solver can minimise no other.
 
 A solver without `needs` needs its data in memory.
@@ -25,16 +26,13 @@ def needs_of(solver: Any, objective: Objective) -> frozenset[str]:
     needs = frozenset(getattr(solver, "needs", ("in memory",)))
     if "convex form" in needs and not (objective.convex == "mean" and "one pass" in objective.offers):
         needs |= {"rows"}
+    if objective.links and "convex form" not in needs:
+        needs |= {"link"}
     return needs
 
 
 def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_MEMORY) -> None:
     """Refuse a solver that needs more than the objective and the data, of which `offers` is known, have."""
-    if objective.links and "convex form" not in needs_of(solver, objective):
-        raise InvalidInputError(
-            f"{type(solver).__name__} cannot minimise {objective.name!r}: it finds measures, but not the slope and the "
-            "offset of their log-odds. Use solver='convex'."
-        )
     missing = needs_of(solver, objective) - objective.offers - offers
     if not missing:
         return
@@ -42,6 +40,10 @@ def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_
     other = "Use solver='convex'." if objective.convex else "Use solver='evolutionary'."
     if "convex form" in missing:
         raise InvalidInputError(f"{start}: it has no convex form. {other}")
+    if "link" in missing:
+        raise InvalidInputError(
+            f"{start}: it finds measures, but not the slope and the offset of their log-odds. Use solver='convex'."
+        )
     if "elements" in missing:
         raise InvalidInputError(
             f"{start} with additivity={objective.additivity}: it changes single elements, and those of an additive "
