@@ -43,7 +43,7 @@ def train(
         str,
         typer.Option(
             autocompletion=_objectives,
-            help="What to minimise: bipolar or magnitude (objectives 1 and 2 of the paper), mean (over all instances), "
+            help="What to minimise: bipolar or magnitude (objectives 1 and 2 of the paper), mean (over all instances), logistic (probabilities), "
             "or another that is registered.",
             metavar="NAME",
         ),
@@ -65,7 +65,7 @@ def train(
             min=1,
             max=2,
             help="1 learns weights of single sources, 2 also of pairs: for few scenes or many sources, with the "
-            "objectives magnitude and mean.",
+            "objectives magnitude, mean and logistic.",
             metavar="1|2",
         ),
     ] = None,
