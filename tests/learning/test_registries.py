@@ -167,7 +167,7 @@ def test_bad_objectives(fourth):
         (lambda: replace(fourth, settings=fourth.settings * 3), "3 settings; it may have two"),
         (
             lambda: get_objective("fifth"),
-            "objective must be one of bipolar, magnitude, mean, logistic, fourth, got 'fifth'",
+            "one of bipolar, magnitude, mean, logistic, fourth, got 'fifth'",
         ),
     ):
         with pytest.raises(InvalidInputError, match=message):

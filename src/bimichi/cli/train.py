@@ -43,8 +43,8 @@ def train(
         str,
         typer.Option(
             autocompletion=_objectives,
-            help="What to minimise: bipolar or magnitude (objectives 1 and 2 of the paper), mean (over all instances), logistic (probabilities), "
-            "or another that is registered.",
+            help="What to minimise: bipolar or magnitude (objectives 1 and 2 of the paper), mean (over all instances), "
+            "logistic (probabilities), or another that is registered.",
             metavar="NAME",
         ),
     ] = "bipolar",
