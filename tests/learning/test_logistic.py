@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from samples import probable_rows, probable_scenes
 from scipy.optimize import minimize
 
 from bimichi import BiMIChI, InvalidInputError, linear_form
@@ -11,7 +12,6 @@ from bimichi.learning.bags import Bags
 from bimichi.learning.fit import fit_measure
 from bimichi.learning.objectives import get_objective
 from bimichi.learning.problem import InMemory
-from bimichi.learning.scene import Scene
 from bimichi.learning.solvers import ConvexSolver, newton
 from bimichi.learning.training import BagsInMemory
 from bimichi.measures.lattice import pair_lattice
@@ -19,19 +19,12 @@ from bimichi.measures.lattice import pair_lattice
 ADDITIVITIES = (None, 1, 2)
 
 
-def data(n=400, m=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, m))
-    f = 3 * np.minimum(X[:, 0], X[:, 1]) + X[:, 0] - 1
-    return X, rng.random(n) < 1 / (1 + np.exp(-f))
-
-
 def loss(f, y, weight=1.0):
     return float((weight * (np.logaddexp(0, f) - y * f)).sum())
 
 
 def test_two_sources_reach_the_minimum_that_a_general_solver_finds():
-    X, y = data(200, 2)
+    X, y = probable_rows(200, 2)
     codes, weights = linear_form(X)
     lattice = pair_lattice(2, zero_bound=False)
     rows = np.zeros((len(X), lattice.size))
@@ -55,7 +48,7 @@ def test_two_sources_reach_the_minimum_that_a_general_solver_finds():
 
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_no_measure_slope_and_offset_is_below_the_bound(additivity):
-    X, y = data()
+    X, y = probable_rows()
     model = BiMIChI("logistic", additivity=additivity).fit(X, y)
     solution, rng = model.solution_, np.random.default_rng(1)
     assert solution.status == "converged"
@@ -70,7 +63,7 @@ def test_no_measure_slope_and_offset_is_below_the_bound(additivity):
 
 
 def test_the_zero_bound_is_kept_where_it_is_asked_for():
-    X, y = data()
+    X, y = probable_rows()
     objective = replace(get_objective("logistic"), zero_bound=True)
     bound = fit_measure(BagsInMemory(Bags.from_instances(X, y)), objective, ConvexSolver())
     free = BiMIChI("logistic").fit(X, y)
@@ -82,7 +75,7 @@ def test_the_zero_bound_is_kept_where_it_is_asked_for():
 
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_weights_count_as_repetitions_do_and_bags_as_their_instances(additivity):
-    X, y = data(150)
+    X, y = probable_rows(150)
     weight = np.random.default_rng(2).integers(1, 4, len(X))
     weighted = BiMIChI("logistic", additivity=additivity).fit(X, y, sample_weight=weight)
     times = np.repeat(np.arange(len(X)), weight)
@@ -122,44 +115,26 @@ def test_one_class_alone_is_refused_in_words():
 
 
 def test_a_search_is_refused_as_it_learns_no_link():
-    X, y = data(50)
-    with pytest.raises(InvalidInputError, match=r"offset of their log-odds\. Use solver='convex'"):
+    X, y = probable_rows(50)
+    with pytest.raises(InvalidInputError, match=r"no slope and offset\. Use solver='convex'"):
         BiMIChI("logistic", solver="evolutionary").fit(X, y)
-
-
-def scenes(n=3):
-    made = []
-    for k in range(n):
-        X, y = data(600, 3, k)
-        segments = np.arange(600).reshape(20, 30) % 12 + 12 * y.reshape(20, 30)
-        labels = {int(s): bool(s >= 12) for s in np.unique(segments)}
-        made.append(
-            Scene(
-                name=f"s{k}",
-                sources=X.reshape(20, 30, 3),
-                source_names=["a", "b", "c"],
-                segments=segments,
-                labels=labels,
-            )
-        )
-    return made
 
 
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_parts_give_what_all_data_at_once_give(additivity):
     from bimichi import join_bags
 
-    given = scenes()
+    given = probable_scenes()
     whole = BiMIChI("logistic", additivity=additivity).fit(join_bags(given))
     parts = BiMIChI("logistic", additivity=additivity).fit(given)
     assert parts.objective_value_ == pytest.approx(whole.objective_value_, rel=1e-9)
-    X = data(50)[0]
+    X = probable_rows(50)[0]
     np.testing.assert_allclose(parts.fuse(X), whole.fuse(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_second_derivatives_of_some_instances_lead_to_the_same_minimum(additivity, monkeypatch):
-    X, y = data(3000)
+    X, y = probable_rows(3000)
     exact = BiMIChI("logistic", additivity=additivity).fit(X, y)
     monkeypatch.setattr(newton, "SAMPLE", 200)
     sampled = BiMIChI("logistic", additivity=additivity).fit(X, y)
@@ -168,7 +143,7 @@ def test_second_derivatives_of_some_instances_lead_to_the_same_minimum(additivit
 
 
 def test_polarity_is_learned_for_an_inverted_source():
-    X, y = data(600)
+    X, y = probable_rows(600)
     ids = np.arange(600) // 4 * 2 + y
     inverted = X * [1, -1, 1]
     model = BiMIChI("logistic", polarity="learn").fit(inverted, y, ids)
@@ -177,7 +152,7 @@ def test_polarity_is_learned_for_an_inverted_source():
 
 
 def test_threads_change_nothing():
-    X, y = data(2000)
+    X, y = probable_rows(2000)
     one, two = (BiMIChI("logistic", n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.measure_.values, two.measure_.values)
     assert one.rule_.link == two.rule_.link

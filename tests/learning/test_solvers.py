@@ -86,7 +86,7 @@ def test_every_solver_keeps_the_contract_for_every_objective(name, solver):
     for seed in range(4):
         problem = InMemory(tiny(seed, 3), get_objective(name))
         if problem.objective.links and isinstance(solver, EvolutionarySolver):
-            with pytest.raises(InvalidInputError, match=r"offset of their log-odds\. Use solver="):
+            with pytest.raises(InvalidInputError, match=r"no slope and offset\. Use solver="):
                 solver.solve(problem, np.random.default_rng(seed))
             continue
         solution = solver.solve(problem, np.random.default_rng(seed))

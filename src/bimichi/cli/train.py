@@ -69,6 +69,14 @@ def train(
             metavar="1|2",
         ),
     ] = None,
+    free_scale: Annotated[
+        bool,
+        typer.Option(
+            "--free-scale",
+            help="For the objective mean: learn a slope and an offset of the labels over the output as well, which "
+            "lets the measure rank more freely.",
+        ),
+    ] = False,
     made: SourceOptions,
     scale: Annotated[
         Literal["minmax", "maxabs"] | None,
@@ -104,7 +112,8 @@ def train(
     from bimichi.learning.objectives import get_objective
     from bimichi.learning.solvers import get_solver
 
-    check_training(get_objective(objective, additivity=additivity), get_solver(solver), polarity)  # before reading
+    wanted = get_objective(objective, additivity=additivity, free_scale=free_scale)
+    check_training(wanted, get_solver(solver), polarity)  # before reading
     labelling = labelled.labelling()
     scenes = collect_scenes(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
@@ -123,6 +132,7 @@ def train(
             random_state=seed,
             verbose=say.verbose,
             additivity=additivity,
+            free_scale=free_scale,
         )
         with run.timed("train"):
             _learn(model, data, reader, say)

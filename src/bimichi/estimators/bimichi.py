@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bimichi.estimators.base import FusionClassifier
 from bimichi.estimators.measured import BagFusion
@@ -51,6 +52,9 @@ class BiMIChI(FusionClassifier, BagFusion):
         sources, and the only way beyond 14. 1 learns an additive one, with a weight for each source above zero and one
         below: from few scenes, it generalises best. Both have the zero bound, so that the objective is "magnitude",
         "mean" or "logistic", and the solver "convex".
+    free_scale : bool, default=False
+        For "mean": let a C + b come near to the labels, with a slope a >= 0 and an offset b that are learned, too, so
+        that the measure is free to rank. `fuse` still gives C; `decision_function` gives a C + b.
 
     Attributes
     ----------
@@ -91,6 +95,7 @@ class BiMIChI(FusionClassifier, BagFusion):
     polarity: Literal["given", "learn"] = "given"
     scale: Literal["minmax", "maxabs"] | None = None
     additivity: int | None = None
+    free_scale: bool = False
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -121,7 +126,7 @@ class BiMIChI(FusionClassifier, BagFusion):
         sample_weight : array-like of shape (n_instances,), optional
             Weights of the bags, repeated for each of their instances.
         """
-        objective, solver = get_objective(self.objective, additivity=self.additivity), get_solver(self.solver)
+        objective, solver = self._objective(), get_solver(self.solver)
         check_training(objective, solver, self.polarity)
         training: Training
         if is_lazy(X):
@@ -144,6 +149,15 @@ class BiMIChI(FusionClassifier, BagFusion):
         else:
             training = BagsInMemory(self._take_bags(X, y, bags, sample_weight))
         return self._learn(training, objective, solver)
+
+    def _objective(self) -> Objective:
+        return get_objective(self.objective, additivity=self.additivity, free_scale=self.free_scale)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return C (2|C| - 1 for "magnitude"), a C + b with a free scale, or the log-odds; above 0 for targets."""
+        found = super().decision_function(X)
+        line = None if self.rule_.link else self._record.label_line
+        return found if line is None else line[0] * found + line[1]
 
     def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
         names, (low, high) = self._names(), training.ranges()

@@ -61,7 +61,7 @@ class Problem(Sums, Protocol):
     offers: frozenset[str]
 
     def value(self, values: Floats, link: Link | None = None) -> float:
-        """J at these values, and at this link if the objective learns one; one pass over the instances."""
+        """J at these values, and at this slope and offset if the objective has them; one pass over the instances."""
 
     def with_signs(self, signs: Floats) -> Self:
         """Return the problem whose sources are multiplied by these signs."""
@@ -98,7 +98,7 @@ class Solution:
     lower_bound : float, optional
         No measure has a smaller J with these witnesses; only if converged.
     link : Link, optional
-        From the integral to the probability of a target, if the objective has one.
+        Slope and offset of an objective with a free scale: of the log-odds, or for `mean` of labels -1 and +1.
     starts : ndarray
         J of each start where it ended or came to the witnesses of another; of each member of a population.
     """
@@ -145,10 +145,10 @@ class InMemory(Problem):
         return other
 
     def value(self, values: Floats, link: Link | None = None) -> float:
-        bags, labels, term = self.bags, self.labels.astype(np.float64), self.objective.term
+        bags, labels, fused = self.bags, self.labels.astype(np.float64), self._instances.fuse(values)
         if link is not None:
-            term = term._replace(first=link.slope, second=link.offset)
-        return float(_value(term, self._instances.fuse(values), bags.counts, bags.offsets, labels, self.weights))
+            fused = link.log_odds(fused)
+        return float(_value(self.objective.term, fused, bags.counts, bags.offsets, labels, self.weights))
 
     def total(self, question: str, **arguments: Any) -> Any:
         return getattr(self._instances, question)(**arguments)

@@ -6,10 +6,10 @@ from bimichi.learning.objectives.base import Objective
 
 
 def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
-    """Sum of log(1 + e^f) - y f over a bag, f = first * C + second; merged instances count as many."""
+    """Sum of log(1 + e^f) - y f over a bag, f the log-odds; merged instances count as many."""
     total = 0.0
     for i in range(size):
-        f = first * fused[i] + second
+        f = fused[i]
         total += counts[i] * (max(f, 0.0) + log1p(exp(-abs(f))) - (f if label > 0 else 0.0))
     return total
 
@@ -21,5 +21,5 @@ LOGISTIC = Objective(
     zero_bound=False,
     additive=True,
     convex="logistic",
-    parameters=(1.0, 0.0),
+    free_scale=True,
 )

@@ -1,6 +1,6 @@
-"""The logistic objective: the log-loss of slope * C + offset, by Newton steps that are quadratic programs.
+"""Objectives with a free scale: losses of slope * C + offset, by Newton steps that are quadratic programs.
 
-The loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are those of all
+Squared distances to labels take one such step. The log-loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are those of all
 instances; of many, second derivatives are first taken from some, which changes the way to the minimum, but not the
 minimum. The bound, which no measure, slope and offset can be below, follows from the first derivatives.
 """
@@ -26,6 +26,7 @@ SAMPLE = 1 << 17  # how many instances second derivatives are taken from at firs
 GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
 NOTHING = 1e-13  # what a step promises, relative to the loss, that is not worth another
 ROUNDS = 60
+OFFSET_LIMIT = SLOPE_LIMIT + 1  # of squared distances to labels -1 and +1, beyond which no offset can be best
 FINE = 1e-10  # the precision of programs that cannot be solved to the highest
 
 
@@ -111,6 +112,31 @@ def solve_logistic(problem: Problem) -> Solution:
     if status.startswith("the QP"):
         warnings.warn(f"The convex solver ended early: {status}. The result is valid.", stacklevel=4)
     return _solution(newton, status, rate)
+
+
+def solve_free_scale(problem: Problem) -> Solution:
+    """Minimise the squared distances of slope * C + offset to the labels over all three: one QP, as it is quadratic."""
+    space, total, targets = problem.space, float(problem.weights.sum()), problem.objective.parameters
+    start = Line(np.zeros(space.size), 0.0, 0.0)
+
+    def loss(line: Line) -> LossSums:
+        found = problem.total("squared_loss", values=line.values, offset=float(line.offset), targets=targets)
+        return LossSums(*(part / total for part in found))
+
+    form = problem.total("square_curvature")
+    program = space.lines(form.linear / total)
+    form, sums = type(form)(*(part / total for part in form)), loss(start)
+    tries = (program.minimise(form, sums, start, precision) for precision in (POLISH, FINE, PRECISION))
+    line = next((found for found in tries if found is not None), None)
+    status = "converged" if line else "the QP could not be solved"
+    if line is None:
+        warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=4)
+        line = start
+    flat = line.slope < FLAT
+    values: Floats = space.middle() if flat else program.measure(line)
+    link = Link(0.0 if flat else line.slope, float(line.offset))
+    bound, value = program.bound(loss(line), line, OFFSET_LIMIT) * total, problem.value(values, link)
+    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value), link=link)
 
 
 def _solution(newton: _Newton, status: str, rate: float) -> Solution:

@@ -1,4 +1,6 @@
-"""The log-loss of all instances, its derivatives and its curvature; f = C of h + offset are the log-odds."""
+"""Losses of all instances, their derivatives and their curvature: the log-loss, f = C of h + offset being the log-odds,
+and the mean over each bag of squared distances of f to the label, -1 or +1.
+"""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -82,10 +84,7 @@ class LossInstances(ABC):
             value = _log_loss(fused, share[part], positive[part], offset, pull)
             return LossSums(step * value, step * self._add_part(pull, part), step * float(pull.sum()))
 
-        first, *others = run_chunks(run, self._loss_chunks(step), self._n_jobs)
-        for other in others:
-            first += other
-        return first
+        return _added(run_chunks(run, self._loss_chunks(step), self._n_jobs))
 
     def loss_curvature(self, values: Floats, offset: float, step: int = 1) -> Gram:
         """Return the second derivatives of `log_loss`: by h, by h and the offset, and by the offset."""
@@ -93,10 +92,32 @@ class LossInstances(ABC):
         small = np.exp(-np.abs(self._fuse_part(values, part) + offset))
         return self._squares_of(step * self._outcomes.share[part] * small / (1 + small) ** 2, part)
 
+    def squared_loss(self, values: Floats, offset: float, targets: tuple[float, float]) -> LossSums:
+        """Return the mean over each bag of squared distances of f to its target, and its derivatives."""
+        share, target = self._bags.shares(), np.where(self._outcomes.positive, targets[1], targets[0])
+
+        def run(part: slice) -> LossSums:
+            distance = self._fuse_part(values, part) + offset - target[part]
+            pull = 2 * share[part] * distance
+            return LossSums(float(pull @ distance) / 2, self._add_part(pull, part), float(pull.sum()))
+
+        return _added(run_chunks(run, self._loss_chunks(1), self._n_jobs))
+
+    def square_curvature(self) -> Gram:
+        """Return the second derivatives of `squared_loss`, which are the same everywhere."""
+        return self._squares_of(2 * self._bags.shares(), slice(0, None))
+
     def _loss_chunks(self, step: int) -> list[slice]:
         n = len(self._bags.X)
         length = step * max(SMALL_CHUNK, -(-n // (step * CHUNKS)))
         return [slice(start, min(start + length, n), step) for start in range(0, n, length)]
+
+
+def _added(parts: list[LossSums]) -> LossSums:
+    first, *others = parts
+    for other in others:
+        first += other
+    return first
 
 
 @jit

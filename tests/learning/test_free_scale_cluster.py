@@ -1,4 +1,4 @@
-"""The logistic objective on the workers of a Dask cluster."""
+"""Objectives with a free scale on the workers of a Dask cluster."""
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ def test_a_cluster_gives_what_memory_gives():
     X = rng.uniform(-1, 1, (600, 3))
     y = (rng.random(600) < 1 / (1 + np.exp(1 - 3 * X[:, 0]))).astype(int)
     models = [BiMIChI("logistic", additivity=additivity) for additivity in (None, 1, 2)]
+    models += [BiMIChI("mean", additivity=additivity, free_scale=True) for additivity in (None, 1, 2)]
     expected = [model.fit(X, y).fuse(X) for model in models]
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
         lazy = dask_array.from_array(X, chunks=(200, 3))
