@@ -145,4 +145,34 @@ def six_sources() -> Iterator[Mark]:
         yield at_most(f"convex {name}, m=6, 600,000 rows, 2,000 bags", taken, 20, "s", detail)
 
 
-BENCHES = [evolution, both_solvers, growth, six_sources]
+LOGISTIC = """
+import time
+import numpy as np
+from bench.marks import peak_memory
+from bimichi import Bags, BiMIChI
+rng = np.random.default_rng(0)
+n, n_bags = 16 * 640 * 480, 16 * 270
+ids = np.sort(rng.integers(0, n_bags, n))
+y = (rng.random(n_bags) < 0.05)[ids]
+X = rng.normal(-0.2, 0.4, (n, 6)).astype(np.float32)
+hits = y & (rng.random(n) < 0.3)
+X[hits] += rng.normal(0.4, 0.2, (int(hits.sum()), 6)).astype(np.float32)
+bags = Bags.from_instances(np.clip(X, -1, 1), y, ids)
+model = BiMIChI("logistic", additivity={additivity})
+model.fit(X[::300].clip(-1, 1), y[::300])
+before, start = peak_memory(), time.perf_counter()
+solution = model.fit(bags).solution_
+taken = time.perf_counter() - start
+print(taken, (peak_memory() - before) / 2**30, 1 - solution.lower_bound / solution.objective_value)
+"""
+
+
+def logistic() -> Iterator[Mark]:
+    """16 scenes of 640 x 480 pixels and six sources."""
+    for additivity in (1, 2, None):
+        taken, memory, gap = map(float, in_process(LOGISTIC.format(additivity=additivity)).split())
+        what = f"logistic, {additivity or 'not '}{'-' if additivity else ''}additive, 16 scenes of six sources"
+        yield at_most(what, taken, 3 if additivity else 10, "s", f"{memory:.2f} GiB, J within {gap:.1e} of its bound")
+
+
+BENCHES = [evolution, both_solvers, growth, six_sources, logistic]

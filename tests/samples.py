@@ -34,3 +34,30 @@ def make_bags(m, n_bags=24, size=8, seed=0):
     X[hits] += rng.normal(0.4, 0.4, m)
     X[rng.random(X.shape) < 0.1] = 0
     return Bags.from_instances(np.clip(X, -1, 1), y, ids)
+
+
+def probable_rows(n=400, m=3, seed=0):
+    """Rows, and labels whose log-odds are nearly an integral."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, m))
+    f = 3 * np.minimum(X[:, 0], X[:, 1]) + X[:, 0] - 1
+    return X, rng.random(n) < 1 / (1 + np.exp(-f))
+
+
+def probable_scenes(n=3):
+    """Scenes of such rows, in bags of one class."""
+    made = []
+    for k in range(n):
+        X, y = probable_rows(600, 3, k)
+        segments = np.arange(600).reshape(20, 30) % 12 + 12 * y.reshape(20, 30)
+        labels = {int(s): bool(s >= 12) for s in np.unique(segments)}
+        made.append(
+            Scene(
+                name=f"s{k}",
+                sources=X.reshape(20, 30, 3),
+                source_names=["a", "b", "c"],
+                segments=segments,
+                labels=labels,
+            )
+        )
+    return made

@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
     from bimichi.learning.bags import Bags as Bags
     from bimichi.learning.scene import Scene as Scene, join_bags as join_bags
     from bimichi.learning.solvers import ConvexSolver as ConvexSolver, EvolutionarySolver as EvolutionarySolver
+    from bimichi.link import Link as Link
     from bimichi.measures.additive import AdditiveBiCapacity as AdditiveBiCapacity
     from bimichi.measures.bicapacity import BiCapacity as BiCapacity
     from bimichi.measures.capacity import Capacity as Capacity
@@ -69,6 +70,7 @@ _NAMES = {
     "learning.bags": "Bags",
     "learning.scene": "Scene join_bags",
     "learning.solvers": "ConvexSolver EvolutionarySolver",
+    "link": "Link",
     "measures.additive": "AdditiveBiCapacity",
     "measures.bicapacity": "BiCapacity",
     "measures.capacity": "Capacity",

@@ -71,6 +71,8 @@ class TrainingRecord:
         Columns of the data frame that the model was fitted to.
     version : str
         The version of bimichi.
+    label_line : (float, float), optional
+        With a free scale of the objective `mean`, slope and offset of the labels, -1 and +1, over the integral.
     """
 
     method: str
@@ -90,6 +92,7 @@ class TrainingRecord:
     classes: Sequence[Any] = ()
     feature_names: Sequence[str] | None = None
     version: str = __version__
+    label_line: tuple[float, float] | None = None
 
     @property
     def proof(self) -> str:
@@ -114,13 +117,15 @@ class TrainingRecord:
         arrays = {"history": self.history}
         for name, counts in self.usage.items():
             arrays |= pack_counts(name, counts)
+        if self.label_line is None:
+            del header["label_line"]  # so that files of other models stay as they were
         return header | {"usage": list(self.usage)}, arrays
 
     @classmethod
     def unpack(cls, header: Any, arrays: Arrays, size: int) -> Self:
         """Return the record in a file, checked, for a measure of `size` values; the inverse of `pack`."""
         header = PROOF | header
-        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage")}
+        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage", "label_line")}
         for what, kinds in TYPES.items():
             if type(kept[what]) not in kinds:
                 raise InvalidInputError(f"{what} of its training must be {kinds[0].__name__}, got {kept[what]!r}.")
@@ -142,6 +147,7 @@ class TrainingRecord:
             raise InvalidInputError("its array history must hold numbers.")
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             raise InvalidInputError("usage of its training must be a list of names.")
+        kept["label_line"] = None if header.get("label_line") is None else _check_line(header["label_line"])
         return cls(**kept, history=history, usage={name: unpack_counts(name, arrays, size) for name in named})
 
 
@@ -182,6 +188,15 @@ class SourceInput:
             if not isinstance(text, str | None):
                 raise InvalidInputError(f"units and expressions of inputs must be text, got {text!r}.")
         object.__setattr__(self, "usual", tuple(self.usual))
+
+
+def _check_line(line: Any) -> tuple[float, float]:
+    numbers = isinstance(line, list) and len(line) == 2 and all(type(part) in (int, float) for part in line)
+    if not numbers or not all(map(math.isfinite, line)) or line[0] < 0:
+        raise InvalidInputError(
+            f"label_line of its training must be a slope, not negative, and an offset, got {line!r}."
+        )
+    return float(line[0]), float(line[1])
 
 
 def updated_header(header: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Estimators set one as ``rule_``; explanations, reports, rasters and the command 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import integrate
 from bimichi.integral.matching import own_names
 from bimichi.integral.planes import out_of_range, split_planes
+from bimichi.link import Link
 from bimichi.measures import files
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.base import Measure
@@ -32,7 +33,7 @@ SCALES = ("minmax", "maxabs")
 
 KIND = "FusionRule"
 VERSION = 4
-LATER_FIELDS = ("inputs", "decision")
+LATER_FIELDS = ("inputs", "decision", "link")
 """Optional fields of version 4; a file without any of them is written as version 3, which older readers accept."""
 MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, Capacity, AdditiveBiCapacity)}
 
@@ -64,6 +65,9 @@ class FusionRule:
         Type and range of the images of each source in training.
     decision : Decision, optional
         How targets are found in the map that `fuse` gives of an image; see `bimichi.imaging.detect`.
+    link : Link, optional
+        How C or |C| becomes a probability: with a link, `fuse` returns 1 / (1 + exp(-f)), where f = slope * output +
+        offset are the log-odds of a target.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class FusionRule:
     training: TrainingRecord | None = None
     inputs: tuple[SourceInput, ...] | None = None
     decision: Decision | None = None
+    link: Link | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
@@ -108,6 +113,8 @@ class FusionRule:
                 raise InvalidInputError(f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.")
         if self.decision is not None and not isinstance(self.decision, Decision):
             raise InvalidInputError(f"decision must be a Decision, such as Decision(0.5), got {self.decision!r}.")
+        if self.link is not None and not isinstance(self.link, Link):
+            raise InvalidInputError(f"link must be a Link, such as Link(slope=2, offset=-1), got {self.link!r}.")
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -122,7 +129,8 @@ class FusionRule:
     @property
     def output_range(self) -> tuple[float, float]:
         """Range of `fuse`: (0, 1) or (-1, 1)."""
-        return (0.0, 1.0) if self.output == "magnitude" or self.low == 0 else (-1.0, 1.0)
+        unit = self.link is not None or self.output == "magnitude" or self.low == 0
+        return (0.0, 1.0) if unit else (-1.0, 1.0)
 
     @property
     def inverted(self) -> tuple[str, ...]:
@@ -172,7 +180,52 @@ class FusionRule:
             return integrate(self._entered(planes), self.measure, check_range=False, n_jobs=n_jobs)
 
     def fuse(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return the confidence of every instance: C or |C|; inputs as in `enter`."""
+        """Return the confidence of every instance: C or |C|, or with a link the probability; inputs as in `enter`."""
+        output = self._output(X, n_jobs)
+        return output if self.link is None else cast(NDArray[Any], self.link.probability(output))
+
+    def log_odds(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return the log-odds of a target, slope * output + offset, of every instance; inputs as in `enter`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the rule has no link.
+        """
+        if self.link is None:
+            raise _no_link()
+        return cast(NDArray[Any], self.link.log_odds(self._output(X, n_jobs)))
+
+    def linked(self, slope: float, offset: float, base_rate: float | None = None) -> Self:
+        """Return the same rule with another `Link`, whose parameters these are."""
+        return replace(self, link=Link(slope, offset, base_rate))
+
+    def shifted(self, X: Any = None, base_rate: float | None = None, n_jobs: int | None = None) -> Self:
+        """Return the rule for scenes in which targets are more, or less, frequent than in training.
+
+        Parameters
+        ----------
+        X : array-like, optional
+            A scene, or a batch of instances, to estimate the new share of targets from; see
+            `bimichi.link.estimate_base_rate`. Inputs as in `enter`.
+        base_rate : float, optional
+            The share of targets, if it is known; instead of `X`.
+        n_jobs : int, optional
+            Number of threads.
+
+        Notes
+        -----
+        Only the offset of the link changes, and so no ranking. The estimate holds as far as targets, and what is no
+        target, look as they did in training: what merely resembles targets is taken for more of them.
+        """
+        if (X is None) == (base_rate is None):
+            raise InvalidInputError("Give shifted either X, to estimate the share of targets from, or base_rate.")
+        found = self.link.base_rate_of(self.log_odds(X, n_jobs)) if self.link and base_rate is None else base_rate
+        if self.link is None or found is None:
+            raise _no_link()
+        return replace(self, link=self.link.shifted(found))
+
+    def _output(self, X: Any, n_jobs: int | None) -> NDArray[Any]:
         integral = self.integral(X, n_jobs)
         return integral if self.output == "integral" else abs(integral)
 
@@ -200,6 +253,8 @@ class FusionRule:
             arrays |= more
         if self.decision is not None:
             header["decision"] = self.decision.pack()
+        if self.link is not None:
+            header["link"] = self.link.pack()
         version = VERSION if any(name in header for name in LATER_FIELDS) else 3
         files.write_model(path, KIND, header, arrays, version)
 
@@ -218,7 +273,8 @@ class FusionRule:
             listed = header.get("inputs")
             inputs = None if listed is None else tuple(SourceInput(**one) for one in listed)
             decision = None if header.get("decision") is None else Decision.unpack(header["decision"])
-            given |= {"recipes": header.get("recipes"), "inputs": inputs, "decision": decision}
+            link = None if header.get("link") is None else Link.unpack(header["link"])
+            given |= {"recipes": header.get("recipes"), "inputs": inputs, "decision": decision, "link": link}
             return cls(measure, **given, training=training)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
@@ -280,6 +336,13 @@ def as_rule(what: Any) -> FusionRule:
     raise InvalidInputError(
         "A FusionRule, a fitted model with a measure, a BiCapacity, a Capacity or an AdditiveBiCapacity is needed, got "
         f"{type(what).__name__}."
+    )
+
+
+def _no_link() -> InvalidInputError:
+    return InvalidInputError(
+        "This rule has no link, so that its output is no probability. Learn with objective='logistic', or set a link "
+        "with rule.linked(slope, offset)."
     )
 
 

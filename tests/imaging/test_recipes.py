@@ -10,7 +10,7 @@ from registries import check_description, restored
 
 from bimichi import InvalidInputError
 from bimichi.imaging import RECIPES, SOURCE_RECIPES, recipes, register_recipe
-from bimichi.imaging.recipes import AS_IS, choose_recipes, default_recipe, make_source
+from bimichi.imaging.recipes import AS_IS, choose_recipes, default_recipe, find_recipe
 
 EVERY = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 
@@ -26,7 +26,7 @@ def test_entries(recipe, rng):
     check_description(recipe.description)
     assert RECIPES[recipe.name] is recipe
     image = rng.uniform(-1, 1, (6, 7)) if recipe.name == AS_IS else rng.integers(0, 256, (6, 7)).astype(np.uint8)
-    source = make_source(image, recipe.name)
+    source = recipe.function(image)
     assert source.shape == (6, 7)
     assert np.abs(source).max() <= 1
 
@@ -54,7 +54,7 @@ def test_a_new_recipe_is_one_call(registry):
     assert RECIPES["half"] is entry
     assert list(SOURCE_RECIPES)[-1] == "half"
     assert AS_IS not in SOURCE_RECIPES
-    np.testing.assert_array_equal(make_source(np.ones((2, 2), np.float32), "half"), np.full((2, 2), 0.5))
+    np.testing.assert_array_equal(find_recipe("half").function(np.ones((2, 2), np.float32)), np.full((2, 2), 0.5))
     for name, message in (("half", "is a recipe 'half' already"), ("a,b", "must be an identifier .*, got 'a,b'")):
         with pytest.raises(InvalidInputError, match=message):
             register_recipe(name, abs, "")
@@ -62,7 +62,7 @@ def test_a_new_recipe_is_one_call(registry):
 
 def test_an_unknown_recipe_is_named_with_the_known_ones():
     with pytest.raises(InvalidInputError, match=r"no recipe 'soup'; .*as_is, to_bipolar.*newer bimichi may know it"):
-        make_source(np.zeros((2, 2)), "soup")
+        find_recipe("soup")
 
 
 def test_recipes_by_type_or_as_asked_for():

@@ -131,7 +131,7 @@ def test_few_variables_at_a_time_give_the_same_minimum(name, monkeypatch):
     monkeypatch.setattr(term_program, "ALL_TERMS", 10**9)
     _, every = solve(bags, name, n_starts=1)
     assert few.objective_value == pytest.approx(every.objective_value, abs=1e-7)
-    assert few.lower_bound == pytest.approx(few.objective_value, abs=1e-6)
+    assert few.lower_bound == pytest.approx(few.objective_value, abs=1e-6, rel=1e-5 if name == "logistic" else 0)
     assert few.lower_bound <= few.objective_value
 
 
@@ -234,7 +234,8 @@ def test_learns_eighteen_sources(name, many, tmp_path):
     assert g.is_monotone()
     assert roc_auc_score(hits, model.fuse(X)) > 0.9
     np.testing.assert_allclose(model.integral(X), choquet(X, g), atol=1e-14)
-    assert model.objective_value_ == pytest.approx(model.solution_.lower_bound, abs=1e-5)
+    gap = 2e-6 * model.objective_value_ if name == "logistic" else 1e-5  # Newton steps end that near to the bound
+    assert model.objective_value_ == pytest.approx(model.solution_.lower_bound, abs=gap)
     assert model.usage_["touched"].sum() == len(X) * 18 * 19 // 2
     assert (model.usage_["weighted"] <= model.usage_["touched"]).all()
     assert "No source is inverted." in model.to_markdown()
@@ -277,7 +278,7 @@ def test_scikit_learns_own_checks():
             {"objective": "mean", "additivity": 2, "solver": "evolutionary"},
             "EvolutionarySolver cannot minimise 'mean' with additivity=2.*Use solver='convex'",
         ),
-        ({"objective": "none", "additivity": 2}, "one of magnitude, mean, got 'none'"),
+        ({"objective": "none", "additivity": 2}, "one of magnitude, mean, logistic, got 'none'"),
         ({"objective": "mean"}, r"3\^18 = 387,420,489 elements: 2.9 GiB .* of 648 terms: BiMIChI\(..., additivity=2\)"),
     ],
 )

@@ -65,6 +65,14 @@ def fuse(
     min_size: MinSize = None,
     smooth: Smooth = None,
     trust_recipes: TrustRecipes = False,
+    prior_shift: Annotated[
+        bool,
+        typer.Option(
+            "--prior-shift",
+            help="Estimate on each scene how frequent targets are, and shift its probabilities; for models with "
+            "probabilities, such as those of --objective logistic.",
+        ),
+    ] = False,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -123,9 +131,14 @@ def fuse(
     def fuse_one(name: str) -> None:
         scene, path = scenes.open(name), outputs[name][0]
         if not scene.placed or path.suffix.lower() == ".png":
-            fused[name] = fuse_scene(rule, scene, path, png, threads)
+            fused[name] = fuse_scene(rule, scene, path, png, threads, prior_shift)
         elif png:
             raise InvalidInputError(f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
+        elif prior_shift:
+            raise InvalidInputError(
+                f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
+                "beforehand; leave out --prior-shift, or estimate it in Python on some pixels: FusionRule.shifted."
+            )
         else:
             fused[name] = _fuse_raster(rule, scene, path, overviews, threads)
 

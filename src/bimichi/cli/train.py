@@ -74,7 +74,7 @@ def train(
         typer.Option(
             autocompletion=_objectives,
             help="What to minimise: bipolar or magnitude (objectives 1 and 2 of the paper), mean (over all instances), "
-            "or another that is registered.",
+            "logistic (probabilities), or another that is registered.",
             metavar="NAME",
         ),
     ] = "bipolar",
@@ -95,10 +95,18 @@ def train(
             min=1,
             max=2,
             help="1 learns weights of single sources, 2 also of pairs: for few scenes or many sources, with the "
-            "objectives magnitude and mean.",
+            "objectives magnitude, mean and logistic.",
             metavar="1|2",
         ),
     ] = None,
+    free_scale: Annotated[
+        bool,
+        typer.Option(
+            "--free-scale",
+            help="For the objective mean: learn a slope and an offset of the labels over the output as well, which "
+            "lets the measure rank more freely.",
+        ),
+    ] = False,
     made: SourceOptions,
     scale: Annotated[
         Literal["minmax", "maxabs"] | None,
@@ -152,7 +160,8 @@ def train(
     from bimichi.learning.solvers import get_solver
 
     how = _certifying(solver) if certify else solver
-    check_training(get_objective(objective, additivity=additivity), get_solver(how), polarity)  # before reading
+    wanted = get_objective(objective, additivity=additivity, free_scale=free_scale)
+    check_training(wanted, get_solver(how), polarity)  # before reading
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     scenes = made.open(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
@@ -173,6 +182,7 @@ def train(
             random_state=seed,
             verbose=say.verbose,
             additivity=additivity,
+            free_scale=free_scale,
         )
         with run.timed("train"):
             _learn(model, data, reader, say)

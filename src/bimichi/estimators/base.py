@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,6 +23,7 @@ from bimichi.integral.planes import Planes, split_planes
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import group
 from bimichi.learning.objectives import to_common_scale
+from bimichi.link import probability_of
 from bimichi.measures.base import check_names
 
 Needs = Literal["bags", "instances", "image"] | None
@@ -222,11 +224,24 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         return Bags.from_instances(X, positive, bags, sample_weight, getattr(self, "nan", "raise"))
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return the confidence on the common scale [-1, 1], above 0 for targets."""
+        """Return the confidence on the scale [-1, 1], or the log-odds of a rule with a link; above 0 for targets."""
         check_is_fitted(self)
         if not is_xarray(X):
             X = self._validated(X, reset=False)
+        rule = getattr(self, "rule_", None)
+        if rule is not None and rule.link is not None:
+            return np.asarray(rule.log_odds(X, getattr(self, "n_jobs", None)))
         return to_common_scale(self.fuse(X), self.output_range)
+
+    @available_if(lambda self: self._has_link())
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return the probabilities of the two classes, which add up to 1; for models whose rule has a link."""
+        target = probability_of(self.decision_function(X))
+        return np.stack([1 - target, target], axis=1)
+
+    def _has_link(self) -> bool:
+        """Whether what `fit` learned, or would learn, gives probabilities."""
+        return getattr(getattr(self, "rule_", None), "link", None) is not None
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every instance; one with NaN is no target."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bimichi.estimators.base import FusionClassifier
 from bimichi.estimators.measured import BagFusion
@@ -21,10 +22,11 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     Parameters
     ----------
-    objective : {"bipolar", "magnitude", "mean"}
+    objective : {"bipolar", "magnitude", "mean", "logistic"}
         What is minimised. "bipolar" is the paper's Objective Function 1: targets to +1, the rest to -1.
         "magnitude" is its Objective Function 2: targets to either pole, the rest to 0. "mean" is not in the paper:
-        every instance of a bag counts; it ranks best on real scenes.
+        every instance of a bag counts. Nor is "logistic": the log-loss of every instance, with a slope and an offset
+        that are learned as well; its output is the probability of a target.
     solver : {"convex", "evolutionary"} or solver object
         "convex" is quick, and can prove how good its minimum is; "evolutionary" is the paper's Algorithm 1. Objects
         such as ``ConvexSolver(certify=True)`` set a solver's own options.
@@ -48,8 +50,11 @@ class BiMIChI(FusionClassifier, BagFusion):
     additivity : {None, 1, 2}
         None learns any bi-capacity, which has 3^m elements. 2 learns a 2-additive one, which has 2 m^2 terms: for many
         sources, and the only way beyond 14. 1 learns an additive one, with a weight for each source above zero and one
-        below: from few scenes, it generalises best. Both have the zero bound, so that the objective is "magnitude" or
-        "mean", and the solver "convex".
+        below: from few scenes, it generalises best. Both have the zero bound, so that the objective is "magnitude",
+        "mean" or "logistic", and the solver "convex".
+    free_scale : bool, default=False
+        For "mean": let a C + b come near to the labels, with a slope a >= 0 and an offset b that are learned, too, so
+        that the measure is free to rank. `fuse` still gives C; `decision_function` gives a C + b.
 
     Attributes
     ----------
@@ -90,16 +95,20 @@ class BiMIChI(FusionClassifier, BagFusion):
     polarity: Literal["given", "learn"] = "given"
     scale: Literal["minmax", "maxabs"] | None = None
     additivity: int | None = None
+    free_scale: bool = False
 
     @property
     def output_range(self) -> tuple[float, float]:
-        """Range of `fuse`: (0, 1) for "magnitude", else (-1, 1)."""
+        """Range of `fuse`: (0, 1) for "magnitude" and "logistic", else (-1, 1)."""
         return self.rule_.output_range if hasattr(self, "rule_") else get_objective(self.objective).output_range
 
     @property
     def bicapacity_(self) -> Any:
         """The learned bi-capacity; an `AdditiveBiCapacity` with `additivity`."""
         return self.rule_.measure
+
+    def _has_link(self) -> bool:
+        return super()._has_link() if hasattr(self, "rule_") else get_objective(self.objective).links
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the bi-capacity.
@@ -118,7 +127,7 @@ class BiMIChI(FusionClassifier, BagFusion):
         sample_weight : array-like of shape (n_instances,), optional
             Weights of the bags, repeated for each of their instances.
         """
-        objective, solver = get_objective(self.objective, additivity=self.additivity), get_solver(self.solver)
+        objective, solver = self._objective(), get_solver(self.solver)
         check_training(objective, solver, self.polarity)
         training: Training
         if is_lazy(X):
@@ -141,6 +150,15 @@ class BiMIChI(FusionClassifier, BagFusion):
         else:
             training = BagsInMemory(self._take_bags(X, y, bags, sample_weight))
         return self._learn(training, objective, solver)
+
+    def _objective(self) -> Objective:
+        return get_objective(self.objective, additivity=self.additivity, free_scale=self.free_scale)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return C (2|C| - 1 for "magnitude"), a C + b with a free scale, or the log-odds; above 0 for targets."""
+        found = super().decision_function(X)
+        line = None if self.rule_.link else self._record.label_line
+        return found if line is None else line[0] * found + line[1]
 
     def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
         names, (low, high) = self._names(), training.ranges()

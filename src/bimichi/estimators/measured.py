@@ -141,10 +141,14 @@ class MeasureFusion(Fusion):
             usage=result.usage,
             classes=np.asarray(getattr(self, "classes_", [])).tolist(),
             feature_names=None if names is None else [str(name) for name in names],
+            label_line=None
+            if solution.link is None or objective.links
+            else (solution.link.slope, solution.link.offset),
             **{name: getattr(solution, name) for name in SOLVED},
         )
+        link = solution.link if objective.links else None
         entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
-        self.solution_, self.rule_ = solution, FusionRule(result.measure, training=record, **entering)
+        self.solution_, self.rule_ = solution, FusionRule(result.measure, training=record, link=link, **entering)
         return self
 
     def _recorded_parameters(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,17 +37,46 @@ class FusedScene(NamedTuple):
 
 
 def fuse_scene(
-    rule: FusionRule, scene: OpenScene, output: Path, png: bool = False, n_jobs: int | None = None
+    rule: FusionRule,
+    scene: OpenScene,
+    output: Path,
+    png: bool = False,
+    n_jobs: int | None = None,
+    prior_shift: bool = False,
 ) -> FusedScene:
-    """Fuse the images of a scene to a TIFF, a PNG, or (`png`) both; sources are matched by name."""
+    """Fuse the images of a scene to a TIFF, a PNG, or (`png`) both; sources are matched by name.
+
+    With `prior_shift`, the share of targets is estimated on the scene itself; see `FusionRule.shifted`.
+    """
     scene, recipes = match_scene(rule, scene)
     images, watch = scene.read(), InputWatch(rule, scene)
-    strips = fused_strips(rule, images, recipes, n_jobs, scene.dtypes, watch)
+    strips = (shifted_strips if prior_shift else fused_strips)(rule, images, recipes, n_jobs, scene.dtypes, watch)
     if rule.decision is not None and rule.decision.smooth is not None:
         strips = iter([rule.decision.smoothed(np.concatenate(list(strips)))])
     files, missing = _write_strips(output, strips, scene.shape, png)
     watch.warn()
     return FusedScene(files, scene.shape[0] * scene.shape[1], missing)
+
+
+def shifted_strips(
+    rule: FusionRule,
+    images: Sequence[Image],
+    recipes: Sequence[str],
+    n_jobs: int | None = None,
+    dtypes: Sequence[np.dtype[Any]] | None = None,
+    watch: InputWatch | None = None,
+) -> Iterator[Plane]:
+    """Yield probabilities for the share of targets that the scene itself suggests; its integrals are held in memory."""
+    if rule.link is None:
+        raise InvalidInputError(
+            "Only the share of targets behind probabilities can be shifted, and this model gives none. Train it with "
+            "objective='logistic', or leave out prior_shift (--prior-shift)."
+        )
+    strips = list(fused_strips(replace(rule, link=None), images, recipes, n_jobs, dtypes, watch))
+    rate = rule.link.base_rate_of(np.concatenate([rule.link.log_odds(strip).ravel() for strip in strips]))
+    link = rule.link.shifted(rate)
+    for strip in strips:
+        yield link.probability(strip).astype(np.float32, copy=False)
 
 
 def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str]]:

@@ -2,10 +2,12 @@
 
 A solver names in `needs` what it could not do without:
 
-- "convex form": the objective has one. "mean" then needs no more than sums over all instances, others need "rows".
+- "convex form": the objective has one. "mean" then needs no more than sums over all instances, others, and "mean" with a
+  free scale, need "rows".
 - "rows": the problem answers `extremes`, `rows` and `instances`; in memory, or on a cluster.
 - "in memory": the problem has the attributes of `bimichi.learning.problem.InMemory`.
 - "elements": values are those of a lattice, each free between those of its neighbours; not additive measures.
+- "link": a slope and an offset besides the measure, which only solvers by the convex form find.
 - the name of an objective: the solver can minimise no other.
 
 A solver without `needs` needs its data in memory.
@@ -23,8 +25,11 @@ IN_MEMORY = ON_CLUSTER | {"in memory"}  # what data in this process offer
 def needs_of(solver: Any, objective: Objective) -> frozenset[str]:
     """Return what a solver needs to minimise an objective."""
     needs = frozenset(getattr(solver, "needs", ("in memory",)))
-    if "convex form" in needs and not (objective.convex == "mean" and "one pass" in objective.offers):
+    one_pass = objective.convex == "mean" and not objective.free_scale and "one pass" in objective.offers
+    if "convex form" in needs and not one_pass:
         needs |= {"rows"}
+    if objective.free_scale and "convex form" not in needs:
+        needs |= {"link"}
     return needs
 
 
@@ -37,6 +42,10 @@ def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_
     other = "Use solver='convex'." if objective.convex else "Use solver='evolutionary'."
     if "convex form" in missing:
         raise InvalidInputError(f"{start}: it has no convex form. {other}")
+    if "link" in missing:
+        raise InvalidInputError(
+            f"{start} with a free scale: it finds measures, but no slope and offset. Use solver='convex'."
+        )
     if "elements" in missing:
         raise InvalidInputError(
             f"{start} with additivity={objective.additivity}: it changes single elements, and those of an additive "

@@ -26,6 +26,7 @@ from bimichi.learning.spaces import Space
 from bimichi.learning.spaces.base import Sums
 from bimichi.learning.spaces.elements import ElementInstances, ElementSpace, Rows
 from bimichi.learning.spaces.gram import CHUNK, Gram, RowsOfSquares, gram
+from bimichi.link import Link
 
 
 class Extremes(NamedTuple):
@@ -59,8 +60,8 @@ class Problem(Sums, Protocol):
     objective: Objective
     offers: frozenset[str]
 
-    def value(self, values: Floats) -> float:
-        """J at these values; one pass over the instances."""
+    def value(self, values: Floats, link: Link | None = None) -> float:
+        """J at these values, and at this slope and offset if the objective has them; one pass over the instances."""
 
     def with_signs(self, signs: Floats) -> Self:
         """Return the problem whose sources are multiplied by these signs."""
@@ -96,6 +97,8 @@ class Solution:
         its own bag, equal ones are one bag.)
     lower_bound : float, optional
         No measure has a smaller J with these witnesses; only if converged.
+    link : Link, optional
+        Slope and offset of an objective with a free scale: of the log-odds, or for `mean` of labels -1 and +1.
     starts : ndarray
         J of each start where it ended or came to the witnesses of another; of each member of a population.
     global_bound : float, optional
@@ -114,6 +117,7 @@ class Solution:
     witnesses: Ints | None = None
     lower_bound: float | None = None
     starts: Floats = field(default_factory=lambda: np.empty(0))
+    link: Link | None = None
     global_bound: float | None = None
     n_nodes: int = 0
     certificate: str = ""
@@ -165,9 +169,10 @@ class InMemory(Problem):
             other._instances = self.space.instances(other.bags, self._n_jobs)
         return other
 
-    def value(self, values: Floats) -> float:
-        bags, labels = self.bags, self.labels.astype(np.float64)
-        fused = self._instances.fuse(values)
+    def value(self, values: Floats, link: Link | None = None) -> float:
+        bags, labels, fused = self.bags, self.labels.astype(np.float64), self._instances.fuse(values)
+        if link is not None:
+            fused = link.log_odds(fused)
         return float(_value(self.objective.term, fused, bags.counts, bags.offsets, labels, self.weights))
 
     def total(self, question: str, **arguments: Any) -> Any:

@@ -8,6 +8,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.objectives.base import ConvexForm, Objective, Parameter, to_common_scale
 from bimichi.learning.objectives.bipolar import BIPOLAR
 from bimichi.learning.objectives.generalized_mean import GENERALIZED_MEAN
+from bimichi.learning.objectives.logistic import LOGISTIC
 from bimichi.learning.objectives.magnitude import MAGNITUDE
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.objectives.min_max import MIN_MAX
@@ -60,7 +61,17 @@ def register_objective(objective: Objective) -> Objective:
     return objective
 
 
-for _objective in (BIPOLAR, MAGNITUDE, MEAN, NOISY_OR, MIN_MAX, GENERALIZED_MEAN, NORMALISED_MEAN, REGRESSION):
+for _objective in (
+    BIPOLAR,
+    MAGNITUDE,
+    MEAN,
+    LOGISTIC,
+    NOISY_OR,
+    MIN_MAX,
+    GENERALIZED_MEAN,
+    NORMALISED_MEAN,
+    REGRESSION,
+):
     register_objective(_objective)
 
 
@@ -69,6 +80,7 @@ def get_objective(
     among: Mapping[str, Objective] = OBJECTIVES,
     additivity: Any = None,
     settings: Mapping[str, Any] | None = None,
+    free_scale: bool = False,
 ) -> Objective:
     """Return the objective of this name.
 
@@ -83,11 +95,16 @@ def get_objective(
     settings : mapping of str to number, optional
         Parameters of objectives of the table (others are ignored); all are checked, and the objective's own are set.
 
+    free_scale : bool, default=False
+        Whether a slope and an offset are learned with the measure; for "mean" (and always for "logistic").
+
     Raises
     ------
     InvalidInputError
-        If the table has no such objective, or not for this additivity, or a setting is not valid.
+        If the table has no such objective, or not for this additivity or a free scale, or a setting is not valid.
     """
+    if free_scale:
+        return get_objective(name, among, additivity, settings).with_free_scale()
     if additivity is not None:
         check_choice(additivity, "additivity", (None, 1, 2))
         if isinstance(name, str) and name in among and name not in ADDITIVE_OBJECTIVES:

@@ -101,9 +101,12 @@ class Objective:
         Whether it is also offered for additive bi-capacities, which have the zero bound.
     additivity : {None, 1, 2}
         None for any bi-capacity; 1 for a sum over single sources, 2 for one over these and pairs.
-    convex : ConvexForm, "mean" or None
+    convex : ConvexForm, "mean", "logistic" or None
         How the convex solver minimises it: by witnesses, as one QP (the mean over each bag of squared distances to
-        `parameters`), or not at all.
+        `parameters`), by Newton steps (the log-loss, with a free scale), or not at all.
+    free_scale : bool
+        Whether a slope and an offset are learned with the measure, so that ``slope * C + offset`` is what `bag_term`
+        takes; always for "logistic", offered for "mean".
     relevant : {"all", "maximal", "extreme"}
         Which instances of a bag can decide it, for any measure; see `bimichi.learning.bags.Bags.reduced`.
     parameters : tuple of float
@@ -123,7 +126,8 @@ class Objective:
     absolute: bool = False
     additive: bool = False
     additivity: Literal[1, 2] | None = None
-    convex: ConvexForm | Literal["mean"] | None = None
+    convex: ConvexForm | Literal["mean", "logistic"] | None = None
+    free_scale: bool = False
     relevant: Relevant = "all"
     parameters: tuple[float, ...] = ()
     settings: tuple[Parameter, ...] = ()
@@ -143,7 +147,12 @@ class Objective:
     @property
     def output_range(self) -> tuple[float, float]:
         """Where the fused output lies."""
-        return (0.0, 1.0) if self.absolute or self.measure == "capacity" else (-1.0, 1.0)
+        return (0.0, 1.0) if self.absolute or self.links or self.measure == "capacity" else (-1.0, 1.0)
+
+    @property
+    def links(self) -> bool:
+        """Whether a link is learned with the measure, so that the output is a probability."""
+        return self.convex == "logistic"
 
     @property
     def offers(self) -> frozenset[str]:
@@ -160,6 +169,17 @@ class Objective:
     def with_additivity(self, additivity: Literal[1, 2]) -> "Objective":
         """Return the same objective for additive bi-capacities."""
         return replace(self, additivity=additivity, zero_bound=True)
+
+    def with_free_scale(self) -> "Objective":
+        """Return the same objective of slope * C + offset, both learned, if it is one that can have them."""
+        if self.free_scale:
+            return self
+        if self.convex != "mean":
+            raise InvalidInputError(
+                f"free_scale=True is for objective='mean', got {self.name!r}. Leave free_scale out, or use 'mean'; "
+                "'logistic' has a free scale always."
+            )
+        return replace(self, free_scale=True)
 
     def with_parameters(self, **given: Any) -> "Objective":
         """Return the same objective with these of its `settings`; others keep their defaults."""

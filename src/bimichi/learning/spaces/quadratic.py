@@ -69,12 +69,17 @@ class Program:
             which = np.flatnonzero(needed)
             self.below(side * bound[which], (np.arange(len(which)), which, side))
 
+    def matrix(self) -> tuple[sp.csc_matrix, Floats]:
+        """Return the rows, first those that are equal, and their limits."""
+        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
+        return sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables)), np.concatenate(self._limit)
+
     def solve(self, P: sp.csc_matrix, q: Floats, precision: float = PRECISION) -> tuple[Floats, float] | None:
         """Return the minimum and the dual value, a lower bound; None when Clarabel reports trouble.
 
         `P` is upper triangular.
         """
-        answer = self._answer(P, q, self._matrix(), precision)
+        answer = self._answer(P, q, *self.matrix(), precision)
         if str(answer.status) not in ("Solved", "AlmostSolved"):
             log.debug("Clarabel, asked for %g: %s", precision, answer.status)
             return None
@@ -90,8 +95,8 @@ class Program:
         feasible x has less than ``-p'Pp/2 - b'z + (Pp + q + A'z)'x``, for whatever point p, and the last term is least
         at a corner of the box. What rounding may add is subtracted. None if the point is not finite.
         """
-        A, b = self._matrix(), np.concatenate(self._limit)
-        answer = self._answer(P, q, A, precision)
+        A, b = self.matrix()
+        answer = self._answer(P, q, A, b, precision)
         x, z = np.array(answer.x), np.array(answer.z)
         if not (np.isfinite(x).all() and np.isfinite(z).all()):
             return None
@@ -101,11 +106,7 @@ class Program:
         cones[:, 0] = np.maximum(cones[:, 0], np.hypot(cones[:, 1], cones[:, 2]) * (1 + 1e-15))
         return x, dual_bound(P, q, A, b, x, z, low, high)
 
-    def _matrix(self) -> sp.csc_matrix:
-        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
-        return sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables))
-
-    def _answer(self, P: sp.csc_matrix, q: Floats, A: sp.csc_matrix, precision: float) -> Any:
+    def _answer(self, P: sp.csc_matrix, q: Floats, A: sp.csc_matrix, limit: Floats, precision: float) -> Any:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
@@ -114,7 +115,7 @@ class Program:
         n_linear = self.n_rows - self.n_equal - 3 * self.n_cones
         cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(n_linear)]
         cones += [clarabel.SecondOrderConeT(3)] * self.n_cones
-        return clarabel.DefaultSolver(P, q, A, np.concatenate(self._limit), cones, settings).solve()
+        return clarabel.DefaultSolver(P, q, A, limit, cones, settings).solve()
 
 
 def dual_bound(

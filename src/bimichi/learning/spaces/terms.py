@@ -18,6 +18,9 @@ from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.integral.terms import add_features, integrate_terms, sign_table, term_features, term_rows
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
+from bimichi.learning.spaces.gram import Gram, RowsOfSquares, squares_of_rows
+from bimichi.learning.spaces.lines import TermLines
+from bimichi.learning.spaces.losses import LossInstances
 from bimichi.learning.spaces.term_program import SquaredLines, SumOfSquares, Tied, minimise
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.terms import Terms
@@ -26,7 +29,7 @@ FEATURES = 1 << 22  # how many features are held at a time when quadratic forms 
 POLISH_LIMIT = 3**6  # with more terms, a program of the highest precision would cost seconds
 
 
-class TermInstances(Instances):
+class TermInstances(LossInstances, Instances):
     """Instances as they are."""
 
     def __init__(self, terms: Terms, bags: Bags, n_jobs: int | None = None) -> None:
@@ -44,9 +47,12 @@ class TermInstances(Instances):
         return fused
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
-        shape = (len(which), self._terms.row_length)
+        return self._rows_of(self._X[which])
+
+    def _rows_of(self, X: NDArray[Any]) -> tuple[Codes, Floats]:
+        shape = (len(X), self._terms.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
-        term_rows(self._X[which], self._terms.index, codes, weights)
+        term_rows(X, self._terms.index, codes, weights)
         return codes, weights
 
     def with_signs(self, signs: Floats, bags: Bags) -> "TermInstances":
@@ -78,6 +84,28 @@ class TermInstances(Instances):
             return part
 
         return np.asarray(np.sum(run_chunks(run, self._chunks(), self._n_jobs), axis=0))
+
+    def _fuse_part(self, values: Floats, part: slice) -> Floats:
+        X = self._X[part]
+        fused = np.empty(len(X))
+        scale = float(np.abs(values).sum()) or 1.0  # of a measure or more: the kernel holds integrals within max |x|
+        integrate_terms(X.T, sign_table(self._terms, values / scale), fused)
+        return fused * scale
+
+    def _add_part(self, factor: Floats, part: slice) -> Floats:
+        total = np.zeros(self._terms.size)
+        add_features(self._X[part], factor, self._terms.index, total)
+        return total
+
+    def _squares_of(self, share: Floats, part: slice) -> Gram:
+        X, target = self._X[part], np.ones(len(share))
+        total = Gram(sp.csc_array((self._terms.size, self._terms.size)), np.zeros(self._terms.size), 0.0)
+        step = max(256, FEATURES // self._terms.row_length)
+        for start in range(0, len(X), step):
+            chunk = slice(start, start + step)
+            codes, weights = self._rows_of(X[chunk])
+            total += squares_of_rows(self._terms.size, RowsOfSquares(codes, weights, share[chunk], target[chunk]))
+        return total
 
     def _chunks(self) -> list[slice]:
         return [slice(start, start + SMALL_CHUNK) for start in range(0, len(self._X), SMALL_CHUNK)]
@@ -147,6 +175,9 @@ class TermSpace(Space):
             if found is not None:
                 return self.terms.repaired(found.values), squares.scale * found.bound + squares.constant
         return None
+
+    def lines(self, use: Floats) -> TermLines:
+        return TermLines(self.terms, use)
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> AdditiveBiCapacity:
         return AdditiveBiCapacity(values, names, 2 if self.terms.pairs else 1)

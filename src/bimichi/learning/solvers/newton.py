@@ -1,0 +1,157 @@
+"""Objectives with a free scale: losses of slope * C + offset, by Newton steps that are quadratic programs.
+
+Squared distances to labels take one such step. The log-loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are those of all
+instances; of many, second derivatives are first taken from some, which changes the way to the minimum, but not the
+minimum. The bound, which no measure, slope and offset can be below, follows from the first derivatives.
+"""
+
+import logging
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import logit
+
+from bimichi._types import Floats
+from bimichi.learning.problem import Problem, Solution
+from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line, LineProgram
+from bimichi.learning.spaces.losses import LossSums
+from bimichi.learning.spaces.quadratic import POLISH, PRECISION
+from bimichi.link import Link
+
+log = logging.getLogger(__name__)
+
+SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
+GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
+NOTHING = 1e-13  # what a step promises, relative to the loss, that is not worth another
+ROUNDS = 60
+OFFSET_LIMIT = SLOPE_LIMIT + 1  # of squared distances to labels -1 and +1, beyond which no offset can be best
+FINE = 1e-10  # the precision of programs that cannot be solved to the highest
+
+
+@dataclass
+class _Newton:
+    """A descent: where it is, what no line is below, and the loss after each round."""
+
+    problem: Problem
+    program: LineProgram
+    total: float  # weight of all instances, by which sums are divided
+    offset_limit: float
+    line: Line
+    step: int  # second derivatives are those of every step-th instance
+    bound: float = -np.inf
+    history: list[float] = field(default_factory=list)
+
+    def loss(self, line: Line, step: int = 1) -> LossSums:
+        found = self.problem.total("log_loss", values=line.values, offset=float(line.offset), step=step)
+        return LossSums(*(part / self.total for part in found))
+
+    def descend(self, gap: float, sparse: bool = False) -> str:
+        """Take steps until the loss is within `gap` of the bound; with `sparse`, of the loss of some instances."""
+        every, self.bound, known = self.step if sparse else 1, -np.inf, np.inf
+        sums = self.loss(self.line, every)
+        for _ in range(ROUNDS):
+            target = self._target(sums, (PRECISION,) if sparse else (POLISH, FINE, PRECISION))
+            if target is None:
+                return "the QP could not be solved"
+            promise = -self._slope(sums, target)
+            sums, moved = self._search(sums, target, every)
+            self.bound = max(self.bound, self.program.bound(sums, self.line, self.offset_limit))
+            self.history += [] if sparse else [sums.value * self.total]
+            if sums.value - self.bound <= gap:
+                return "converged"
+            if not moved or sums.value - self.bound > 0.5 * known:
+                if sparse or promise <= NOTHING * sums.value or (self.step == 1 and not moved):
+                    return "converged"  # as far as numbers can tell; the bound says how far that is
+                self.step = max(1, self.step // 4)
+            known = sums.value - self.bound
+        return "reached the largest number of rounds"
+
+    def _target(self, sums: LossSums, precisions: Sequence[float]) -> Line | None:
+        """Minimise the expansion of the loss around where we are, as precisely as can be."""
+        line = self.line
+        form = self.problem.total("loss_curvature", values=line.values, offset=float(line.offset), step=self.step)
+        form = type(form)(*(part / self.total for part in form))
+        tries = (self.program.minimise(form, sums, line, precision) for precision in precisions)
+        return next((found for found in tries if found is not None), None)
+
+    def _slope(self, sums: LossSums, target: Line) -> float:
+        """How quickly the loss falls at the start of the way to a target, per whole way."""
+        there, here = target, self.line
+        return float(sums.gradient @ (there.values - here.values) + sums.offset * (there.offset - here.offset))
+
+    def _search(self, sums: LossSums, target: Line, every: int) -> tuple[LossSums, bool]:
+        """Go to the target, or half of the way, and so on, until the loss falls by enough."""
+        slope, share = self._slope(sums, target), 1.0
+        while share > 1e-6:
+            line = self.line.toward(target, share)
+            found = self.loss(line, every)
+            if found.value < sums.value + 1e-4 * share * min(slope, 0.0):
+                self.line = line
+                return found, True
+            share /= 2
+        return sums, False
+
+
+def solve_logistic(problem: Problem) -> Solution:
+    """Minimise the log-loss over measures, slopes and offsets; the solution has a link."""
+    space = problem.space
+    nothing = Line(np.zeros(space.size), 0.0, 0.0)
+    sums = problem.total("log_loss", values=nothing.values, offset=0.0)
+    total = sums.value / np.log(2)
+    rate = float(0.5 - sums.offset / total)
+    known, n = float(logit(rate)), problem.total("n_rows")
+    start = nothing._replace(offset=known)
+    program = space.lines(problem.total("use") / total)
+    newton = _Newton(problem, program, total, SLOPE_LIMIT + abs(known), start, max(1, n // SAMPLE))
+    entropy = float(-rate * np.log(rate) - (1 - rate) * np.log1p(-rate))
+    if newton.step > 1:
+        newton.descend(1e-4 * entropy, sparse=True)
+    status = newton.descend(GAP * entropy)
+    if status.startswith("the QP"):
+        warnings.warn(f"The convex solver ended early: {status}. The result is valid.", stacklevel=4)
+    return _solution(newton, status, rate)
+
+
+def solve_free_scale(problem: Problem) -> Solution:
+    """Minimise the squared distances of slope * C + offset to the labels over all three: one QP, as it is quadratic."""
+    space, total, targets = problem.space, float(problem.weights.sum()), problem.objective.parameters
+    start = Line(np.zeros(space.size), 0.0, 0.0)
+
+    def loss(line: Line) -> LossSums:
+        found = problem.total("squared_loss", values=line.values, offset=float(line.offset), targets=targets)
+        return LossSums(*(part / total for part in found))
+
+    form = problem.total("square_curvature")
+    program = space.lines(form.linear / total)
+    form, sums = type(form)(*(part / total for part in form)), loss(start)
+    tries = (program.minimise(form, sums, start, precision) for precision in (POLISH, FINE, PRECISION))
+    line = next((found for found in tries if found is not None), None)
+    status = "converged" if line else "the QP could not be solved"
+    if line is None:
+        warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=4)
+        line = start
+    flat = line.slope < FLAT
+    values: Floats = space.middle() if flat else program.measure(line)
+    link = Link(0.0 if flat else line.slope, float(line.offset))
+    bound, value = program.bound(loss(line), line, OFFSET_LIMIT) * total, problem.value(values, link)
+    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value), link=link)
+
+
+def _solution(newton: _Newton, status: str, rate: float) -> Solution:
+    line, problem = newton.line, newton.problem
+    flat = line.slope < FLAT
+    values: Floats = problem.space.middle() if flat else newton.program.measure(line)
+    link = Link(0.0 if flat else min(line.slope, SLOPE_LIMIT), float(line.offset), rate)
+    if line.slope > 0.99 * SLOPE_LIMIT:
+        log.warning(
+            "The slope of the log-odds has reached its limit of %g: the sources separate classes of the training data, "
+            "at least in part, so that probabilities there are as good as 0 and 1. More varied data, or fewer terms "
+            "(additivity=1), would help; sources of a narrow range need a scale.",
+            SLOPE_LIMIT,
+        )
+    value = problem.value(values, link)
+    history = np.minimum.accumulate([*newton.history, value])
+    bound = min(newton.bound * newton.total, value)
+    return Solution(values, value, status, len(history), history, lower_bound=bound, link=link)
