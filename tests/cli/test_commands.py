@@ -250,7 +250,7 @@ TRAIN = ("train", "thermal.png", "grey.png", "-o", "new/model.json")
         (
             (*TRAIN, "--boxes", "boxes.csv", "--objective", "best"),
             1,
-            "must be one of bipolar, magnitude, mean, got 'best'",
+            "must be one of bipolar, magnitude, mean, logistic, got 'best'",
         ),
         ((*TRAIN, "--boxes", "boxes.csv", "--recipe", "soup"), 2, "soup"),
         ((*TRAIN, "--boxes", "boxes.csv", "--min-overlap", "2"), 2, "less than or equal to 1"),
