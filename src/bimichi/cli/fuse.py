@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, Model, Names, Sources, listed, output_option
+from bimichi.cli.options import Jobs, Model, Names, Sources, TrustRecipes, listed, load_recipes, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError, InvalidInputError
@@ -35,6 +35,7 @@ def fuse(
     resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map exists already.")] = False,
     align: Annotated[bool, typer.Option("--align", help="Warp GeoTIFFs on other grids to that of the first.")] = False,
     overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
+    trust_recipes: TrustRecipes = False,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -64,6 +65,8 @@ def fuse(
     from bimichi.rule import FusionRule
 
     rule, scenes, called = FusionRule.load(model), collect_scenes(sources, MAX_ADDITIVE_SOURCES), listed(names)
+    if trust_recipes:
+        load_recipes(rule.recipes)
     inputs = [model, *scenes.files]
     outputs = {
         scene: [path, path.with_suffix(".png")] if png else [path]

@@ -1,7 +1,8 @@
 """Options that commands share, alone or in groups."""
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
-from bimichi.imaging.recipes import RECIPES
+from bimichi.imaging.chains import split_names
+from bimichi.imaging.recipes import RECIPES, load_recipe
 
 if TYPE_CHECKING:
     from bimichi.imaging.labelling import Labelling
@@ -34,10 +37,23 @@ def listed(text: str | None) -> list[str] | None:
 
 
 def _check_recipes(text: str | None) -> str | None:
-    for name in listed(text) or []:
-        if name not in RECIPES:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(RECIPES)}.")
+    """Check names of recipes; functions by import path are imported, since the user names them here."""
+    if text is not None:
+        load_recipes(split_names(text))
     return text
+
+
+def load_recipes(names: Iterable[str] | None) -> None:
+    """Import the functions that recipes name by import path, also from the working directory."""
+    paths = [name for name in names or () if ":" in name]
+    folder = str(Path.cwd())
+    if paths and folder not in sys.path:
+        sys.path.append(folder)
+    for name in names or ():
+        try:
+            load_recipe(name)
+        except InvalidInputError as error:
+            raise typer.BadParameter(str(error)) from error
 
 
 Sources = Annotated[
@@ -53,6 +69,10 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help
 Names = Annotated[
     str | None, typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C")
 ]
+TrustRecipes = Annotated[
+    bool,
+    typer.Option("--trust-recipes", help="Import the Python functions that the model names as recipes, if any."),
+]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.", metavar="N")]
@@ -66,7 +86,8 @@ class SourceOptions:
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}. By default "
+            help=f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}; several "
+            "in a row as in 'edge_strength|rarity'; or a Python function as in my.module:function. By default "
             "to_bipolar for integers, over the range of their type, and as_is for floats.",
             metavar="A,B,C",
             callback=_check_recipes,
@@ -75,7 +96,7 @@ class SourceOptions:
 
     def lists(self) -> tuple[list[str] | None, list[str] | None]:
         """Return the names and the recipes."""
-        return listed(self.names), listed(self.recipe)
+        return listed(self.names), None if self.recipe is None else split_names(self.recipe)
 
 
 @dataclass(frozen=True)

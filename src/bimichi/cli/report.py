@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, Model, Names, Sources, listed, output_option
+from bimichi.cli.options import Jobs, Model, Names, Sources, TrustRecipes, listed, load_recipes, output_option
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.imaging.collecting import SceneCollection, SceneFiles, collect_scenes
@@ -40,6 +40,7 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     names: Names = None,
+    trust_recipes: TrustRecipes = False,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -66,6 +67,8 @@ def report(
     outputs = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
     keep_inputs(outputs, inputs)
     rules = {file: FusionRule.load(file) for file in files}
+    if trust_recipes:
+        load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])
     with Run("report", ctx.params, inputs) as run:
         drawn = boxes_by_scene(boxes, target, scenes.scenes) if boxes else {}
         for one, path in zip(scenes.scenes, outputs, strict=True):

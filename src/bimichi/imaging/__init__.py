@@ -7,8 +7,9 @@ from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, re
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
-from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, register_recipe
+from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, load_recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
+from bimichi.imaging.scales import inverted, quantile, rarity
 from bimichi.imaging.segments import grid_segments, superpixels
 from bimichi.imaging.sources import (
     adaptive_threshold,
@@ -18,7 +19,9 @@ from bimichi.imaging.sources import (
     gamma_correction,
     grey,
     local_contrast,
+    local_difference,
     to_bipolar,
+    vertical_edges,
 )
 from bimichi.imaging.writing import write_image
 
@@ -38,10 +41,15 @@ __all__ = [
     "gamma_correction",
     "grey",
     "grid_segments",
+    "inverted",
     "label_bags",
+    "load_recipe",
     "local_contrast",
+    "local_difference",
     "pedestrian_sources",
     "polygon_mask",
+    "quantile",
+    "rarity",
     "read_annotations",
     "read_boxes",
     "read_image",
@@ -50,5 +58,6 @@ __all__ = [
     "register_recipe",
     "superpixels",
     "to_bipolar",
+    "vertical_edges",
     "write_image",
 ]

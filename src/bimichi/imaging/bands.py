@@ -67,7 +67,7 @@ def first_few(names: Collection[str]) -> str:
 def brightness(image: ArrayLike) -> Plane:
     """Return one band: integers mapped to [0, 1] over the range of their type, floats as they are."""
     array = check_image(image)
-    values = _lightness(array)
+    values = lightness(array)
     if array.dtype.kind != "f":
         low, high = type_range(array.dtype)
         values = np.clip((values - low) / (high - low), 0, 1)
@@ -79,7 +79,7 @@ def unit_brightness(
 ) -> Image:
     """Return one band with [low, high] mapped to [0, 1] and clipped, by the rules of `to_bipolar`."""
     array = check_image(image)
-    values = _lightness(array)
+    values = lightness(array)
     if percentiles is None:
         least, most = _range(array.dtype, values, low, high)
     else:
@@ -99,8 +99,8 @@ def type_range(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(limits.min), float(limits.max)
 
 
-def _lightness(image: Image) -> Image:
-    """Return one band of floats in the units of the image."""
+def lightness(image: Image) -> Image:
+    """Return one band of floats in the units of the image, with all its digits."""
     values = image.astype(np.result_type(image.dtype, np.float32), copy=False)
     if values.ndim == 2:
         return values
@@ -122,7 +122,8 @@ def _range(dtype: np.dtype[Any], values: Image, low: float | None, high: float |
             raise InvalidInputError(
                 f"image has floats from {least:.6g} to {most:.6g}; by default they must lie in [0, 1]. Pass low and "
                 "high, or percentiles=(0, 100) for their range or (1, 99) to exclude outliers, if the function has "
-                "these arguments; otherwise map them to [0, 1] first."
+                "these arguments; otherwise map them to [0, 1] first, or choose a recipe for any range, such "
+                "as quantile."
             )
     return type_range(dtype)
 

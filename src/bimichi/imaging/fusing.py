@@ -16,7 +16,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, Plane
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.reading import read_images
-from bimichi.imaging.recipes import AS_IS, RECIPES, choose_recipes, make_source
+from bimichi.imaging.recipes import AS_IS, choose_recipes, find_recipe, make_source
 from bimichi.imaging.writing import write_image
 from bimichi.integral.matching import match_sources
 from bimichi.integral.planes import Planes, check_n_jobs
@@ -70,7 +70,7 @@ def fused_strips(
     rule: FusionRule, images: Sequence[Image], recipes: Sequence[str], n_jobs: int | None = None
 ) -> Iterator[Plane]:
     """Yield the fused map in strips of rows, from the top; only a few of them are in memory at a time."""
-    pointwise = [RECIPES[recipe].pointwise for recipe in recipes]
+    pointwise = [find_recipe(recipe).pointwise for recipe in recipes]
     whole = [
         image if alone else make_source(image, recipe)
         for image, recipe, alone in zip(images, recipes, pointwise, strict=True)

@@ -15,7 +15,7 @@ from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.reading import read_images, size_of
-from bimichi.imaging.recipes import choose_recipes, make_source
+from bimichi.imaging.recipes import choose_recipes, load_recipe, make_source
 from bimichi.imaging.regions import box_mask, check_both, label_bags
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar
@@ -83,6 +83,8 @@ class SceneReader:
         images = read_images(self._files[self._first])
         self._opened = {self._first: images}
         self.source_names = collection.names_of_sources(names, len(images))
+        for recipe in recipes or ():
+            load_recipe(recipe)
         self.recipes = choose_recipes(recipes, images, self.source_names)
         self.counts: dict[str, BagCounts] = {}
         self.scenes = Scenes(list(self._files), self._read)

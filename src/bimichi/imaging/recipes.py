@@ -1,35 +1,24 @@
 """The registry of recipes, each of which makes a source in [-1, 1] of one image; and which recipe an image gets.
 
-A model file names the recipes of its sources, so that the same ones are applied to new images. A recipe of your own is
-one function and one call of `register_recipe`; see docs/extending.md.
+A model file names the recipes of its sources, so that the same ones are applied to new images. Names may be chains such
+as ``local_difference(91)|rarity``; `bimichi.imaging.chains` reads them. A recipe of your own is one function and one
+call of `register_recipe`; see docs/extending.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging import sources
+from bimichi.imaging import scales, sources
 from bimichi.imaging.bands import Image
-
-AS_IS = "as_is"  # the recipe that changes nothing
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A named way to make a source of an image; see `register_recipe`."""
-
-    name: str
-    function: Callable[..., Image]
-    description: str
-    pointwise: bool = False
-
+from bimichi.imaging.chains import AS_IS as AS_IS, Recipe as Recipe, Step, composed, import_function, parse_chain
 
 _recipes: dict[str, Recipe] = {}
 _functions: dict[str, Callable[..., Image]] = {}
+_loaded: dict[str, Recipe] = {}  # functions by import path that the user named in this process
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(_recipes)
 """All recipes by name, `AS_IS` first."""
@@ -38,7 +27,15 @@ SOURCE_RECIPES: Mapping[str, Callable[..., Image]] = MappingProxyType(_functions
 """The functions of all recipes but `AS_IS`, by name."""
 
 
-def register_recipe(name: str, function: Callable[..., Image], description: str, *, pointwise: bool = False) -> Recipe:
+def register_recipe(
+    name: str,
+    function: Callable[..., Image],
+    description: str,
+    *,
+    pointwise: bool = False,
+    relative: bool = False,
+    parameters: Sequence[str] = (),
+) -> Recipe:
     """Make a recipe known by name: to `--recipe` on the command line, to model files, and to `SOURCE_RECIPES`.
 
     Parameters
@@ -54,6 +51,12 @@ def register_recipe(name: str, function: Callable[..., Image], description: str,
         Whether each pixel of the result depends on the same pixel of the image alone, so that large images can be
         processed in parts. The function must then accept the keywords `low` and `high`, the range of the image's type,
         since parts of rasters are read as floats.
+    relative : bool, default=False
+        Whether the result depends on how the values of one image compare, so that floats of any range give a source in
+        [-1, 1].
+    parameters : sequence of str, default=()
+        Keywords of the function that take numbers, in the order in which a name gives them: with ("sigma", "spread"),
+        the recipe "edge_strength(1, 4)" calls ``function(image, sigma=1, spread=4)``.
 
     Returns
     -------
@@ -69,7 +72,8 @@ def register_recipe(name: str, function: Callable[..., Image], description: str,
         raise InvalidInputError(f"The name of a recipe must be an identifier such as 'edge_strength', got {name!r}.")
     if name in _recipes:
         raise InvalidInputError(f"There is a recipe {name!r} already; choose another name.")
-    recipe = _recipes[name] = Recipe(name, function, description, pointwise)
+    recipe = Recipe(name, function, description, pointwise, relative, tuple(parameters))
+    _recipes[name] = recipe
     if name != AS_IS:
         _functions[name] = function
     return recipe
@@ -80,25 +84,96 @@ def as_is(image: Image, **_: float) -> Image:
     return image
 
 
-for _function, _description, _pointwise in (
-    (as_is, "no change: values lie in [-1, 1] already, or `--scale` maps them there", True),
-    (sources.to_bipolar, "the range of the type (floats: [0, 1]) mapped to [-1, 1]", True),
-    (sources.adaptive_threshold, "-1 where brighter than the neighbourhood, +1 elsewhere", False),
-    (sources.equalize, "histogram equalisation", False),
-    (sources.gamma_correction, "power 1.5 of the brightness, mapped to [-1, 1]", True),
-    (sources.local_contrast, "difference from the mean of the neighbourhood", False),
-    (sources.edge_strength, "smoothed size of the gradient", False),
-):
-    register_recipe(_function.__name__, _function, _description, pointwise=_pointwise)
+_RANGE = ("low", "high")
+_POINTWISE: tuple[tuple[Callable[..., Image], str, tuple[str, ...]], ...] = (
+    (as_is, "no change: values lie in [-1, 1] already, or `--scale` maps them there", ()),
+    (sources.to_bipolar, "the range of the type (floats: [0, 1]) mapped to [-1, 1]", _RANGE),
+    (sources.gamma_correction, "power 1.5 of the brightness, mapped to [-1, 1]", ("gamma", *_RANGE)),
+    (scales.inverted, "`to_bipolar` with the opposite sign, for dark targets", _RANGE),
+)
+_RELATIVE: tuple[tuple[Callable[..., Image], str, tuple[str, ...]], ...] = (
+    (sources.adaptive_threshold, "-1 where brighter than the neighbourhood, +1 elsewhere", ("block_size", "offset")),
+    (sources.equalize, "histogram equalisation", ()),
+    (sources.local_contrast, "difference from the mean of the neighbourhood, over its 99.9th percentile", ("radius",)),
+    (sources.edge_strength, "smoothed size of the gradient", ("sigma", "spread")),
+    (sources.vertical_edges, "smoothed size of the gradient from left to right", ("sigma", "spread")),
+    (
+        scales.rarity,
+        "how rare values as high as this are in the scene: 3 % of its pixels are above 0, 0.1 % are 1",
+        (),
+    ),
+    (scales.quantile, "the 1st to the 99th percentile of the scene mapped to [-1, 1]", ("lower", "upper")),
+)
+for _function, _about, _parameters in _POINTWISE:
+    register_recipe(_function.__name__, _function, _about, pointwise=True, parameters=_parameters)
+for _function, _about, _parameters in _RELATIVE:
+    register_recipe(_function.__name__, _function, _about, relative=True, parameters=_parameters)
+register_recipe(
+    "local_difference",
+    sources.local_difference,
+    "difference from the mean of the neighbourhood, in units of the image; end in a scale",
+    parameters=("window",),
+)
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return the recipe of this name; if there is none, the error lists them all."""
-    if name not in _recipes:
+    """Return the recipe, or the chain of recipes, of this name; if there is none, the error lists them all.
+
+    A function by import path is found only after `load_recipe`, so that no model file makes anything run.
+    """
+    if name in _recipes:
+        return _recipes[name]
+    steps = parse_chain(name)
+    return composed(steps, [_find_step(step) for step in steps])
+
+
+def load_recipe(name: str) -> Recipe:
+    """Import the functions that a recipe names by import path, and return the recipe.
+
+    From then on, model files that name these functions can be used in this process. Importing runs the code of their
+    modules, so do this for modules that you trust.
+
+    Parameters
+    ----------
+    name : str
+        Such as "my_package.filters:warm_spots", or a chain with one, "my_package.filters:warm_spots|rarity". The
+        function takes an image as those of `register_recipe` do.
+
+    Returns
+    -------
+    Recipe
+        It is not pointwise, since nothing is known about the function.
+
+    Raises
+    ------
+    InvalidInputError
+        If a module cannot be imported, or has no such function.
+
+    Examples
+    --------
+    >>> load_recipe("numpy:tanh|quantile").name
+    'numpy:tanh|quantile'
+    """
+    for step in parse_chain(name):
+        if step.is_path and step.name not in _loaded:
+            _loaded[step.name] = Recipe(step.name, import_function(step.name), "a function of the user's own")
+    return find_recipe(name)
+
+
+def _find_step(step: Step) -> Recipe:
+    if step.is_path:
+        if step.name not in _loaded:
+            raise InvalidInputError(
+                f"The recipe {step.name} is a Python function, and a model file alone does not make it run. If you "
+                "trust it, pass --trust-recipes, or call bimichi.imaging.load_recipe with its name first."
+            )
+        return _loaded[step.name]
+    if step.name not in _recipes:
         raise InvalidInputError(
-            f"There is no recipe {name!r}; it must be one of {', '.join(_recipes)}. A newer bimichi may know it."
+            f"There is no recipe {step.name!r}; it must be one of {', '.join(_recipes)}, several of them joined by |, "
+            "or the import path of a function, such as my.module:function. A newer bimichi may know it."
         )
-    return _recipes[name]
+    return _recipes[step.name]
 
 
 def make_source(image: Image, name: str) -> Image:
@@ -122,8 +197,8 @@ def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names
         )
     by_type = [default_recipe(image.dtype) for image in images]
     chosen = by_type if recipes is None else list(recipes) * (len(images) // len(recipes))
+    chosen = [find_recipe(recipe).name for recipe in chosen]
     for image, recipe, name in zip(images, chosen, names, strict=True):
-        find_recipe(recipe)
         if image.ndim == 3 and (image.shape[2] != 3 or recipes is None or recipe == AS_IS):
             remedy = " The recipe to_bipolar takes the lightness of RGB." if image.shape[2] == 3 else ""
             raise InvalidInputError(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bimichi._checks import check_integer, check_number
+from bimichi._checks import check_integer, check_number, is_integer
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import ROUNDING, Image, Plane, brightness, unit_brightness
 
@@ -184,6 +184,29 @@ def local_contrast(image: ArrayLike, radius: int = 45) -> Plane:
     return _with_nan(np.clip(above / _full(np.abs(above), values), -1, 1), values)
 
 
+def local_difference(image: ArrayLike, window: int = 91) -> Plane:
+    """Subtract from each pixel the mean of the square around it.
+
+    Unlike `local_contrast`, the difference keeps its units: integers give values in [-1, 1], since they are mapped to
+    [0, 1] first, and floats differences of any size. End a chain of recipes in `rarity` or `quantile` to scale them.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        One band, or RGB.
+    window : int, default=91
+        Side of the square in pixels, odd; larger than the targets.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+    """
+    if not is_integer(window) or window < 3 or window % 2 == 0:
+        raise InvalidInputError(f"window must be an odd number of at least 3, got {window!r}.")
+    values = brightness(image)
+    return _with_nan(values - _local_mean(values, window), values)
+
+
 def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
     """Measure how strong the edges around a pixel are: -1 for none, +1 for the strongest of the image.
 
@@ -204,15 +227,25 @@ def edge_strength(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> 
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    from scipy.ndimage import correlate1d, gaussian_filter
+    return _edges(image, sigma, spread, np.hypot)
 
-    for what, width in (("sigma", sigma), ("spread", spread)):
-        check_number(width, what, minimum=0)
-    values = brightness(image)
-    smooth = _smoothed(values, gaussian_filter, sigma)
-    down, right = (correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
-    strength = _smoothed(_with_nan(np.hypot(down, right), values), gaussian_filter, spread)
-    return _with_nan(np.clip(2 * strength / _full(strength, values) - 1, -1, 1), values)
+
+def vertical_edges(image: ArrayLike, sigma: float = 1.0, spread: float = 4.0) -> Plane:
+    """Measure how strong the upright edges around a pixel are: -1 for none, +1 for the strongest of the image.
+
+    As `edge_strength`, but only the change from left to right counts: people, poles and trunks have upright edges,
+    kerbs and roofs do not.
+
+    Parameters
+    ----------
+    image, sigma, spread
+        As in `edge_strength`.
+
+    Returns
+    -------
+    plane : ndarray of float32, shape (height, width)
+    """
+    return _edges(image, sigma, spread, lambda _, right: np.abs(right))
 
 
 def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, float] | None = None) -> Plane:
@@ -239,6 +272,19 @@ def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, fl
     if one.shape != other.shape:
         raise InvalidInputError(f"first has shape {one.shape}, second {other.shape}; bring them to one size.")
     return np.asarray(one - other, dtype=np.float32)
+
+
+def _edges(image: ArrayLike, sigma: float, spread: float, size: Callable[[Plane, Plane], Plane]) -> Plane:
+    """Return the local mean of the `size` of the gradient (its parts down and to the right), on [-1, 1]."""
+    from scipy.ndimage import correlate1d, gaussian_filter
+
+    for what, width in (("sigma", sigma), ("spread", spread)):
+        check_number(width, what, minimum=0)
+    values = brightness(image)
+    smooth = _smoothed(values, gaussian_filter, sigma)
+    down, right = (correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
+    strength = _smoothed(_with_nan(size(down, right), values), gaussian_filter, spread)
+    return _with_nan(np.clip(2 * strength / _full(strength, values) - 1, -1, 1), values)
 
 
 def _local_mean(values: Plane, side: int) -> Plane:
