@@ -26,6 +26,7 @@ class Part(NamedTuple):
     n_sources: int
     source_names: tuple[str, ...] = ()
     name: str = ""  # of the scene; rows of an array have none
+    scene: Scene | None = None
 
 
 class ReductionPlan(NamedTuple):
@@ -39,7 +40,7 @@ class ReductionPlan(NamedTuple):
 class PartSummary(NamedTuple):
     """Summary statistics of one part."""
 
-    part: Part  # without its bags
+    part: Part  # without its bags and its scene
     low: Floats  # the least and the greatest value of each source
     high: Floats
     bags: BagRanges  # without extremes, unless signs are learned
@@ -67,7 +68,7 @@ def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
     if not isinstance(scene, Scene):
         raise InvalidInputError(f"A scene must be a Scene, or give one, got {type(scene).__name__}.")
     bags = join_bags([scene], one_class=True, nan=nan) if scene.labels is None or len(scene.labels) else None
-    return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name)
+    return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name, scene)
 
 
 def summarise(item: Any) -> PartSummary:
@@ -77,7 +78,7 @@ def summarise(item: Any) -> PartSummary:
     if part.bags is not None:
         low, high = (np.array([of(column) for column in part.bags.X.T], dtype=float) for of in (np.min, np.max))
     none = np.empty((0, part.n_sources))
-    return PartSummary(part._replace(bags=None), low, high, BagRanges(none, none, np.empty(0, bool), np.empty(0)))
+    return PartSummary(part._replace(bags=None, scene=None), low, high, BagRanges(none, none, np.empty(0, bool), np.empty(0)))
 
 
 def reduce_part(

@@ -2,7 +2,8 @@
 
 With a monotone measure, a source that is low on the target cannot help; inverted, it can. A sign is inverted only if
 that makes both the source alone and a quick fusion of all sources rank the targets of left-out scenes better, by more
-than the standard error over these scenes. Where that cannot be told, a source stays as it is.
+than the standard error over these scenes (twice as much for the source alone, since a weak source is seldom worth a
+sign). Where that cannot be told, a source stays as it is.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from bimichi.learning.samples import Sample
 
 LEAST = 3  # scenes (or groups of bags) with targets; with fewer, no standard error can be trusted
 ROWS = 20_000  # of each kind that are used of a scene
+GAIN = 0.01  # a source alone must rank targets better by more average precision than this
 RATIO = 4.0  # how much all that is no target counts in a scene, against its targets
 
 
@@ -66,7 +68,8 @@ def trusted_signs(samples: Sequence[Sample], n_folds: int = 5) -> Signs:
     gains = both[:, :, 1] - both[:, :, 0]
     alone = [spread(gains[:, k, 0]) for k in range(m)]
     signs, fused = np.ones(m), list[Spread | None]([None] * m)
-    doubtful = [k for k in range(m) if alone[k].clear and gains[:, k, 1].mean() > 0 and len(scored) >= LEAST]
+    worth = [one.mean > max(GAIN, 2 * one.error) for one in alone]
+    doubtful = [k for k in range(m) if worth[k] and gains[:, k, 1].mean() > 0 and len(scored) >= LEAST]
     if doubtful:
         quick = _Quick(few, n_folds)
         best = quick.scores(signs)

@@ -139,6 +139,12 @@ def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
     return Bags(X, offsets, labels, weights, counts, instance, ids)
 
 
+def joined_bags(parts: Sequence[Bags]) -> Bags:
+    """Join bags of several parts; their instances are numbered through."""
+    starts = np.concatenate([[0], np.cumsum([len(bags.instance) for bags in parts])])
+    return _joined(deque(zip(starts.tolist(), parts, strict=False)))
+
+
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:
     """Yield ``function(item)`` for every item, in order, with few results waiting; an error stops the rest."""
     waiting: deque[Future[Any]] = deque()
