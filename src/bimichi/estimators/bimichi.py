@@ -21,10 +21,11 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     Parameters
     ----------
-    objective : {"bipolar", "magnitude", "mean"}
+    objective : {"bipolar", "magnitude", "mean", "logistic"}
         What is minimised. "bipolar" is the paper's Objective Function 1: targets to +1, the rest to -1.
         "magnitude" is its Objective Function 2: targets to either pole, the rest to 0. "mean" is not in the paper:
-        every instance of a bag counts; it ranks best on real scenes.
+        every instance of a bag counts. Nor is "logistic": the log-loss of every instance, with a slope and an offset
+        that are learned as well; its output is the probability of a target.
     solver : {"convex", "evolutionary"} or solver object
         "convex" finds better measures, sooner. "evolutionary" is the paper's Algorithm 1. Objects such as
         ``ConvexSolver(n_starts=20)`` set a solver's own options.
@@ -48,8 +49,8 @@ class BiMIChI(FusionClassifier, BagFusion):
     additivity : {None, 1, 2}
         None learns any bi-capacity, which has 3^m elements. 2 learns a 2-additive one, which has 2 m^2 terms: for many
         sources, and the only way beyond 14. 1 learns an additive one, with a weight for each source above zero and one
-        below: from few scenes, it generalises best. Both have the zero bound, so that the objective is "magnitude" or
-        "mean", and the solver "convex".
+        below: from few scenes, it generalises best. Both have the zero bound, so that the objective is "magnitude",
+        "mean" or "logistic", and the solver "convex".
 
     Attributes
     ----------
@@ -93,13 +94,16 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     @property
     def output_range(self) -> tuple[float, float]:
-        """Range of `fuse`: (0, 1) for "magnitude", else (-1, 1)."""
+        """Range of `fuse`: (0, 1) for "magnitude" and "logistic", else (-1, 1)."""
         return self.rule_.output_range if hasattr(self, "rule_") else get_objective(self.objective).output_range
 
     @property
     def bicapacity_(self) -> Any:
         """The learned bi-capacity; an `AdditiveBiCapacity` with `additivity`."""
         return self.rule_.measure
+
+    def _has_link(self) -> bool:
+        return super()._has_link() if hasattr(self, "rule_") else get_objective(self.objective).links
 
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the bi-capacity.

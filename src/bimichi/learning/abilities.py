@@ -30,6 +30,11 @@ def needs_of(solver: Any, objective: Objective) -> frozenset[str]:
 
 def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_MEMORY) -> None:
     """Refuse a solver that needs more than the objective and the data, of which `offers` is known, have."""
+    if objective.links and "convex form" not in needs_of(solver, objective):
+        raise InvalidInputError(
+            f"{type(solver).__name__} cannot minimise {objective.name!r}: it finds measures, but not the slope and the "
+            "offset of their log-odds. Use solver='convex'."
+        )
     missing = needs_of(solver, objective) - objective.offers - offers
     if not missing:
         return

@@ -26,6 +26,7 @@ from bimichi.learning.spaces import Space
 from bimichi.learning.spaces.base import Sums
 from bimichi.learning.spaces.elements import ElementInstances, ElementSpace, Rows
 from bimichi.learning.spaces.gram import CHUNK, Gram, RowsOfSquares, gram
+from bimichi.link import Link
 
 
 class Extremes(NamedTuple):
@@ -96,6 +97,8 @@ class Solution:
         its own bag, equal ones are one bag.)
     lower_bound : float, optional
         No measure has a smaller J with these witnesses; only if converged.
+    link : Link, optional
+        From the integral to the probability of a target, if the objective has one.
     starts : ndarray
         J of each start where it ended or came to the witnesses of another; of each member of a population.
     """
@@ -108,6 +111,7 @@ class Solution:
     witnesses: Ints | None = None
     lower_bound: float | None = None
     starts: Floats = field(default_factory=lambda: np.empty(0))
+    link: Link | None = None
 
 
 class InMemory(Problem):

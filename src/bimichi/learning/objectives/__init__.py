@@ -8,6 +8,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.objectives.base import ConvexForm, Objective, Parameter, to_common_scale
 from bimichi.learning.objectives.bipolar import BIPOLAR
 from bimichi.learning.objectives.generalized_mean import GENERALIZED_MEAN
+from bimichi.learning.objectives.logistic import LOGISTIC
 from bimichi.learning.objectives.magnitude import MAGNITUDE
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.objectives.min_max import MIN_MAX
@@ -60,7 +61,7 @@ def register_objective(objective: Objective) -> Objective:
     return objective
 
 
-for _objective in (BIPOLAR, MAGNITUDE, MEAN, NOISY_OR, MIN_MAX, GENERALIZED_MEAN, NORMALISED_MEAN, REGRESSION):
+for _objective in (BIPOLAR, MAGNITUDE, MEAN, LOGISTIC, NOISY_OR, MIN_MAX, GENERALIZED_MEAN, NORMALISED_MEAN, REGRESSION):
     register_objective(_objective)
 
 

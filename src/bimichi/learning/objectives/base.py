@@ -101,9 +101,10 @@ class Objective:
         Whether it is also offered for additive bi-capacities, which have the zero bound.
     additivity : {None, 1, 2}
         None for any bi-capacity; 1 for a sum over single sources, 2 for one over these and pairs.
-    convex : ConvexForm, "mean" or None
+    convex : ConvexForm, "mean", "logistic" or None
         How the convex solver minimises it: by witnesses, as one QP (the mean over each bag of squared distances to
-        `parameters`), or not at all.
+        `parameters`), by Newton steps (the log-loss of a slope times C plus an offset, which are learned, too, while
+        `bag_term` takes them as `parameters`), or not at all.
     relevant : {"all", "maximal", "extreme"}
         Which instances of a bag can decide it, for any measure; see `bimichi.learning.bags.Bags.reduced`.
     parameters : tuple of float
@@ -123,7 +124,7 @@ class Objective:
     absolute: bool = False
     additive: bool = False
     additivity: Literal[1, 2] | None = None
-    convex: ConvexForm | Literal["mean"] | None = None
+    convex: ConvexForm | Literal["mean", "logistic"] | None = None
     relevant: Relevant = "all"
     parameters: tuple[float, ...] = ()
     settings: tuple[Parameter, ...] = ()
@@ -143,7 +144,12 @@ class Objective:
     @property
     def output_range(self) -> tuple[float, float]:
         """Where the fused output lies."""
-        return (0.0, 1.0) if self.absolute or self.measure == "capacity" else (-1.0, 1.0)
+        return (0.0, 1.0) if self.absolute or self.links or self.measure == "capacity" else (-1.0, 1.0)
+
+    @property
+    def links(self) -> bool:
+        """Whether a link is learned with the measure, so that the output is a probability."""
+        return self.convex == "logistic"
 
     @property
     def offers(self) -> frozenset[str]:

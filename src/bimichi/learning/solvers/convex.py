@@ -21,6 +21,7 @@ from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import Problem, Solution, Summed
 from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of, step, take_up_missing
+from bimichi.learning.solvers.newton import solve_logistic
 from bimichi.learning.solvers.working_set import WorkingSet
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
@@ -66,6 +67,8 @@ class ConvexSolver:
         """Return the best solution over all starts."""
         check_solver(self, problem.objective, problem.offers)
         form = problem.objective.convex
+        if form == "logistic":
+            return solve_logistic(problem)
         if form == "mean" or form is None:
             return solve_least_squares(problem)
         working = WorkingSet(problem, form)

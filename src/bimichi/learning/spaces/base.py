@@ -133,5 +133,8 @@ class Space(Protocol):
         the first of `precisions` that succeeds; None if none does.
         """
 
+    def lines(self, use: Floats) -> Any:
+        """Return the programs over slope * C + offset of this space, a `LineProgram`; `use` is the weight of codes."""
+
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> Any:
         """Return the `Measure` that these values make up."""

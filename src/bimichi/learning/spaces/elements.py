@@ -16,6 +16,8 @@ from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Instances, Minimum, QuadraticRows, Space, Sums
 from bimichi.learning.spaces.gram import Gram, RowsOfSquares, check_used, gram
+from bimichi.learning.spaces.lines import ElementLines
+from bimichi.learning.spaces.losses import LossInstances
 from bimichi.learning.spaces.order import OrderedPairs, completion_of
 from bimichi.learning.spaces.quadratic import Program
 from bimichi.measures.base import TOLERANCE
@@ -36,7 +38,7 @@ class Rows(NamedTuple):
     bag_weights: Floats
 
 
-class ElementInstances(Instances):
+class ElementInstances(LossInstances, Instances):
     """Instances as arrays of codes and weights; O(n m) memory."""
 
     def __init__(self, space: "ElementSpace", bags: Bags, n_jobs: int | None = None) -> None:
@@ -78,6 +80,26 @@ class ElementInstances(Instances):
 
             self._grams[targets] = gram(self._space.lattice, len(share), rows, self._n_jobs)
         return self._grams[targets]
+
+
+    def _fuse_part(self, values: Floats, part: slice) -> Floats:
+        codes = self.table.codes[part]
+        fused = np.empty(len(codes))
+        _fuse(codes, self.table.weights[part], values, fused)
+        return fused
+
+    def _add_part(self, factor: Floats, part: slice) -> Floats:
+        total = np.zeros(self._space.size)
+        _add_rows(self.table.codes[part], self.table.weights[part], factor, total)
+        return total
+
+    def _squares_of(self, share: Floats, part: slice) -> Gram:
+        codes, weights, target = self.table.codes[part], self.table.weights[part], np.ones(len(share))
+
+        def rows(chunk: slice) -> RowsOfSquares:
+            return RowsOfSquares(codes[chunk], weights[chunk], share[chunk], target[chunk])
+
+        return gram(self._space.lattice, len(share), rows, self._n_jobs)
 
 
 class ElementSpace(Space):
@@ -163,6 +185,10 @@ class ElementSpace(Space):
                 return completion_of(lattice, partial, completion).values, scale * solved[1] + constant
         return None
 
+    def lines(self, use: Floats) -> ElementLines:
+        check_used(self.lattice, use)
+        return ElementLines(self.lattice, _variables(self.lattice, np.flatnonzero(use > 0)), use)
+
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> BiCapacity | Capacity:
         return Capacity(values, names) if self.kind == "capacity" else BiCapacity(values, names, self.zero_bound)
 
@@ -210,3 +236,10 @@ def _fuse(codes, weights, values, fused):  # type: ignore[no-untyped-def]
         for k in range(codes.shape[1]):
             total += weights[i, k] * values[np.uint32(codes[i, k])]
         fused[i] = total
+
+
+@jit
+def _add_rows(codes, weights, factor, total):  # type: ignore[no-untyped-def]
+    for i in range(codes.shape[0]):
+        for k in range(codes.shape[1]):
+            total[np.uint32(codes[i, k])] += factor[i] * weights[i, k]

@@ -59,6 +59,11 @@ class Program:
             which = np.flatnonzero(needed)
             self.below(side * bound[which], (np.arange(len(which)), which, side))
 
+    def matrix(self) -> tuple[sp.csc_matrix, Floats]:
+        """Return the rows, first those that are equal, and their limits."""
+        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
+        return sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables)), np.concatenate(self._limit)
+
     def solve(self, P: sp.csc_matrix, q: Floats, precision: float = PRECISION) -> tuple[Floats, float] | None:
         """Return the minimum and the dual value, a lower bound; None when Clarabel reports trouble.
 
@@ -69,10 +74,9 @@ class Program:
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
         settings.iterative_refinement_enable = precision < PRECISION  # needless above, and half of the time
-        row, column, data = map(np.concatenate, zip(*self._triplets, strict=True))
-        A = sp.csc_matrix((data, (row, column)), shape=(self.n_rows, self.n_variables))
+        A, limit = self.matrix()
         cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(self.n_rows - self.n_equal)]
-        answer = clarabel.DefaultSolver(P, q, A, np.concatenate(self._limit), cones, settings).solve()
+        answer = clarabel.DefaultSolver(P, q, A, limit, cones, settings).solve()
         if str(answer.status) not in ("Solved", "AlmostSolved"):
             log.debug("Clarabel, asked for %g: %s", precision, answer.status)
             return None

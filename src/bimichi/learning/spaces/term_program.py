@@ -121,30 +121,67 @@ def minimise(
         inside[best[: max(n_sides, int(inside.sum()) // 2)]] = True
 
 
-class _Active:
-    """The program whose variables are the terms of all sides and some of pairs.
+class ActiveTerms:
+    """The terms of all sides and some of pairs as variables, with what makes them monotone.
 
     Each "min(0, ., .)" of `Terms.slack` is a helper variable, below all that it is the minimum of; see there why
     this is exact. A minimum of terms that are no variables is zero, and needs none.
     """
 
-    def __init__(self, space: Terms, columns: Ints, squares: QuadraticFunction, tied: Tied) -> None:
-        self._space, self._columns, self._squares, self._tied = space, columns, squares, tied
+    def __init__(self, space: Terms, columns: Ints) -> None:
+        self._space, self._columns = space, columns
         m, pairs = space.n_sources, columns[2 * space.n_sources :] - 2 * space.n_sources
         first, second = (side[pairs] for side in space.sides)
         self._side, self._other = np.concatenate([first, second]), np.concatenate([second, first])
         places, self._helper = np.unique(self._side * m + self._other % m, return_inverse=True)
         self._helped = places // m, places % m  # side and other source of each helper
-        self._n_terms = len(columns)
-        self._n = self._n_terms + len(places)  # and the slacks after these
+        self._n_terms, self.n_helpers = len(columns), len(places)
+        self._n = self._n_terms + self.n_helpers
+
+    def scaled_program(self, limit: float) -> Program:
+        """Return the program whose bounds are plus and minus a further variable, up to a limit; one more is free."""
+        program, slope = Program(self._n + 2), self._n
+        up, down = self._bounds()
+        program.equal(np.zeros(2), (*up, 1.0), (*down, 1.0), ([0, 1], slope, [-1.0, 1.0]))
+        program.below(np.array([limit, 0.0]), ([0, 1], slope, [1.0, -1.0]))
+        self._add_order(program)
+        return program
+
+    def _bounds(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """Rows and columns of the totals: of terms of sides that are up, and of those that are down."""
+        m, n_pairs = self._space.n_sources, self._n_terms - 2 * self._space.n_sources
+        pair, sides = np.arange(2 * m, self._n_terms), np.arange(2 * m)
+        first, second = self._side[:n_pairs], self._side[n_pairs:]
+        up, down = np.append(sides[:m], pair[second < m]), np.append(sides[m:], pair[first >= m])
+        return (np.zeros(len(up), int), up), (np.ones(len(down), int), down)
+
+    def _add_order(self, program: Program) -> None:
+        space, m = self._space, self._space.n_sources
+        n_pairs = self._n_terms - 2 * m
+        pair, sides, helpers = np.arange(2 * m, self._n_terms), np.arange(2 * m), np.arange(self.n_helpers)
+        program.below(np.zeros(self.n_helpers), (helpers, self._n_terms + helpers, 1.0))
+        limits = np.arange(2 * n_pairs)
+        program.below(
+            np.zeros(2 * n_pairs),
+            (limits, self._n_terms + self._helper, 1.0),
+            (limits, np.tile(pair, 2), -space.sign[self._side]),
+        )
+        program.below(np.zeros(2 * m), (sides, sides, -space.sign), (self._helped[0], self._n_terms + helpers, -1.0))
+
+
+class _Active(ActiveTerms):
+    """The program over these variables of a sum of squares; slacks come after the helpers."""
+
+    def __init__(self, space: Terms, columns: Ints, squares: QuadraticFunction, tied: Tied) -> None:
+        super().__init__(space, columns)
+        self._squares, self._tied = squares, tied
 
     def solve(self, precision: float) -> TermMinimum | None:
         """Return the minimum over these variables; the others are zero."""
         tied, n_tied = self._tied, len(self._tied.constant)
         program = self._constrained()
         P, q = self._squares.part(self._columns)
-        n_helpers = self._n - self._n_terms
-        blocks = [sp.triu(P), sp.csc_array((n_helpers, n_helpers)), sp.diags_array(2 * tied.weight)]
+        blocks = [sp.triu(P), sp.csc_array((self.n_helpers, self.n_helpers)), sp.diags_array(2 * tied.weight)]
         whole = sp.csc_matrix(sp.block_diag(blocks, format="csc"))
         solved = program.solve(whole, np.append(q, np.zeros(whole.shape[0] - len(q))), precision)
         if solved is None:
@@ -157,25 +194,14 @@ class _Active:
         return TermMinimum(values, x[self._n :], bound)
 
     def _constrained(self) -> Program:
-        space, tied, m = self._space, self._tied, self._space.n_sources
+        tied = self._tied
         program = Program(self._n + len(tied.weight))
-        n_pairs, n_helpers = self._n_terms - 2 * m, self._n - self._n_terms
-        pair, sides = np.arange(2 * m, self._n_terms), np.arange(2 * m)
-        first, second = self._side[:n_pairs], self._side[n_pairs:]
-        up, down = np.append(sides[:m], pair[second < m]), np.append(sides[m:], pair[first >= m])
-        program.equal(np.array([1.0, -1.0]), (np.zeros(len(up), int), up, 1.0), (np.ones(len(down), int), down, 1.0))
+        up, down = self._bounds()
+        program.equal(np.array([1.0, -1.0]), (*up, 1.0), (*down, 1.0))
         rows = tied.rows[:, self._columns].tocoo()
         slacks = (np.arange(len(tied.slack)), self._n + tied.slack, -1.0)
         program.below(-tied.constant, (rows.row, rows.col, rows.data), slacks)
-        helpers = np.arange(n_helpers)
-        program.below(np.zeros(n_helpers), (helpers, self._n_terms + helpers, 1.0))
-        limits = np.arange(2 * n_pairs)
-        program.below(
-            np.zeros(2 * n_pairs),
-            (limits, self._n_terms + self._helper, 1.0),
-            (limits, np.tile(pair, 2), -space.sign[self._side]),
-        )
-        program.below(np.zeros(2 * m), (sides, sides, -space.sign), (self._helped[0], self._n_terms + helpers, -1.0))
+        self._add_order(program)
         return program
 
     def excess(self) -> Floats:

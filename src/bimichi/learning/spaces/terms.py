@@ -18,6 +18,9 @@ from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.integral.terms import add_features, integrate_terms, sign_table, term_features, term_rows
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
+from bimichi.learning.spaces.gram import Gram
+from bimichi.learning.spaces.lines import TermLines
+from bimichi.learning.spaces.losses import LossInstances
 from bimichi.learning.spaces.term_program import SquaredLines, SumOfSquares, Tied, minimise
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.terms import Terms
@@ -26,7 +29,7 @@ FEATURES = 1 << 22  # how many features are held at a time when quadratic forms 
 POLISH_LIMIT = 3**6  # with more terms, a program of the highest precision would cost seconds
 
 
-class TermInstances(Instances):
+class TermInstances(LossInstances, Instances):
     """Instances as they are."""
 
     def __init__(self, terms: Terms, bags: Bags, n_jobs: int | None = None) -> None:
@@ -54,12 +57,15 @@ class TermInstances(Instances):
 
     def squares(self, columns: Ints) -> Floats:
         """Return the mean over each bag of squared integrals as a quadratic form in c of the terms; O(n c^2)."""
-        root = np.sqrt(self._bags.shares())
+        return self._squares(self._X, self._bags.shares(), columns)
+
+    def _squares(self, X: NDArray[Any], share: Floats, columns: Ints) -> Floats:
+        root = np.sqrt(share)
         first, second = (sides[columns] for sides in self._terms.both_sides)
         matrix = np.zeros((len(columns), len(columns)))
         step = max(256, FEATURES // len(columns))
-        for start in range(0, len(self._X), step):
-            part = self._X[start : start + step]
+        for start in range(0, len(X), step):
+            part = X[start : start + step]
             features = np.empty((len(part), len(columns)))
             term_features(part, first, second, features)
             features *= root[start : start + step, None]
@@ -78,6 +84,27 @@ class TermInstances(Instances):
             return part
 
         return np.asarray(np.sum(run_chunks(run, self._chunks(), self._n_jobs), axis=0))
+
+    def _fuse_part(self, values: Floats, part: slice) -> Floats:
+        X = self._X[part]
+        fused = np.empty(len(X))
+        scale = float(np.abs(values).sum()) or 1.0  # of a measure or more: the kernel holds integrals within max |x|
+        integrate_terms(X.T, sign_table(self._terms, values / scale), fused)
+        return fused * scale
+
+    def _add_part(self, factor: Floats, part: slice) -> Floats:
+        total = np.zeros(self._terms.size)
+        add_features(self._X[part], factor, self._terms.index, total)
+        return total
+
+    def _squares_of(self, share: Floats, part: slice) -> Gram:
+        size, X = self._terms.size, self._X[part]
+        columns = np.arange(size if self._terms.pairs else 2 * self._terms.n_sources)
+        whole = np.zeros((size, size))
+        whole[: len(columns), : len(columns)] = self._squares(X, share, columns)
+        linear = np.zeros(size)
+        add_features(X, share, self._terms.index, linear)
+        return Gram(sp.csc_array(whole), linear, float(share.sum()))
 
     def _chunks(self) -> list[slice]:
         return [slice(start, start + SMALL_CHUNK) for start in range(0, len(self._X), SMALL_CHUNK)]
@@ -147,6 +174,9 @@ class TermSpace(Space):
             if found is not None:
                 return self.terms.repaired(found.values), squares.scale * found.bound + squares.constant
         return None
+
+    def lines(self, use: Floats) -> TermLines:
+        return TermLines(self.terms, use)
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> AdditiveBiCapacity:
         return AdditiveBiCapacity(values, names, 2 if self.terms.pairs else 1)

@@ -1,0 +1,121 @@
+"""The logistic objective: the log-loss of slope * C + offset, by Newton steps that are quadratic programs.
+
+The loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are exact. Second
+derivatives of many instances are taken from some of them, which makes a step no less exact, only a little less apt; all
+are asked if steps do not come nearer quickly. What no measure, slope and offset can be below follows from the derivatives.
+"""
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+
+from bimichi._types import Floats
+from bimichi.learning.problem import Problem, Solution
+from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line
+from bimichi.learning.spaces.losses import LossSums
+from bimichi.learning.spaces.quadratic import POLISH, PRECISION
+from bimichi.link import Link
+
+SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
+GAP = 1e-8  # how near to the bound the loss must come, relative to that of the base rate alone
+ROUNDS = 60
+
+
+@dataclass
+class _Newton:
+    """A descent: where it is, what no line is below, and the loss after each round."""
+
+    problem: Problem
+    program: Any
+    total: float  # weight of all instances, by which sums are divided
+    offset_limit: float
+    line: Line
+    step: int  # second derivatives are those of every step-th instance
+    bound: float = -np.inf
+    history: list[float] = field(default_factory=list)
+
+    def loss(self, line: Line, step: int = 1) -> LossSums:
+        found = self.problem.total("log_loss", values=line.values, offset=float(line.offset), step=step)
+        return LossSums(*(part / self.total for part in found))
+
+    def descend(self, gap: float, sparse: bool = False) -> str:
+        """Take steps until the loss is within `gap` of the bound; with `sparse`, of the loss of some instances."""
+        every, self.bound, known = self.step if sparse else 1, -np.inf, np.inf
+        sums = self.loss(self.line, every)
+        for _ in range(ROUNDS):
+            target = self._target(sums, PRECISION if sparse else POLISH)
+            if target is None:
+                return "the QP could not be solved"
+            sums, moved = self._search(sums, target, every)
+            self.bound = max(self.bound, self.program.bound(sums, self.line, self.offset_limit))
+            self.history += [] if sparse else [sums.value * self.total]
+            if sums.value - self.bound <= gap:
+                return "converged"
+            if not moved or sums.value - self.bound > 0.1 * known:
+                if self.step == 1 and not moved:
+                    return "converged"  # as far as numbers can tell; the bound says how far that is
+                self.step = 1 if sparse is False else self.step
+                if sparse:
+                    return "converged"
+            known = sums.value - self.bound
+        return "reached the largest number of rounds"
+
+    def _target(self, sums: LossSums, precision: float) -> Line | None:
+        line = self.line
+        form = self.problem.total("loss_curvature", values=line.values, offset=float(line.offset), step=self.step)
+        form = type(form)(*(part / self.total for part in form))
+        found = self.program.minimise(form, sums, line, precision)
+        return found or self.program.minimise(form, sums, line, PRECISION)
+
+    def _search(self, sums: LossSums, target: Line, every: int) -> tuple[LossSums, bool]:
+        """Go to the target, or half of the way, and so on, until the loss falls by enough."""
+        slope = sums.gradient @ (target.values - self.line.values) + sums.offset * (target.offset - self.line.offset)
+        share = 1.0
+        while share > 1e-6:
+            line = self.line.toward(target, share)
+            found = self.loss(line, every)
+            if found.value < sums.value + 1e-4 * share * min(float(slope), 0.0):
+                self.line = line
+                return found, True
+            share /= 2
+        return sums, False
+
+
+def solve_logistic(problem: Problem) -> Solution:
+    """Minimise the log-loss over measures, slopes and offsets; the solution has a link."""
+    space = problem.space
+    nothing = Line(np.zeros(space.size), 0.0, 0.0)
+    sums = problem.total("log_loss", values=nothing.values, offset=0.0)
+    total = sums.value / np.log(2)
+    rate = float(0.5 - sums.offset / total)
+    known, n = float(logit(rate)), problem.total("n_rows")
+    start = nothing._replace(offset=known)
+    program = space.lines(problem.total("use") / total)
+    newton = _Newton(problem, program, total, SLOPE_LIMIT + abs(known), start, max(1, n // SAMPLE))
+    entropy = float(-rate * np.log(rate) - (1 - rate) * np.log1p(-rate))
+    if newton.step > 1:
+        newton.descend(1e-4 * entropy, sparse=True)
+    status = newton.descend(GAP * entropy)
+    if status.startswith("the QP"):
+        warnings.warn(f"The convex solver ended early: {status}. The result is valid.", stacklevel=4)
+    return _solution(newton, status, rate)
+
+
+def _solution(newton: _Newton, status: str, rate: float) -> Solution:
+    line, problem = newton.line, newton.problem
+    flat = line.slope < FLAT
+    values: Floats = problem.space.middle() if flat else newton.program.measure(line)
+    link = Link(0.0 if flat else line.slope, float(line.offset), rate)
+    if line.slope > 0.99 * SLOPE_LIMIT:
+        warnings.warn(
+            f"The slope of the log-odds has reached its limit of {SLOPE_LIMIT:g}: the sources separate the classes of "
+            "the training data, so that probabilities are as good as 0 and 1. More, and more varied, data would help.",
+            stacklevel=5,
+        )
+    value = float(problem.total("log_loss", values=link.slope * values, offset=link.offset).value)
+    history = np.minimum.accumulate([*newton.history, value])
+    bound = min(newton.bound * newton.total, value)
+    return Solution(values, value, status, len(newton.history), history, lower_bound=bound, link=link)

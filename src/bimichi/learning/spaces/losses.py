@@ -1,0 +1,112 @@
+"""The log-loss of all instances, its derivatives and its curvature; f = C of h + offset are the log-odds."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from bimichi._jit import jit
+from bimichi._types import Flags, Floats
+from bimichi.integral.planes import SMALL_CHUNK, run_chunks
+from bimichi.learning.bags import Bags
+from bimichi.learning.spaces.gram import Gram
+
+CHUNKS = 32  # at most so many, as each has a gradient of its own
+
+
+class LossSums(NamedTuple):
+    """A loss, added up over instances, and its derivatives by h and by the offset."""
+
+    value: float
+    gradient: Floats
+    offset: float
+
+    def __add__(self, other: "LossSums") -> "LossSums":  # type: ignore[override]  # no tuples are joined here
+        """Return the sums over the instances of both."""
+        return LossSums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Outcomes(NamedTuple):
+    """For each instance, how much it counts, and whether its bag is positive."""
+
+    share: Floats
+    positive: Flags
+
+    @classmethod
+    def of(cls, bags: Bags) -> "Outcomes":
+        """Let every instance count as often as it was given, times the weight of its bag."""
+        sizes = np.diff(bags.offsets)
+        return cls(np.repeat(bags.weights, sizes) * bags.counts, np.repeat(bags.labels > 0, sizes))
+
+
+class LossInstances(ABC):
+    """Instances that add up their log-loss; with `step`, every step-th one stands for so many."""
+
+    _bags: Bags
+    _n_jobs: int
+
+    @abstractmethod
+    def _fuse_part(self, values: Floats, part: slice) -> Floats:
+        """Return the integrals of some instances."""
+
+    @abstractmethod
+    def _add_part(self, factor: Floats, part: slice) -> Floats:
+        """Return the rows of some instances, times a factor each, added up."""
+
+    @abstractmethod
+    def _squares_of(self, share: Floats, part: slice) -> Gram:
+        """Return the sum of share * (C - 1)^2 over some instances as a quadratic form."""
+
+    @cached_property
+    def _outcomes(self) -> Outcomes:
+        return Outcomes.of(self._bags)
+
+    def n_rows(self) -> int:
+        """Return how many instances there are, equal ones merged."""
+        return len(self._bags.X)
+
+    def use(self) -> Floats:
+        """Return how much weight instances give each code."""
+        share = self._outcomes.share
+        parts = run_chunks(lambda part: self._add_part(share[part], part), self._loss_chunks(1), self._n_jobs)
+        return np.asarray(np.sum(parts, axis=0))
+
+    def log_loss(self, values: Floats, offset: float, step: int = 1) -> LossSums:
+        """Return the sum of share * (log(1 + e^f) - y f), and its derivatives; one pass over the instances."""
+        share, positive = self._outcomes
+
+        def run(part: slice) -> LossSums:
+            fused = self._fuse_part(values, part)
+            pull = np.empty(len(fused))
+            value = _log_loss(fused, share[part], positive[part], offset, pull)
+            return LossSums(step * value, step * self._add_part(pull, part), step * float(pull.sum()))
+
+        first, *others = run_chunks(run, self._loss_chunks(step), self._n_jobs)
+        for other in others:
+            first += other
+        return first
+
+    def loss_curvature(self, values: Floats, offset: float, step: int = 1) -> Gram:
+        """Return the second derivatives of `log_loss`: by h, by h and the offset, and by the offset."""
+        part = slice(0, None, step)
+        small = np.exp(-np.abs(self._fuse_part(values, part) + offset))
+        return self._squares_of(step * self._outcomes.share[part] * small / (1 + small) ** 2, part)
+
+    def _loss_chunks(self, step: int) -> list[slice]:
+        n = len(self._bags.X)
+        length = step * max(SMALL_CHUNK, -(-n // (step * CHUNKS)))
+        return [slice(start, min(start + length, n), step) for start in range(0, n, length)]
+
+
+@jit
+def _log_loss(fused, share, positive, offset, pull):  # type: ignore[no-untyped-def]
+    """Return the sum of the loss; pull becomes its derivatives by f, share * (p - y)."""
+    total = 0.0
+    for i in range(fused.size):
+        f = fused[i] + offset
+        small = np.exp(-abs(f))
+        p = (1.0 if f >= 0 else small) / (1 + small)
+        total += share[i] * (max(f, 0.0) + np.log1p(small) - (f if positive[i] else 0.0))
+        pull[i] = share[i] * (p - positive[i])
+    return total
