@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
         MICI as MICI,
         BiCapacityQP as BiCapacityQP,
         BiMIChI as BiMIChI,
+        BiMIChICV as BiMIChICV,
         BinaryMICI as BinaryMICI,
         ChoquetQP as ChoquetQP,
         ConstantFusion as ConstantFusion,
@@ -58,8 +59,8 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
 _NAMES = {
     "errors": "BimichiError InvalidInputError ModelFileError NotRunError",
     "estimators": (
-        "BiCapacityQP BiMIChI BinaryMICI ChoquetQP ConstantFusion DetectorMask KNNFusion MICI MICIRegressor MaxFusion "
-        "MeanFusion MinFusion SVMFusion SingleSource WeightedMeanFusion"
+        "BiCapacityQP BiMIChI BiMIChICV BinaryMICI ChoquetQP ConstantFusion DetectorMask KNNFusion MICI MICIRegressor "
+        "MaxFusion MeanFusion MinFusion SVMFusion SingleSource WeightedMeanFusion"
     ),
     "evaluation.comparison": "Comparison compare",
     "evaluation.methods": "paper_methods",

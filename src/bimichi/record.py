@@ -22,6 +22,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "n_iter": (int,),
     "classes": (list,),
     "feature_names": (list, type(None)),
+    "selection": (dict, type(None)),
 }
 LABELS = (int, float, str, bool)
 
@@ -55,6 +56,9 @@ class TrainingRecord:
         The two labels, the target second; empty if there are none.
     feature_names : list of str, optional
         Columns of the data frame that the model was fitted to.
+    selection : mapping, optional
+        What the rule was chosen from, and the scores of each candidate on left-out scenes; see
+        `bimichi.learning.selection.Selection`.
     version : str
         The version of bimichi.
     """
@@ -72,11 +76,14 @@ class TrainingRecord:
     usage: Mapping[str, Ints] = field(default_factory=dict)
     classes: Sequence[Any] = ()
     feature_names: Sequence[str] | None = None
+    selection: Mapping[str, Any] | None = None
     version: str = __version__
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """Return the header field and the arrays of a model file."""
         header = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("history", "usage")}
+        if self.selection is None:
+            del header["selection"]
         header["objective_value"] = self.objective_value if math.isfinite(self.objective_value) else None
         arrays = {"history": self.history}
         for name, counts in self.usage.items():
@@ -86,7 +93,8 @@ class TrainingRecord:
     @classmethod
     def unpack(cls, header: Any, arrays: Arrays, size: int) -> Self:
         """Return the record in a file, checked, for a measure of `size` values; the inverse of `pack`."""
-        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage")}
+        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage", "selection")}
+        kept["selection"] = header.get("selection")  # since version 4
         for what, kinds in TYPES.items():
             if type(kept[what]) not in kinds:
                 raise InvalidInputError(f"{what} of its training must be {kinds[0].__name__}, got {kept[what]!r}.")

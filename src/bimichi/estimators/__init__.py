@@ -12,6 +12,7 @@ from bimichi.estimators.averages import (
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.choquet_qp import BiCapacityQP, ChoquetQP
 from bimichi.estimators.classifiers import GradientBoosting, KNNFusion, SVMFusion
+from bimichi.estimators.cross_validated import BiMIChICV
 from bimichi.estimators.detector import DetectorMask
 from bimichi.estimators.mici import MICI, BinaryMICI, MICIRegressor
 
@@ -19,6 +20,7 @@ __all__ = [
     "MICI",
     "BiCapacityQP",
     "BiMIChI",
+    "BiMIChICV",
     "BinaryMICI",
     "ChoquetQP",
     "ConstantFusion",

@@ -144,7 +144,10 @@ class MeasureFusion(Fusion):
             **{name: getattr(solution, name) for name in SOLVED},
         )
         entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
-        self.solution_, self.rule_ = solution, FusionRule(result.measure, training=record, link=solution.link, **entering)
+        self.solution_, self.rule_ = (
+            solution,
+            FusionRule(result.measure, training=record, link=solution.link, **entering),
+        )
         return self
 
     def _recorded_parameters(self) -> dict[str, Any]:

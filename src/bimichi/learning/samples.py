@@ -7,6 +7,7 @@ that against the truth of every pixel closely. Where bags alone are labelled, th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.learning.bags import Bags
 from bimichi.learning.ranking import Ranking, rank
+from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene
 
 CORE = (0.6, 0.9)
@@ -85,8 +87,11 @@ class Sample:
 
     def as_bags(self) -> Bags:
         """Return targets as one positive bag and the rest as a negative one; each row counts as often as its share."""
-        sides = [(rows, share, label) for rows, share, label in zip(
-            (self.targets, self.others), self.shares, (True, False), strict=True) if len(rows)]
+        sides = [
+            (rows, share, label)
+            for rows, share, label in zip((self.targets, self.others), self.shares, (True, False), strict=True)
+            if len(rows)
+        ]
         sizes = [len(rows) for rows, _, _ in sides]
         X = np.concatenate([rows for rows, _, _ in sides])
         counts = np.repeat([share for _, share, _ in sides], sizes)
@@ -136,6 +141,8 @@ def sample_pixels(name: str, rows: NDArray[Any], labels: NDArray[np.int8], room:
 
 def sample_bags(name: str, bags: Bags) -> Sample:
     """Keep up to 512 rows of every bag, among them those with the extremes of each source."""
+    if len(bags) == len(bags.X):
+        return sample_pixels(name, bags.X, bags.labels.astype(np.int8))
     kept, sizes = [], np.empty(len(bags), np.int64)
     for b, (start, stop) in enumerate(zip(bags.offsets[:-1], bags.offsets[1:], strict=True)):
         which = np.arange(start, stop)
@@ -178,3 +185,46 @@ def select_bags(bags: Bags, which: Flags | Ints) -> Bags:
     ids = [bags.ids[b] for b in chosen]
     picked = (bags.labels[chosen], bags.weights[chosen], bags.counts[rows], bags.instance[rows], ids)
     return Bags(bags.X[rows], np.concatenate([[0], np.cumsum(sizes)]), *picked)
+
+
+def strips(scene: Scene, n: int) -> Ints:
+    """Divide an image along its longer side so that each part has about as many targets; the part of every pixel."""
+    axis = int(scene.shape[1] >= scene.shape[0])
+    if len(scene.boxes):
+        middles = scene.boxes[:, 1 - axis] + scene.boxes[:, 3 - axis] / 2
+    elif scene.labels and scene.segments is not None:
+        named = [segment for segment, label in scene.labels.items() if label]
+        middles = np.array([np.nonzero(scene.segments == segment)[axis].mean() for segment in named])
+    else:
+        middles = np.empty(0)
+    groups = np.array_split(np.sort(middles), n)
+    cuts = [(a[-1] + b[0]) / 2 for a, b in pairwise(groups) if len(a) and len(b)]
+    along = np.searchsorted(np.unique(cuts), np.arange(scene.shape[axis]))
+    return np.broadcast_to(along if axis else along[:, None], scene.shape)
+
+
+def grouped_pixels(
+    name: str, rows: NDArray[Any], labels: NDArray[np.int8], region: Ints | None, room: int = ROOM
+) -> list[Sample]:
+    """Return a sample of each region of an image, or of all of it."""
+    if region is None:
+        return [sample_pixels(name, rows, labels, room)]
+    parts = [np.where(region == g, labels, np.int8(-1)) for g in np.unique(region)]
+    return [sample_pixels(f"{name}, part {g}", rows, part, room) for g, part in enumerate(parts, 1)]
+
+
+def grouped_bags(name: str, bags: Bags, group: Ints | None) -> list[Sample]:
+    """Return a sample of each group of bags, or of all of them."""
+    if group is None:
+        return [sample_bags(name, bags)]
+    return [
+        sample_bags(f"{name}, part {k}".lstrip(", "), select_bags(bags, group == g))
+        for k, g in enumerate(np.unique(group), 1)
+    ]
+
+
+def scaled_sample(sample: Sample, scale: Scale) -> Sample:
+    """Return the same rows with sources mapped by a learned scale."""
+    ones = np.ones(sample.targets.shape[1])
+    first, second = (np.stack(scale.apply(list(rows.T), ones), axis=1) for rows in (sample.targets, sample.others))
+    return replace(sample, targets=first, others=second)

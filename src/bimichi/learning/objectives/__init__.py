@@ -61,7 +61,17 @@ def register_objective(objective: Objective) -> Objective:
     return objective
 
 
-for _objective in (BIPOLAR, MAGNITUDE, MEAN, LOGISTIC, NOISY_OR, MIN_MAX, GENERALIZED_MEAN, NORMALISED_MEAN, REGRESSION):
+for _objective in (
+    BIPOLAR,
+    MAGNITUDE,
+    MEAN,
+    LOGISTIC,
+    NOISY_OR,
+    MIN_MAX,
+    GENERALIZED_MEAN,
+    NORMALISED_MEAN,
+    REGRESSION,
+):
     register_objective(_objective)
 
 

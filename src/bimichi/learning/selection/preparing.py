@@ -14,7 +14,7 @@ from bimichi.learning.abilities import IN_MEMORY
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import InMemory, Problem, Summed
-from bimichi.learning.samples import FEW
+from bimichi.learning.samples import FEW, Sample
 from bimichi.learning.scaling import Scale
 from bimichi.learning.selection.candidates import Candidate
 from bimichi.learning.selection.units import Unit
@@ -127,8 +127,13 @@ class PreparedTraining(Training):
     def scaled(self, scale: Scale) -> "PreparedTraining":
         return self
 
+    def samples(self) -> list[Sample]:
+        return []  # signs have been applied
+
     def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
-        labels, weights = (np.concatenate([getattr(part, name) for part in self._parts]) for name in ("labels", "weights"))
+        labels, weights = (
+            np.concatenate([getattr(part, name) for part in self._parts]) for name in ("labels", "weights")
+        )
         contents = [part.content for part in self._parts]
         if isinstance(contents[0], Bags):
             bags = joined_bags(contents)

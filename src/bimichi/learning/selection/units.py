@@ -18,13 +18,14 @@ from bimichi.learning.samples import (
     ROOM,
     Sample,
     bag_groups,
+    grouped_bags,
+    grouped_pixels,
     pixel_labels,
-    sample_bags,
-    sample_pixels,
+    scaled_sample,
     select_bags,
+    strips,
 )
 from bimichi.learning.scaling import Scale
-from bimichi.learning.scene import Scene
 from bimichi.learning.streaming import in_threads
 
 KEPT = 1 << 30  # bytes of scenes that stay in memory
@@ -87,6 +88,9 @@ class Material:
         self._kept: dict[int, Part] = {}
         self._left = KEPT
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def parts(self, function: Callable[[Part], Any]) -> Iterator[Any]:
         """Read all parts, in order, and yield what the function makes of each."""
 
@@ -122,22 +126,6 @@ class Material:
         return region, region.ravel()[part.bags.instance[middles]]
 
 
-def strips(scene: Scene, n: int) -> Ints:
-    """Divide an image along its longer side so that each part has about as many targets; the part of every pixel."""
-    axis = int(scene.shape[1] >= scene.shape[0])
-    if len(scene.boxes):
-        middles = scene.boxes[:, 1 - axis] + scene.boxes[:, 3 - axis] / 2
-    elif scene.labels and scene.segments is not None:
-        named = [segment for segment, label in scene.labels.items() if label]
-        middles = np.array([np.nonzero(scene.segments == segment)[axis].mean() for segment in named])
-    else:
-        middles = np.empty(0)
-    groups = np.array_split(np.sort(middles), n)
-    cuts = [(a[-1] + b[0]) / 2 for a, b in zip(groups, groups[1:], strict=False) if len(a) and len(b)]
-    along = np.searchsorted(np.unique(cuts), np.arange(scene.shape[axis]))
-    return np.broadcast_to(along if axis else along[:, None], scene.shape)
-
-
 def samples_of(part: Part, material: Material, how: Signed, room: int, rare: PlaneScale | None = None) -> list[Sample]:
     """Return a sample for each group of a part, with sources as given, or by how rare their values are."""
     region, group = material.regions(part)
@@ -146,24 +134,13 @@ def samples_of(part: Part, material: Material, how: Signed, room: int, rare: Pla
         if part.bags is None:
             none = np.empty((0, part.n_sources))
             return [Sample(part.name, none, none)]
-        bags = entered(part.bags, how)
-        which = np.zeros(len(bags), np.int64) if group is None else group
-        return [sample_bags(_named(part, g, which), select_bags(bags, which == g)) for g in np.unique(which)]
-    planes = np.moveaxis(part.scene.sources, -1, 0)
-    if rare is not None:
-        planes = [rare(plane if sign > 0 else -plane) for plane, sign in zip(planes, how.signs, strict=True)]
-        rows = np.stack(planes, axis=-1)
-    else:
-        rows = part.scene.sources
-    if region is None:
-        found = [sample_pixels(part.name, rows, labels, room)]
-    else:
-        numbers = np.unique(region)
-        found = [
-            sample_pixels(_named(part, g, region), rows, np.where(region == g, labels, np.int8(-1)), room)
-            for g in numbers
-        ]
-    return found if rare is not None else [_entered_sample(sample, how) for sample in found]
+        return grouped_bags(part.name, entered(part.bags, how), group)
+    if rare is None:
+        found = grouped_pixels(part.name, part.scene.sources, labels, region, room)
+        return [_entered_sample(sample, how) for sample in found]
+    planes = zip(np.moveaxis(part.scene.sources, -1, 0), how.signs, strict=True)
+    rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
+    return grouped_pixels(part.name, rows, labels, region, room)
 
 
 def units_of(
@@ -192,16 +169,7 @@ def entered(bags: Bags, how: Signed) -> Bags:
 
 
 def _entered_sample(sample: Sample, how: Signed) -> Sample:
-    if how.scale is not None:
-        ones = np.ones(sample.targets.shape[1])
-        rows = [np.stack(how.scale.apply(list(r.T), ones), axis=1) for r in (sample.targets, sample.others)]
-        sample = Sample(sample.name, rows[0], rows[1], sample.shares, sample.offsets)
-    return sample.with_signs(how.signs)
-
-
-def _named(part: Part, g: Any, groups: Ints) -> str:
-    name = part.name or "bags"
-    return name if len(np.unique(groups)) < 2 else f"{name}, part {int(g) + 1}"
+    return (sample if how.scale is None else scaled_sample(sample, how.scale)).with_signs(how.signs)
 
 
 def _size(part: Part) -> int:

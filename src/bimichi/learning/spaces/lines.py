@@ -183,5 +183,3 @@ class TermLines(LineProgram):
 
     def _gradient(self, sums: LossSums) -> Floats:
         return np.concatenate([sums.gradient[self._columns], np.zeros(self._active.n_helpers), [0.0, sums.offset]])
-
-
