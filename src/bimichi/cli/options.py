@@ -111,7 +111,12 @@ class LabelOptions:
         _label("Instead of boxes: a mask of targets, above 0, or another annotation file per scene.", "FILE"),
     ] = None
     bags: Annotated[
-        str | None, _label("Instead of superpixels: an image that numbers the bag of each pixel.", "IMAGE")
+        str | None,
+        _label(
+            "superpixels, by default; boxes: the core of each box is a positive bag, pixels outside are negative, the "
+            "rest is left out; or an image that numbers the bag of each pixel (./boxes if it has such a name).",
+            "superpixels|boxes|IMAGE",
+        ),
     ] = None
     superpixels: Annotated[int, _label("About how many bags per scene.", "N", min=1)] = 300
     min_overlap: Annotated[

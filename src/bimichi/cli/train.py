@@ -105,7 +105,7 @@ def train(
     from bimichi.learning.solvers import get_solver
 
     check_training(get_objective(objective, additivity=additivity), get_solver(solver), polarity)  # before reading
-    labelling = labelled.labelling()
+    labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     scenes = collect_scenes(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
     keep_inputs([output_file(output)], inputs)

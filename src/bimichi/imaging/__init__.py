@@ -4,6 +4,7 @@ Packages of the extra `image` are imported when a function needs them; ``pip ins
 """
 
 from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, read_boxes, register_annotation_format
+from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.reading import read_image, read_sources
@@ -33,8 +34,10 @@ __all__ = [
     "ImageAnnotations",
     "Recipe",
     "adaptive_threshold",
+    "bag_sizes",
     "box_mask",
     "boxes_of",
+    "core_bags",
     "difference",
     "edge_strength",
     "equalize",
@@ -43,6 +46,7 @@ __all__ = [
     "grid_segments",
     "inverted",
     "label_bags",
+    "label_pixels",
     "load_recipe",
     "local_contrast",
     "local_difference",

@@ -12,6 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import boxes_by_image, read_annotations
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
+from bimichi.imaging.cores import bag_sizes, core_bags
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.reading import read_images, size_of
@@ -22,12 +23,16 @@ from bimichi.imaging.sources import to_bipolar
 from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
 
+BAG_WORDS = ("superpixels", "boxes")
+"""Ways to make bags, beside a file that numbers them."""
+
 
 @dataclass(frozen=True)
 class Labelling:
     """How to make bags, and where the targets are; the options of `bimichi train` describe each field.
 
-    `labels`, `bags` and `ignore` are files for one scene, folders or patterns for many.
+    `labels`, `bags` and `ignore` are files for one scene, folders or patterns for many. `bags` may also be the word
+    "superpixels", the default, or "boxes", for `core_bags`; a file of such a name is reached by "./boxes".
     """
 
     boxes: Path | None = None
@@ -37,10 +42,13 @@ class Labelling:
     target: str | None = None
     superpixels: int = 300
     min_overlap: float = 0.0
+    by_pixel: bool = False
+    """Whether bags of cores count by their number of pixels, as objectives that take the mean over a bag need it."""
 
     def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
         """Return the files of `labels`, `bags` and `ignore`, as far as given, by the name of the scene."""
-        given = {"labels": self.labels, "bags": self.bags, "ignore": self.ignore}
+        bags = None if self.bags in BAG_WORDS else self.bags
+        given = {"labels": self.labels, "bags": bags, "ignore": self.ignore}
         return {what: scenes.companions(files, what) for what, files in given.items() if files}
 
     def files(self, scenes: SceneCollection) -> list[Path]:
@@ -116,17 +124,24 @@ class SceneReader:
         """Add bags, their labels and the truth."""
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
-        segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
         boxes = self._boxes.get(scene.name, np.empty((0, 4)))
         mask, unknown = None, _mask(files["ignore"], scene) if "ignore" in files else np.zeros(scene.shape, np.bool_)
         if "labels" in files:
             found = _fitting(read_annotations(files["labels"]), files["labels"], scene)
             boxes, mask = found.boxes_of(how.target), found.mask_of(how.target)
             unknown |= box_mask(found.boxes[found.is_ignored], (unknown.shape[0], unknown.shape[1]))
-        labels = label_bags(segments, boxes, None, mask, how.min_overlap, unknown, require_both=False)
+        weights = None
+        if how.bags == "boxes":
+            valid, shape = ~np.isnan(scene.sources).any(axis=2), (scene.shape[0], scene.shape[1])
+            regions = {"mask": mask, "ignore": unknown, "valid": valid}
+            segments, labels = core_bags(shape, boxes, n_blocks=how.superpixels, **regions)
+            weights = bag_sizes(segments) if how.by_pixel else None
+        else:
+            segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
+            labels = label_bags(segments, boxes, None, mask, how.min_overlap, unknown, require_both=False)
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
-        scene = replace(scene, segments=segments, labels=labels, boxes=boxes)
+        scene = replace(scene.with_bags(segments, labels, weights), boxes=boxes)
         return with_truth(scene, files["truth"], how.target) if "truth" in files else scene
 
 

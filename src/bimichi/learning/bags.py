@@ -151,6 +151,7 @@ class Bags:
         labels: Mapping[int, Any] | ArrayLike,
         nan: Literal["raise", "drop"] = "raise",
         one_class: bool = False,
+        weights: Mapping[int, float] | None = None,
     ) -> "Bags":
         """Take an image whose segments (superpixels) are the bags.
 
@@ -164,6 +165,8 @@ class Bags:
             Segments that a mapping does not name are left out.
         nan, one_class
             As in `from_instances`.
+        weights : mapping of segment to float, optional
+            How much a bag counts; 1 for those that it does not name.
         """
         planes = Planes(X)
         numbers = np.asarray(segments)
@@ -178,7 +181,10 @@ class Bags:
         kept = np.array([label is not None for label in named])[where]
         values = np.array([0 if label is None else label for label in named])
         X_rows = np.stack([plane.ravel() for plane in planes.contiguous(slice(0, None))], axis=1)
-        made = cls.from_instances(X_rows[kept], values[where][kept], flat[kept], nan=nan, one_class=one_class)
+        weight = None
+        if weights is not None:
+            weight = np.array([weights.get(segment, 1.0) for segment in found.tolist()])[where][kept]
+        made = cls.from_instances(X_rows[kept], values[where][kept], flat[kept], weight, nan, one_class=one_class)
         made.instance = np.flatnonzero(kept)[made.instance]
         return made
 

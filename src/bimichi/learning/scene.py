@@ -40,6 +40,8 @@ class Scene:
         The bag of each instance.
     labels : mapping of int to bool, optional
         Whether a bag is positive; bags that are not named are left out of learning.
+    weights : mapping of int to float, optional
+        How much a bag counts in learning; 1 for those that are not named.
     truth : ndarray of bool, shape (...), optional
         Whether each instance is a target.
     ignore : ndarray of bool, shape (...), optional
@@ -69,6 +71,7 @@ class Scene:
     truth_from: str = "pixels"
     licence: str = ""
     citation: str = ""
+    weights: Mapping[int, float] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.sources, np.ndarray) or self.sources.ndim < 2:
@@ -102,7 +105,7 @@ class Scene:
     def bags(self, nan: Literal["raise", "drop"] = "raise") -> Bags:
         """Return the labelled bags, for learning; pixels with NaN are an error unless `nan` is "drop"."""
         segments, labels = self._parts()
-        return Bags.from_image(self.sources, segments, labels, nan=nan)
+        return Bags.from_image(self.sources, segments, labels, nan=nan, weights=self.weights)
 
     def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
@@ -115,6 +118,8 @@ class Scene:
         texts = json.dumps({name: getattr(self, name) for name in TEXTS})
         if self.labels is not None:
             arrays["labels"] = np.array([*self.labels.items()], dtype=np.int64).reshape(-1, 2)
+        if self.weights is not None:
+            arrays["weights"] = np.array([*self.weights.items()], dtype=np.float64).reshape(-1, 2)
         atomic_write(path, lambda file: np.savez_compressed(file, texts=np.array(texts), **arrays))
 
     @classmethod
@@ -127,13 +132,20 @@ class Scene:
                 given |= {name: texts[name] for name in TEXTS}
                 if "labels" in file:
                     given["labels"] = {int(segment): bool(label) for segment, label in file["labels"]}
+                if "weights" in file:
+                    given["weights"] = {int(segment): float(weight) for segment, weight in file["weights"]}
         except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
             raise InvalidInputError(f"{path} is not a scene file, as Scene.save writes them: {error}.") from error
         return cls(**given)
 
-    def with_bags(self, segments: NDArray[np.integer[Any]], labels: Mapping[int, bool]) -> "Scene":
+    def with_bags(
+        self,
+        segments: NDArray[np.integer[Any]],
+        labels: Mapping[int, bool],
+        weights: Mapping[int, float] | None = None,
+    ) -> "Scene":
         """Return the same scene with these bags."""
-        return replace(self, segments=segments, labels=labels)
+        return replace(self, segments=segments, labels=labels, weights=weights)
 
 
 class Scenes(Sequence[Scene]):
@@ -207,6 +219,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     sources: list[NDArray[Any]] = []
     segments: list[NDArray[np.integer[Any]]] = []
     labels: dict[int, bool] = {}
+    weights: dict[int, float] = {}
     ids: list[tuple[str, int]] = []
     names: dict[str, tuple[str, ...]] = {}
     for scene in scenes:
@@ -216,12 +229,14 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
         code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
         check_segment_labels(found, given, f"labels of scene {scene.name!r}")
         labels |= {code[segment]: label for segment, label in given.items()}
+        weights |= {code[segment]: weight for segment, weight in (scene.weights or {}).items() if segment in code}
         sources.append(scene.sources.reshape(-1, scene.n_sources))
         segments.append(where.ravel() + len(ids))
         ids += [(scene.name, segment) for segment in code]
     if not sources:
         raise InvalidInputError("scenes is empty; give at least one scene.")
-    bags = Bags.from_image(np.concatenate(sources), np.concatenate(segments), labels, nan=nan, one_class=one_class)
+    X, bag = np.concatenate(sources), np.concatenate(segments)
+    bags = Bags.from_image(X, bag, labels, nan=nan, one_class=one_class, weights=weights or None)
     bags.ids = [ids[k] for k in bags.ids]  # which from_image numbered
     return bags
 
