@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ import typer
 from rich.markup import escape
 
 import bimichi
-from bimichi.cli.console import Output
+from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, output_option
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
@@ -18,13 +19,17 @@ from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES, collec
 
 if TYPE_CHECKING:
     from bimichi.imaging.labelling import SceneReader
+    from bimichi.learning.selection import Selection
+
+
+AUTO = "auto"
 
 
 def _objectives() -> list[str]:
     """For completion; imported when asked for, since it is slow."""
     from bimichi.learning.objectives import OBJECTIVES
 
-    return list(OBJECTIVES)
+    return [AUTO, *OBJECTIVES]
 
 
 def _solvers() -> list[str]:
@@ -43,11 +48,12 @@ def train(
         str,
         typer.Option(
             autocompletion=_objectives,
-            help="What to minimise: bipolar or magnitude (objectives 1 and 2 of the paper), mean (over all instances), "
-            "or another that is registered.",
+            help="What to minimise. auto compares several on scenes that are left out, and each source alone, and "
+            "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another that is "
+            "registered.",
             metavar="NAME",
         ),
-    ] = "bipolar",
+    ] = AUTO,
     solver: Annotated[
         str,
         typer.Option(
@@ -57,15 +63,20 @@ def train(
         ),
     ] = "convex",
     polarity: Annotated[
-        Literal["given", "learn"], typer.Option(help="Whether to learn which sources to invert.")
-    ] = "given",
+        Literal["given", "learn"] | None,
+        typer.Option(
+            help="Whether to learn which sources to invert: those for which that clearly helps on scenes that are left "
+            "out. By default learn with auto, else given.",
+            show_default=False,
+        ),
+    ] = None,
     additivity: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=2,
             help="1 learns weights of single sources, 2 also of pairs: for few scenes or many sources, with the "
-            "objectives magnitude and mean.",
+            "objectives auto, magnitude, mean and logistic.",
             metavar="1|2",
         ),
     ] = None,
@@ -80,6 +91,9 @@ def train(
 ) -> None:
     """Learn a model from co-registered images and labels of regions.
 
+    Without --objective, several settings are compared on scenes that are left out in turn, and the best is learned from
+    all of them; the fused map is then the probability of a target.
+
     One scene with one file per source, and boxes around the targets:
 
     ```
@@ -93,62 +107,92 @@ def train(
     bimichi train '*_ir.png' '*_vi.png' --boxes boxes.csv -o model.json
     ```
 
-    Bands of one file, inverted where that helps:
+    Bands of one file, by the paper's first objective:
 
     ```
-    bimichi train bands.tif --labels mask.png --polarity learn -o model.json
+    bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
     from bimichi.imaging.labelling import SceneReader
-    from bimichi.learning.fit import check_training
-    from bimichi.learning.objectives import get_objective
-    from bimichi.learning.solvers import get_solver
 
-    check_training(get_objective(objective, additivity=additivity), get_solver(solver), polarity)  # before reading
+    options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
+    model = _model(objective, solver, polarity, scale, additivity, options)  # checked before anything is read
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
-    scenes = collect_scenes(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
+    many_sources = additivity is not None or objective == AUTO
+    scenes = collect_scenes(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
     keep_inputs([output_file(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
             reader = SceneReader(scenes, labelling, *made.lists(), scaled=scale is not None)
             data = reader.scenes if scenes.many else list(reader.scenes)
-        model = bimichi.BiMIChI(
-            objective,
-            solver,
-            polarity,
-            scale,
-            source_names=reader.source_names,
-            n_jobs=jobs,
-            random_state=seed,
-            verbose=say.verbose,
-            additivity=additivity,
-        )
+        model.set_params(source_names=reader.source_names)
         with run.timed("train"):
             _learn(model, data, reader, say)
-        replace(model.rule_, recipes=tuple(reader.recipes)).save(output)
+        recipes = [_followed(*pair) for pair in zip(reader.recipes, model.rule_.recipes or reader.recipes, strict=True)]
+        replace(model.rule_, recipes=tuple(recipes)).save(output)
         record = run.write(run_path(output), [output])
     counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
     found = {
         "model": output,
         "run": record,
-        "sources": dict(zip(reader.source_names, reader.recipes, strict=True)),
+        "sources": dict(zip(reader.source_names, recipes, strict=True)),
         "scenes": len(reader.scenes),
         "bags": counts,
-        "objective": objective,
+        "objective": model.rule_.training.objective,
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
         "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
         "seconds": run.seconds,
     }
-    say.result(found, _sentence(found, reader.source_names))
+    shown: list[Any] = []
+    if isinstance(model, bimichi.BiMIChICV):
+        found["selection"] = model.selection_.to_dict()
+        shown = _chosen(model.selection_, say)
+    say.result(found, *shown, _sentence(found, reader.source_names))
 
 
-def _learn(model: "bimichi.BiMIChI", scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
+def _model(
+    objective: str, solver: str, polarity: Any, scale: Any, additivity: int | None, options: dict[str, Any]
+) -> Any:
+    """Return what to fit, or raise if its options do not go together."""
+    from bimichi.learning.fit import check_training
+    from bimichi.learning.objectives import get_objective
+    from bimichi.learning.solvers import get_solver
+
+    if objective == AUTO:
+        if solver != "convex":
+            raise typer.BadParameter("only with an objective of your choice, by --objective", param_hint="'--solver'")
+        return bimichi.BiMIChICV(polarity=polarity or "learn", scale=scale, additivity=additivity, **options)
+    signs = polarity or "given"
+    check_training(get_objective(objective, additivity=additivity), get_solver(solver), signs)
+    return bimichi.BiMIChI(objective, solver, signs, scale, additivity=additivity, **options)
+
+
+def _followed(recipe: str, own: str) -> str:
+    """Return the recipe of an image, followed by what the model does to its source."""
+    from bimichi.imaging.recipes import AS_IS
+
+    later = own.removeprefix(f"{AS_IS}|")
+    return recipe if own in (recipe, AS_IS) else later if recipe == AS_IS else f"{recipe}|{later}"
+
+
+def _chosen(selection: "Selection", say: Output) -> list[Any]:
+    """Return the table and the sentence of a choice; what warns of it goes to standard error."""
+    warning = selection.warning()
+    if warning:
+        say.note(f"Warning: {warning}")
+    if selection.weak:
+        say.note(f"Ranked below the rest, with either sign: {', '.join(selection.weak)}. Consider leaving it out.")
+    return [rich_table(selection.table()), escape(selection.sentence())]
+
+
+def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
     """Fit to one scene, or to many that are read one after another."""
     say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
+    alone = len(scenes) == 1 and isinstance(model, bimichi.BiMIChI)
     try:
-        model.fit(scenes[0].bags() if len(scenes) == 1 else scenes)
+        model.fit(scenes[0].bags() if alone else scenes)
     except InvalidInputError:
         if len(reader.counts) == len(scenes):
             reader.check_both()  # whose message says more if all bags are of one class
@@ -157,8 +201,9 @@ def _learn(model: "bimichi.BiMIChI", scenes: "Sequence[bimichi.Scene]", reader: 
 
 def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
     inverted = [name for name in names if found["polarity"][name] < 0]
+    value = found["objective_value"]
     return escape(
-        f"J = {found['objective_value']:.4f} ({found['objective']}, {found['status']}) after "
+        f"{'' if isnan(value) else f'J = {value:.4f} '}({found['objective']}, {found['status']}) after "
         f"{found['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
         f"Wrote {found['model']}, and {found['run']} to repeat it. Show it with: bimichi show {found['model']}"

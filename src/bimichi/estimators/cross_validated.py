@@ -53,6 +53,8 @@ class BiMIChICV(FusionClassifier, BagFusion):
         error, both of the source alone (twice as much) and of a fusion; with fewer than three scenes (or groups) none.
     calibrate : bool, default=True
         Whether the output is made a probability by Platt's method, on outputs for scenes that were left out.
+    additivity : {None, 1, 2}
+        Of the default candidates, only those of this additivity; all by default.
     scale, source_names, n_jobs, random_state, verbose, nan
         As in `BiMIChI`.
 
@@ -82,7 +84,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     `selection_.warning()` says so.
 
     Scenes are read once if they fit into 1 GiB. Least squares of a fold are sums over scenes, bags are reduced once,
-    and "logistic" learns from up to 300,000 pixels outside boxes, drawn evenly.
+    and "logistic" learns from up to 150,000 pixels outside boxes, drawn evenly.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     polarity: Literal["given", "learn"] = "learn"
     calibrate: bool = True
     scale: Literal["minmax", "maxabs"] | None = None
+    additivity: int | None = None
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -122,6 +125,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
         """
         check_integer(self.n_folds, "n_folds", 2)
         check_choice(self.polarity, "polarity", ("given", "learn"))
+        check_choice(self.additivity, "additivity", (None, 1, 2))
         items, groups, images = self._items(X, y, bags, groups, sample_weight)
         how = How(
             self.candidates,
@@ -134,6 +138,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
             check_n_jobs(self.n_jobs),
             rarity if images else None,
             _progress(self.verbose),
+            self.additivity,
         )
         chosen = choose(items, how, groups, self.nan)
         self.n_features_in_ = len(chosen.signs.signs)

@@ -12,7 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import boxes_by_image, read_annotations
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
-from bimichi.imaging.cores import bag_sizes, core_bags
+from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.reading import read_images, size_of
@@ -139,9 +139,10 @@ class SceneReader:
         else:
             segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
             labels = label_bags(segments, boxes, None, mask, how.min_overlap, unknown, require_both=False)
+        pixels = None if mask is None else label_pixels(mask.shape, boxes, mask=mask, ignore=unknown)
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
-        scene = replace(scene.with_bags(segments, labels, weights), boxes=boxes)
+        scene = replace(scene.with_bags(segments, labels, weights), boxes=boxes, pixels=pixels)
         return with_truth(scene, files["truth"], how.target) if "truth" in files else scene
 
 

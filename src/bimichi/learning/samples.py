@@ -25,7 +25,7 @@ CORE = (0.6, 0.9)
 ROOM = 4_000_000
 """Rows that are kept of all scenes together."""
 
-FEW = 300_000
+FEW = 150_000
 """Of these, how many are learned from where each row counts for itself."""
 
 PER_BAG = 512  # rows of a bag; those with the extremes of each source are among them
@@ -102,21 +102,23 @@ class Sample:
 
 
 def pixel_labels(scene: Scene, core: tuple[float, float] = CORE) -> NDArray[np.int8] | None:
-    """Return 1 for the core of boxes, 0 for what is outside all of them, -1 for unknown; None if bags alone are known.
+    """Return 1 for targets, -1 for what is none, 0 for unknown; None if bags alone are known.
 
-    Pixels of bags that are left out of learning, that are ignored, or that have no data, are unknown.
+    Unless a scene says so itself, the cores of boxes are targets, and all outside is none. Pixels of bags that are left
+    out of learning, that are ignored, or that have no data, are unknown.
     """
-    if len(scene.shape) != 2 or (scene.labels and any(scene.labels.values()) and not len(scene.boxes)):
-        return None
-    found = np.zeros(scene.shape, np.int8)
-    if scene.segments is not None and scene.labels is not None:
-        found[~np.isin(scene.segments, list(scene.labels))] = -1
-    for x, y, w, h in scene.boxes:
-        found[_span(y, h, 1.0, scene.shape[0]), _span(x, w, 1.0, scene.shape[1])] = -1
-    for x, y, w, h in scene.boxes:
-        found[_span(y, h, core[1], scene.shape[0]), _span(x, w, core[0], scene.shape[1])] = 1
+    found = None if scene.pixels is None else scene.pixels.copy()
+    if found is None:
+        if len(scene.shape) != 2 or (scene.labels and any(scene.labels.values()) and not len(scene.boxes)):
+            return None
+        found = np.full(scene.shape, -1, np.int8)
+        if scene.segments is not None and scene.labels is not None:
+            found[~np.isin(scene.segments, list(scene.labels))] = 0
+        for share, label in (((1.0, 1.0), 0), (core, 1)):
+            for x, y, w, h in scene.boxes:
+                found[_span(y, h, share[1], scene.shape[0]), _span(x, w, share[0], scene.shape[1])] = label
     unknown = np.isnan(scene.sources).any(axis=-1)
-    found[unknown if scene.ignore is None else unknown | scene.ignore] = -1
+    found[unknown if scene.ignore is None else unknown | scene.ignore] = 0
     return found
 
 
@@ -128,10 +130,10 @@ def _span(start: float, length: float, share: float, extent: int) -> slice:
 
 
 def sample_pixels(name: str, rows: NDArray[Any], labels: NDArray[np.int8], room: int = ROOM) -> Sample:
-    """Draw at most `room` rows of each kind, where labels are 1 or 0; always the same ones."""
+    """Draw at most `room` rows of each kind, where labels are 1 or -1; always the same ones."""
     rng, flat = np.random.default_rng(0), labels.ravel()
     drawn, shares = [], []
-    for label in (1, 0):
+    for label in (1, -1):
         which = rng.permutation(np.flatnonzero(flat == label))
         kept = which[: max(1, room)]
         drawn.append(rows.reshape(-1, rows.shape[-1])[kept])
@@ -142,7 +144,7 @@ def sample_pixels(name: str, rows: NDArray[Any], labels: NDArray[np.int8], room:
 def sample_bags(name: str, bags: Bags) -> Sample:
     """Keep up to 512 rows of every bag, among them those with the extremes of each source."""
     if len(bags) == len(bags.X):
-        return sample_pixels(name, bags.X, bags.labels.astype(np.int8))
+        return sample_pixels(name, bags.X, np.where(bags.labels, np.int8(1), np.int8(-1)))
     kept, sizes = [], np.empty(len(bags), np.int64)
     for b, (start, stop) in enumerate(zip(bags.offsets[:-1], bags.offsets[1:], strict=True)):
         which = np.arange(start, stop)
@@ -188,10 +190,14 @@ def select_bags(bags: Bags, which: Flags | Ints) -> Bags:
 
 
 def strips(scene: Scene, n: int) -> Ints:
-    """Divide an image along its longer side so that each part has about as many targets; the part of every pixel."""
+    """Divide an image along its longer side so that each part has about as many targets; the part of every pixel.
+
+    There are no more parts than targets, but two if there is one: it is divided in its middle.
+    """
     axis = int(scene.shape[1] >= scene.shape[0])
     if len(scene.boxes):
-        middles = scene.boxes[:, 1 - axis] + scene.boxes[:, 3 - axis] / 2
+        starts, sizes = scene.boxes[:, 1 - axis], scene.boxes[:, 3 - axis]
+        middles = starts + sizes / 2 if len(starts) > 1 else starts + sizes * np.array([0.25, 0.75])
     elif scene.labels and scene.segments is not None:
         named = [segment for segment, label in scene.labels.items() if label]
         middles = np.array([np.nonzero(scene.segments == segment)[axis].mean() for segment in named])
@@ -199,7 +205,7 @@ def strips(scene: Scene, n: int) -> Ints:
         middles = np.empty(0)
     groups = np.array_split(np.sort(middles), n)
     cuts = [(a[-1] + b[0]) / 2 for a, b in pairwise(groups) if len(a) and len(b)]
-    along = np.searchsorted(np.unique(cuts), np.arange(scene.shape[axis]))
+    along = np.searchsorted(np.unique(cuts), np.arange(scene.shape[axis]) + 0.5)
     return np.broadcast_to(along if axis else along[:, None], scene.shape)
 
 
@@ -209,7 +215,7 @@ def grouped_pixels(
     """Return a sample of each region of an image, or of all of it."""
     if region is None:
         return [sample_pixels(name, rows, labels, room)]
-    parts = [np.where(region == g, labels, np.int8(-1)) for g in np.unique(region)]
+    parts = [np.where(region == g, labels, np.int8(0)) for g in np.unique(region)]
     return [sample_pixels(f"{name}, part {g}", rows, part, room) for g, part in enumerate(parts, 1)]
 
 

@@ -61,6 +61,7 @@ class How:
     n_jobs: int = 1
     rare: PlaneScale | None = None
     progress: Callable[[str], None] = lambda line: None
+    additivity: int | None = None
 
 
 def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Chosen:
@@ -153,7 +154,8 @@ def _check_both(samples: Sequence[Sample]) -> None:
 def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Candidate]:
     cores = all(sample.offsets is None for sample in samples) and how.rare is not None
     if how.candidates is None:
-        return default_candidates(n_sources, cores, images=how.rare is not None)
+        listed = default_candidates(n_sources, cores, images=how.rare is not None)
+        return [one for one in listed if how.additivity in (None, one.additivity)]
     found = check_candidates(how.candidates)
     for candidate in found:
         if candidate.labels == "cores" and not cores:

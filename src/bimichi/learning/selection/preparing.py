@@ -60,7 +60,7 @@ class SummedTerms(Sums):
     def total(self, question: str, **arguments: Any) -> Floats:
         if question == "squares":
             columns: Ints = arguments["columns"]
-            return self._form.matrix[np.ix_(columns, columns)]
+            return np.asarray(self._form.matrix[np.ix_(columns, columns)])
         return self._form.matrix @ arguments["values"] + self._form.slope
 
 
