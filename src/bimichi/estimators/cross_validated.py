@@ -78,13 +78,13 @@ class BiMIChICV(FusionClassifier, BagFusion):
 
     Notes
     -----
-    The winner is the contender of the largest mean average precision; of equal ones, the first. No rule of one standard
-    error is applied: scores of candidates on the same scenes rise and fall together, so that a difference within one
-    standard error of either is often real. Where the lead over the best source alone is within its own standard error,
-    `selection_.warning()` says so.
+    The winner is the contender of the largest mean average precision. If candidates of lower additivity are within one
+    standard error of it (of the mean difference, scene by scene), the best of the lowest additivity is taken instead:
+    what is simpler holds better elsewhere. A source alone is chosen only if its mean is the largest. Where the lead
+    over the best source is within its standard error, `selection_.warning()` says so.
 
     Scenes are read once if they fit into 1 GiB. Least squares of a fold are sums over scenes, bags are reduced once,
-    and "logistic" learns from up to 150,000 pixels outside boxes, drawn evenly.
+    and "logistic" learns from up to 100,000 pixels outside boxes, drawn evenly.
 
     Examples
     --------

@@ -25,7 +25,7 @@ CORE = (0.6, 0.9)
 ROOM = 4_000_000
 """Rows that are kept of all scenes together."""
 
-FEW = 150_000
+FEW = 100_000
 """Of these, how many are learned from where each row counts for itself."""
 
 PER_BAG = 512  # rows of a bag; those with the extremes of each source are among them

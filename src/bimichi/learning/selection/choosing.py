@@ -12,6 +12,7 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import out_of_range
 from bimichi.learning.fit import FitResult
+from bimichi.learning.folds import spread
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN
 from bimichi.learning.parts import Part
@@ -193,10 +194,35 @@ def _decided(
     if len(failed) == len(rows):
         raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
     rows += validation.sources(names, signs.signs)
-    best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
+    best = simplest_of_best(rows)
     candidate = candidates[best] if best < len(candidates) else None
     link = validation.calibrated(rows[best], candidate, signs.signs) if how.calibrate else None
     return _learned(validation, rows, best, candidate, signs, scale, how, names, link)
+
+
+def simplest_of_best(rows: Sequence[Row]) -> int:
+    """Return the contender of the largest mean average precision, or a simpler one that is not clearly worse.
+
+    A candidate of lower additivity takes its place if the mean difference, scene by scene, is within one standard
+    error: of those of the lowest additivity, the best. A source alone must have the largest mean.
+    """
+    best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
+    if rows[best].is_source:
+        return best
+    equal = [k for k, row in enumerate(rows) if not row.is_source and _as_good(row, rows[best])]
+    return min([best, *equal], key=lambda k: (_order(rows[k]), -rows[k].score.mean))
+
+
+def _as_good(row: Row, best: Row) -> bool:
+    if len(row.ap) != len(best.ap):
+        return False
+    lead = spread(best.ap - row.ap)
+    return bool(lead.mean <= lead.error)
+
+
+def _order(row: Row) -> int:
+    """Return how many sources at a time the terms of a measure are about; any number comes last."""
+    return row.parameters["additivity"] or 3
 
 
 def _unchecked(

@@ -91,6 +91,9 @@ class Selection:
         said = f"Chose {winner.name}: average precision {_shown(winner.score)} on {where}"
         if winner.is_source or source is None or lead is None:
             return f"{said}, more than any fusion."
+        top = max((one for one in self.contenders if one.ap), key=lambda one: one.score.mean)
+        if top is not winner:
+            said += f", simpler than {top.name} ({top.score.mean:.3f}) and not clearly worse"
         return f"{said}; the best source alone, {source.name.removeprefix('source ')}, has {_shown(source.score)}."
 
     def warning(self) -> str:
