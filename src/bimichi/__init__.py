@@ -38,9 +38,11 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
         MeanFusion as MeanFusion,
         MICIRegressor as MICIRegressor,
         MinFusion as MinFusion,
+        SceneKFold as SceneKFold,
         SingleSource as SingleSource,
         SVMFusion as SVMFusion,
         WeightedMeanFusion as WeightedMeanFusion,
+        make_bag_scorer as make_bag_scorer,
     )
     from bimichi.evaluation.comparison import Comparison as Comparison, compare as compare
     from bimichi.evaluation.methods import paper_methods as paper_methods
@@ -60,7 +62,7 @@ _NAMES = {
     "errors": "BimichiError InvalidInputError ModelFileError NotRunError",
     "estimators": (
         "BiCapacityQP BiMIChI BiMIChICV BinaryMICI ChoquetQP ConstantFusion DetectorMask KNNFusion MICI MICIRegressor "
-        "MaxFusion MeanFusion MinFusion SVMFusion SingleSource WeightedMeanFusion"
+        "MaxFusion MeanFusion MinFusion SVMFusion SceneKFold SingleSource WeightedMeanFusion make_bag_scorer"
     ),
     "evaluation.comparison": "Comparison compare",
     "evaluation.methods": "paper_methods",

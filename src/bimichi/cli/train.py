@@ -49,8 +49,8 @@ def train(
         typer.Option(
             autocompletion=_objectives,
             help="What to minimise. auto compares several on scenes that are left out, and each source alone, and "
-            "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another that is "
-            "registered.",
+            "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another "
+            "that is registered.",
             metavar="NAME",
         ),
     ] = AUTO,

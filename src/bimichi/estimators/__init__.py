@@ -15,6 +15,7 @@ from bimichi.estimators.classifiers import GradientBoosting, KNNFusion, SVMFusio
 from bimichi.estimators.cross_validated import BiMIChICV
 from bimichi.estimators.detector import DetectorMask
 from bimichi.estimators.mici import MICI, BinaryMICI, MICIRegressor
+from bimichi.estimators.splitting import SceneKFold, make_bag_scorer
 
 __all__ = [
     "MICI",
@@ -32,7 +33,9 @@ __all__ = [
     "MeanFusion",
     "MinFusion",
     "SVMFusion",
+    "SceneKFold",
     "SignedSource",
     "SingleSource",
     "WeightedMeanFusion",
+    "make_bag_scorer",
 ]

@@ -78,10 +78,10 @@ class BiMIChICV(FusionClassifier, BagFusion):
 
     Notes
     -----
-    The winner is the contender of the largest mean average precision. If candidates of lower additivity are within one
-    standard error of it (of the mean difference, scene by scene), the best of the lowest additivity is taken instead:
-    what is simpler holds better elsewhere. A source alone is chosen only if its mean is the largest. Where the lead
-    over the best source is within its standard error, `selection_.warning()` says so.
+    The winner has the largest mean average precision, or is simpler and not clearly worse: of all candidates whose mean
+    difference to it, scene by scene, is within one standard error, those of the lowest additivity come first, of these
+    "logistic", and of these the best. A source alone is chosen only if its mean is the largest. Where the lead over the
+    best source is within its standard error, `selection_.warning()` says so.
 
     Scenes are read once if they fit into 1 GiB. Least squares of a fold are sums over scenes, bags are reduced once,
     and "logistic" learns from up to 100,000 pixels outside boxes, drawn evenly.

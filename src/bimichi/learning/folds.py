@@ -35,6 +35,18 @@ def spread(values: Sequence[float] | Floats) -> Spread:
     return Spread(float(given.mean()), float(given.std(ddof=1) / np.sqrt(len(given))))
 
 
+def shown_spread(value: Spread, sign: bool = False) -> str:
+    """Write a mean and its standard error.
+
+    Examples
+    --------
+    >>> shown_spread(Spread(0.5, 0.01), sign=True)
+    '+0.500 ± 0.010'
+    """
+    mean = f"{value.mean:+.3f}" if sign else f"{value.mean:.3f}"
+    return mean + ("" if np.isnan(value.error) else f" ± {value.error:.3f}")
+
+
 def make_folds(samples: Sequence[Sample], n_folds: int) -> list[Ints]:
     """Divide the samples with targets into at most `n_folds` blocks of neighbours; the numbers of each block.
 

@@ -9,6 +9,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.objectives import OBJECTIVES, Objective, get_objective
 
 MANY = 8  # sources; measures of more are compared in their additive forms alone, since others take minutes
+VERY_MANY = 12  # of more, only those of single sources
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ def default_candidates(n_sources: int, cores: bool, images: bool) -> list[Candid
         Whether whole scenes are at hand, so that values can be ranked in them.
     """
     logistic = "logistic" in OBJECTIVES
-    found = [Candidate("mean", 1), Candidate("mean", 2)]
-    for additivity in (1, 2) if logistic else ():
+    orders = (1, 2) if n_sources <= VERY_MANY else (1,)
+    found = [Candidate("mean", order) for order in orders]
+    for additivity in orders if logistic else ():
         if cores and images:
             found.append(Candidate("logistic", additivity, "rarity", "cores"))
         found.append(Candidate("logistic", additivity, labels="cores" if cores else "bags"))

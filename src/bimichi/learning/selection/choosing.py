@@ -203,8 +203,9 @@ def _decided(
 def simplest_of_best(rows: Sequence[Row]) -> int:
     """Return the contender of the largest mean average precision, or a simpler one that is not clearly worse.
 
-    A candidate of lower additivity takes its place if the mean difference, scene by scene, is within one standard
-    error: of those of the lowest additivity, the best. A source alone must have the largest mean.
+    Of all candidates whose mean difference to it, scene by scene, is within one standard error, those of the lowest
+    additivity come first, of these those that learn a link (the log-loss holds better elsewhere than squares), and of
+    these the best. A source alone must have the largest mean.
     """
     best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
     if rows[best].is_source:
@@ -220,9 +221,10 @@ def _as_good(row: Row, best: Row) -> bool:
     return bool(lead.mean <= lead.error)
 
 
-def _order(row: Row) -> int:
-    """Return how many sources at a time the terms of a measure are about; any number comes last."""
-    return row.parameters["additivity"] or 3
+def _order(row: Row) -> tuple[int, bool]:
+    """Return how many sources at a time the terms of a measure are about, any number last; and if it has no link."""
+    candidate = Candidate(**row.parameters)
+    return candidate.additivity or 3, not candidate.problem.links
 
 
 def _unchecked(

@@ -8,7 +8,7 @@ import numpy as np
 
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.learning.folds import Spread, spread
+from bimichi.learning.folds import Spread, shown_spread, spread
 
 LIMIT = 10_000  # numbers that a model file may hold of each contender
 
@@ -77,7 +77,7 @@ class Selection:
         lines = []
         order = sorted(self.contenders, key=lambda one: -one.score.mean if one.ap else np.inf)
         for one in order:
-            cells = [_shown(spread(values)) if values else "" for values in (one.ap, one.auc)]
+            cells = [shown_spread(spread(values)) if values else "" for values in (one.ap, one.auc)]
             note = "chosen" if one is self.winner else one.problem
             lines.append([Cell(one.name, one is self.winner), *map(Cell, cells), Cell(note)])
         return Table(["candidate", "AP", "AUC", ""], lines)
@@ -88,13 +88,15 @@ class Selection:
         if not winner.ap:
             return f"Nothing could be cross-validated: {winner.name} was learned unchecked."
         where = f"{len(self.scenes)} scenes that it had not learned from"
-        said = f"Chose {winner.name}: average precision {_shown(winner.score)} on {where}"
+        said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {where}"
         if winner.is_source or source is None or lead is None:
             return f"{said}, more than any fusion."
         top = max((one for one in self.contenders if one.ap), key=lambda one: one.score.mean)
         if top is not winner:
             said += f", simpler than {top.name} ({top.score.mean:.3f}) and not clearly worse"
-        return f"{said}; the best source alone, {source.name.removeprefix('source ')}, has {_shown(source.score)}."
+        return (
+            f"{said}; the best source alone, {source.name.removeprefix('source ')}, has {shown_spread(source.score)}."
+        )
 
     def warning(self) -> str:
         """Warn if a source alone is as good; empty if none is."""
@@ -146,10 +148,6 @@ def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
     if not isinstance(values, list | tuple) or len(values) > LIMIT:
         raise ValueError("scores must be a list of numbers")
     return tuple(map(float, values))
-
-
-def _shown(value: Spread) -> str:
-    return f"{value.mean:.3f}" + ("" if np.isnan(value.error) else f" ± {value.error:.3f}")
 
 
 def selection_of(record: Any) -> "Selection | None":
