@@ -1,6 +1,7 @@
 """For scikit-learn's own tools: folds that keep scenes together, and scores of bags instead of repeated labels."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -47,7 +48,7 @@ class SceneKFold(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn is u
         if len(classes) != 2:
             raise InvalidInputError(f"y must have two classes, got {len(classes)}.")
         order, offsets, _ = group(groups, len(labels))
-        held = [order[start:stop] for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+        held = [order[start:stop] for start, stop in pairwise(offsets)]
         positive = [rows for rows in held if (labels[rows] == classes[1]).any()]
         negative = [rows for rows in held if not (labels[rows] == classes[1]).any()]
         if len(positive) < self.n_splits:
@@ -103,7 +104,7 @@ def make_bag_scorer(score: Literal["average_precision", "auc"] = "average_precis
     def of_bags(y: Any, fused: Any, bags: Any = None) -> float:
         if bags is None:
             raise InvalidInputError(
-                "The scorer of bags was not given bags. Enable sklearn.set_config(enable_metadata_routing=True), and call "
+                "The scorer of bags was not given bags. Use sklearn.set_config(enable_metadata_routing=True), and call "
                 "set_score_request(bags=True) on the scorer and set_fit_request(bags=True) on the estimator."
             )
         labels, values = np.asarray(y), np.asarray(fused)

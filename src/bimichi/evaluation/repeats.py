@@ -64,9 +64,9 @@ class RepeatedStudy:
 
 
 NOTES = (
-    "Each draw learns from other scenes and is scored on others. Numbers are means over draws, with the standard error of "
-    f"the mean; the worst AP is that of the worst draw. “{LEAD}” is the difference in AP to the best source alone, draw by "
-    "draw."
+    "Each draw learns from other scenes and is scored on others. Numbers are means over draws, with the standard error "
+    f"of the mean; the worst AP is that of the worst draw. “{LEAD}” is the difference in AP to the best source alone, "
+    "draw by draw."
 )
 
 

@@ -61,7 +61,7 @@ class SummedTerms(Sums):
         if question == "squares":
             columns: Ints = arguments["columns"]
             return np.asarray(self._form.matrix[np.ix_(columns, columns)])
-        return self._form.matrix @ arguments["values"] + self._form.slope
+        return np.asarray(self._form.matrix @ arguments["values"] + self._form.slope)
 
 
 @dataclass(frozen=True, eq=False)
