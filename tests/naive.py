@@ -61,7 +61,7 @@ def capacity_choquet(x: list[float], g: dict[frozenset[int], float]) -> float:
 
 
 def objective(name: str, bags: list[list[list[float]]], labels: list[bool], g: dict[Pair, float]) -> float:
-    """J of the paper's two objectives, Eqs. (2) to (6), and of the mean objective."""
+    """J of the paper's two objectives, Eqs. (2) to (6), of the mean objective, and of log-odds that are C."""
     total = 0.0
     for bag, positive in zip(bags, labels, strict=True):
         fused = [choquet(x, g) for x in bag]
@@ -69,6 +69,8 @@ def objective(name: str, bags: list[list[list[float]]], labels: list[bool], g: d
             total += min((c - 1) ** 2 for c in fused) if positive else max((c + 1) ** 2 for c in fused)
         elif name == "magnitude":
             total += min((1 - abs(c)) ** 2 for c in fused) if positive else max(c**2 for c in fused)
+        elif name == "logistic":
+            total += sum(log(1 + exp(-c if positive else c)) for c in fused)
         else:
             total += sum((c - (1 if positive else -1)) ** 2 for c in fused) / len(fused)
     return total

@@ -1,11 +1,15 @@
-"""`Link`: from the output of a rule to the probability of a target."""
+"""`Link`: from the output of a rule to the probability of a target; base rates, and how reliable probabilities are."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from scipy.special import expit
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 
-from bimichi._checks import check_number
+from bimichi._checks import check_integer, check_number
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 
 
@@ -47,6 +51,29 @@ class Link:
         """Return the probability of a target, 1 / (1 + exp(-log-odds)); it rounds to 0 or 1 far out."""
         return probability_of(self.log_odds(output))
 
+    def shifted(self, base_rate: float) -> "Link":
+        """Return the link for data in which the share of targets is another: all log-odds move by the same.
+
+        Raises
+        ------
+        InvalidInputError
+            If the base rate of the training is not known.
+        """
+        rate = check_number(base_rate, "base_rate", 0.0, 1.0, exclusive=True)
+        return Link(self.slope, self.offset + float(logit(rate) - logit(self._known_rate())), rate)
+
+    def base_rate_of(self, log_odds: ArrayLike) -> float:
+        """Return the share of targets among instances by `estimate_base_rate`, from their log-odds; NaN is left out."""
+        return estimate_base_rate(log_odds, self._known_rate())
+
+    def _known_rate(self) -> float:
+        if self.base_rate is None:
+            raise InvalidInputError(
+                "The link does not know the share of targets in training, from which to shift. Give it: "
+                "rule.linked(slope, offset, base_rate)."
+            )
+        return self.base_rate
+
     def pack(self) -> dict[str, Any]:
         """Return the header field of a model file."""
         return {"slope": self.slope, "offset": self.offset, "base_rate": self.base_rate}
@@ -63,3 +90,76 @@ def probability_of(log_odds: Any) -> Any:
     """Return 1 / (1 + exp(-log_odds)) without overflow, for numbers, arrays, and those of xarray."""
     found = expit(log_odds)
     return float(found) if isinstance(log_odds, float) else found
+
+
+def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
+    """Estimate the share of targets among instances whose log-odds were learned where it was another [1]_.
+
+    Let targets and others look as they did in training, and only their shares differ. Then the log-odds f, moved by the
+    difference of the log-odds of both shares, are right for the new share, which is the mean of the probabilities
+    sigma(f + shift). EM repeats this from the old share; as the likelihood is concave in the share, the end of that
+    iteration is found directly. O(n) a step, some 50 steps.
+
+    Parameters
+    ----------
+    log_odds : array-like
+        Of the new instances, without any shift; NaN is left out.
+    base_rate : float
+        The share of targets in training.
+
+    Returns
+    -------
+    rate : float
+        Between half an instance and all but half of one.
+
+    References
+    ----------
+    .. [1] M. Saerens, P. Latinne and C. Decaestecker, "Adjusting the outputs of a classifier to new a priori
+       probabilities: a simple procedure", Neural Computation 14 (1), 2002.
+    """
+    known = np.asarray(log_odds, dtype=np.float64).ravel()
+    known = known[~np.isnan(known)]
+    if not known.size:
+        raise InvalidInputError("log_odds has no value without NaN to estimate a base rate from.")
+    start = float(logit(check_number(base_rate, "base_rate", 0.0, 1.0, exclusive=True)))
+    least = 0.5 / max(known.size, 2)
+
+    def excess(shift: float) -> float:
+        """By how much the mean probability exceeds the share that it was computed with."""
+        return float(expit(known + shift).mean() - expit(start + shift))
+
+    low, high = (float(logit(end)) - start for end in (least, 1 - least))
+    if excess(low) <= 0:
+        return least
+    if excess(high) >= 0:
+        return 1 - least
+    # The excess is 0 at the end of EM, and at shares of 0 and 1, which are outside.
+    return float(expit(start + brentq(excess, low, high, xtol=1e-10)))
+
+
+class Reliability(NamedTuple):
+    """Bins of instances: the mean of their probabilities, the share of targets among them, and their number."""
+
+    predicted: Floats
+    observed: Floats
+    counts: Ints
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: the mean distance of the two, bins counted by their instances."""
+        return float(self.counts @ np.abs(self.predicted - self.observed) / self.counts.sum())
+
+
+def reliability_of(positive: Flags, probability: Floats, bins: int = 15, equal_counts: bool = False) -> Reliability:
+    """Put instances into bins of equal width, or of nearly equal counts, by probability; empty ones are left out."""
+    check_integer(bins, "bins")
+    if equal_counts:
+        inner = np.quantile(probability, np.linspace(0, 1, bins + 1)[1:-1])
+        where = np.searchsorted(np.unique(inner), probability, side="right")
+    else:
+        where = np.minimum((probability * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(where)
+    full = counts > 0
+    sums = (np.bincount(where, values, len(counts))[full] for values in (probability, positive))
+    predicted, observed = (total / counts[full] for total in sums)
+    return Reliability(predicted, observed, counts[full])

@@ -178,15 +178,37 @@ class FusionRule:
             If the rule has no link.
         """
         if self.link is None:
-            raise InvalidInputError(
-                "This rule has no link, so that its output is no probability. Learn with objective='logistic', or set "
-                "a link with rule.linked(slope, offset)."
-            )
+            raise _no_link()
         return cast(NDArray[Any], self.link.log_odds(self._output(X, n_jobs)))
 
     def linked(self, slope: float, offset: float, base_rate: float | None = None) -> Self:
         """Return the same rule with another `Link`, whose parameters these are."""
         return replace(self, link=Link(slope, offset, base_rate))
+
+    def shifted(self, X: Any = None, base_rate: float | None = None, n_jobs: int | None = None) -> Self:
+        """Return the rule for scenes in which targets are more, or less, frequent than in training.
+
+        Parameters
+        ----------
+        X : array-like, optional
+            A scene, or a batch of instances, to estimate the new share of targets from; see
+            `bimichi.link.estimate_base_rate`. Inputs as in `enter`.
+        base_rate : float, optional
+            The share of targets, if it is known; instead of `X`.
+        n_jobs : int, optional
+            Number of threads.
+
+        Notes
+        -----
+        Only the offset of the link changes, and so no ranking. The estimate holds as far as targets, and what is no
+        target, look as they did in training: what merely resembles targets is taken for more of them.
+        """
+        if (X is None) == (base_rate is None):
+            raise InvalidInputError("Give shifted either X, to estimate the share of targets from, or base_rate.")
+        found = self.link.base_rate_of(self.log_odds(X, n_jobs)) if self.link and base_rate is None else base_rate
+        if self.link is None or found is None:
+            raise _no_link()
+        return replace(self, link=self.link.shifted(found))
 
     def _output(self, X: Any, n_jobs: int | None) -> NDArray[Any]:
         integral = self.integral(X, n_jobs)
@@ -287,6 +309,13 @@ def as_rule(what: Any) -> FusionRule:
     raise InvalidInputError(
         "A FusionRule, a fitted model with a measure, a BiCapacity, a Capacity or an AdditiveBiCapacity is needed, got "
         f"{type(what).__name__}."
+    )
+
+
+def _no_link() -> InvalidInputError:
+    return InvalidInputError(
+        "This rule has no link, so that its output is no probability. Learn with objective='logistic', or set a link "
+        "with rule.linked(slope, offset)."
     )
 
 

@@ -76,7 +76,8 @@ def check_solution(problem, solution):
     g = BiCapacity(solution.values, zero_bound=problem.objective.zero_bound)
     assert g.is_monotone(1e-9)
     assert np.abs(solution.values).max() <= 1
-    assert problem.value(solution.values) == pytest.approx(solution.objective_value, abs=1e-12)
+    link = [] if solution.link is None else [solution.link]
+    assert problem.value(solution.values, *link) == pytest.approx(solution.objective_value, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -84,6 +85,10 @@ def check_solution(problem, solution):
 def test_every_solver_keeps_the_contract_for_every_objective(name, solver):
     for seed in range(4):
         problem = InMemory(tiny(seed, 3), get_objective(name))
+        if problem.objective.links and isinstance(solver, EvolutionarySolver):
+            with pytest.raises(InvalidInputError, match=r"offset of their log-odds\. Use solver="):
+                solver.solve(problem, np.random.default_rng(seed))
+            continue
         solution = solver.solve(problem, np.random.default_rng(seed))
         check_solution(problem, solution)
         again = solver.solve(problem, np.random.default_rng(seed), n_jobs=1)

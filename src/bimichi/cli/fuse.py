@@ -35,7 +35,18 @@ def fuse(
     resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map exists already.")] = False,
     align: Annotated[bool, typer.Option("--align", help="Warp GeoTIFFs on other grids to that of the first.")] = False,
     overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
+<<<<<<< HEAD
     trust_recipes: TrustRecipes = False,
+=======
+    prior_shift: Annotated[
+        bool,
+        typer.Option(
+            "--prior-shift",
+            help="Estimate on each scene how frequent targets are, and shift its probabilities; for models with "
+            "probabilities, such as those of --objective logistic.",
+        ),
+    ] = False,
+>>>>>>> logistic
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -82,10 +93,15 @@ def fuse(
         if path.suffix.lower() != ".png" and _are_georeferenced(files):
             if png:
                 raise InvalidInputError(f"{files[0]} is georeferenced and fused to a GeoTIFF only; leave out --png.")
+            if prior_shift:
+                raise InvalidInputError(
+                    f"{files[0]} is georeferenced and fused in windows, so that its share of targets is not known "
+                    "beforehand; leave out --prior-shift, or estimate it in Python on some pixels: FusionRule.shifted."
+                )
             pixels = _fuse_raster(rule, files, path, names=called, align=align, overviews=overviews, n_jobs=threads)
             fused[name] = FusedScene([path], pixels)
         else:
-            fused[name] = fuse_scene(rule, by_name[name], scenes, path, called, png, threads)
+            fused[name] = fuse_scene(rule, by_name[name], scenes, path, called, png, threads, prior_shift)
 
     with Run("fuse", ctx.params, inputs) as run:
         with run.timed("fuse"):

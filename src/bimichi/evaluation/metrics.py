@@ -1,4 +1,4 @@
-"""How well a fused map finds the targets: AUC, average precision, best F1 and RMSE against the truth of each pixel.
+"""How well a fused map finds the targets: AUC, average precision, best F1, RMSE and calibration against the truth.
 
 Only the values that the map takes on targets matter as thresholds: between two of these, a lower threshold only adds
 false alarms. So the other pixels are sorted once, and the number of false alarms at each threshold is looked up in
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_binary
 from bimichi.errors import InvalidInputError
+from bimichi.link import reliability_of
 
-__all__ = ["Scores", "auc", "average_precision", "best_f1", "rmse", "scores"]
+__all__ = ["Scores", "auc", "average_precision", "best_f1", "calibration_error", "rmse", "scores"]
 
 RANGE_TOLERANCE = 1e-6
 
@@ -31,6 +32,8 @@ class Scores(NamedTuple):
         Root mean square error on [-1, 1].
     n, share : int, float
         Number of pixels, and the share of targets among them, which is the average precision of a constant map.
+    calibration_error : float
+        The expected calibration error of the output as a probability.
     """
 
     auc: float
@@ -40,6 +43,7 @@ class Scores(NamedTuple):
     rmse: float
     n: int
     share: float
+    calibration_error: float = float("nan")
 
 
 def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
@@ -119,6 +123,32 @@ def rmse(
     return _rmse(*_split(truth, fused, ignore), output_range)
 
 
+def calibration_error(
+    truth: ArrayLike, fused: ArrayLike, output_range: tuple[float, float] = (0.0, 1.0), ignore: ArrayLike | None = None
+) -> float:
+    """Return the expected calibration error: how far shares of targets are from the probabilities that were given.
+
+    Pixels are put into 15 bins of equal width by their probability; the distance between its mean and the share of
+    targets in a bin is averaged over pixels. An output f on [-1, 1] counts as the probability (f + 1) / 2. Where
+    targets are few, so is what can be wrong: compare with the share of targets, which is the error of a map of 0.
+
+    Parameters as in `rmse`. One pass, and a copy in float64.
+
+    Examples
+    --------
+    >>> calibration_error([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.25])
+    0.0
+    """
+    return _calibration_error(*_split(truth, fused, ignore), output_range)
+
+
+def _calibration_error(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> float:
+    low, high = _check_reach(targets, others, output_range)
+    both = np.concatenate([targets, others]).astype(np.float64)
+    positive = np.arange(both.size) < targets.size
+    return reliability_of(positive, np.clip((both - low) / (high - low), 0, 1)).error
+
+
 def scores(
     truth: ArrayLike, fused: ArrayLike, output_range: tuple[float, float] = (-1.0, 1.0), ignore: ArrayLike | None = None
 ) -> Scores:
@@ -134,8 +164,8 @@ def scores(
     """
     targets, others = _split(truth, fused, ignore)
     error = _rmse(targets, others, output_range)  # before the other pixels are sorted, so that sums round as in rmse
-    n = targets.size + others.size
-    return Scores(*_ranking_scores(targets, others), error, n, targets.size / n)
+    calibration, n = _calibration_error(targets, others, output_range), targets.size + others.size
+    return Scores(*_ranking_scores(targets, others), error, n, targets.size / n, calibration)
 
 
 def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float, float, float, float]:
@@ -155,22 +185,26 @@ def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float,
     return pairs_twice / (2 * targets.size * others.size), precision, float(f1[best]), float(values[best])
 
 
-def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> float:
+def _check_reach(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of the range, which the map must not leave."""
     try:
         low, high = (float(end) for end in output_range)
     except (TypeError, ValueError):
         low = high = np.nan
     if (low, high) not in ((-1.0, 1.0), (0.0, 1.0)):
         raise InvalidInputError(f"output_range must be (-1, 1) or (0, 1), got {output_range!r}.")
-    total = 0.0
-    for part, wanted in ((targets, high), (others, low)):
-        if not part.size:
-            continue
-        least, most = float(part.min()), float(part.max())
-        for value in (least, most):
+    for part in (targets, others):
+        for value in (float(end(part)) for end in (np.min, np.max) if part.size):
             if not low - RANGE_TOLERANCE <= value <= high + RANGE_TOLERANCE:
                 where = f"beyond output_range ({low:g}, {high:g})"
                 raise InvalidInputError(f"fused reaches {value!r}, {where}. Rescale it, or pass its own range.")
+    return low, high
+
+
+def _rmse(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> float:
+    low, high = _check_reach(targets, others, output_range)
+    total = 0.0
+    for part, wanted in ((targets, high), (others, low)):
         error = np.subtract(part, wanted, dtype=np.float64)
         total += float(np.square(error, out=error).sum())
     return float(2 / (high - low) * np.sqrt(total / (targets.size + others.size)))

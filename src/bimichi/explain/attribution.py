@@ -13,10 +13,12 @@ from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation
 from bimichi.integral.planes import check_n_jobs, run_chunks
+from bimichi.link import Link, probability_of
+from bimichi.rule import FusionRule
 
 
 class Step(NamedTuple):
-    """One step of the integral: the element or term, its code, its weight, its value, and their product."""
+    """One step: the element or term, its code, its weight, its value, and what it adds to the total."""
 
     element: str
     code: int
@@ -27,22 +29,26 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Chain(Explanation):
-    """The integral of one instance, step by step.
+    """The integral of one instance, step by step; of a rule with a link, its log-odds.
 
     Attributes
     ----------
     steps : tuple of Step
         Elements, from all sources to the largest alone; each weighs how much |x| rises on it. Of an additive measure,
-        terms, those of sources first, then the largest; each weighs |x|, or the smaller |x| of its two sources.
+        terms, those of sources first, then the largest; each weighs |x|, or the smaller |x| of its two sources. With a
+        link, the first step is its offset (code -1), and products are those of weight, value and slope.
     inverted : tuple of str
         Sources that the model inverts before the integral; elements and terms are about the inverted sources.
     columns : tuple of str
         What the table calls element, weight, value and product.
+    link : Link, optional
+        That of the rule.
     """
 
     steps: tuple[Step, ...]
     inverted: tuple[str, ...] = ()
     columns: tuple[str, str, str, str] = ("element", "weight", "value", "product")
+    link: Link | None = None
 
     @property
     def turned(self) -> tuple[str, ...]:
@@ -52,25 +58,33 @@ class Chain(Explanation):
 
     @property
     def total(self) -> float:
-        """The integral C: the sum of the products."""
+        """The integral C, or with a link the log-odds: the sum of the products."""
         return float(sum(step.product for step in self.steps))
+
+    @property
+    def probability(self) -> float | None:
+        """The probability of a target; None without a link."""
+        return None if self.link is None else float(probability_of(self.total))
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         return {name: [step[k] for step in self.steps] for name, k in zip(self.columns, (0, 2, 3, 4), strict=True)}
 
     def to_table(self) -> Table:
         """Return the steps and their sum as a table."""
-        total = [Cell("C"), Cell(""), Cell(""), Cell(number(self.total), bold=True)]
-        return Table(self.columns, [*super().to_table().rows, total])
+        ends = {"C" if self.link is None else "log-odds": self.total}
+        if self.probability is not None:
+            ends["probability"] = self.probability
+        rows = [[Cell(name), Cell(""), Cell(""), Cell(number(end), bold=True)] for name, end in ends.items()]
+        return Table(self.columns, [*super().to_table().rows, *rows])
 
     def __repr__(self) -> str:
-        long = f"C = {number(self.total)}, {len(self.steps)} terms"
+        long = f"{'C' if self.link is None else 'log-odds'} = {number(self.total)}, {len(self.steps)} terms"
         note = f"\nInverted before the integral: {', '.join(self.inverted)}." if self.inverted else ""
         return (self.to_table().to_text() if self._fits() else long) + note
 
 
 def chain(model: Any, x: ArrayLike) -> Chain:
-    """Return the steps that add up to the integral of one instance.
+    """Return the steps that add up to the integral of one instance, or with a link to its log-odds.
 
     Parameters
     ----------
@@ -94,13 +108,16 @@ def chain(model: Any, x: ArrayLike) -> Chain:
     rule, parts, planes = prepare(model, given)
     planes.check_nan()
     codes, weights = parts.steps(planes.stacked(slice(0, 1))[:, 0])
-    arrays = zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True)
-    steps = [Step(parts.label(code), code, weight, value, weight * value) for code, weight, value in arrays]
-    return Chain(tuple(steps), rule.inverted, parts.columns)
+    arrays = list(zip(codes.tolist(), weights.tolist(), parts.values[codes].tolist(), strict=True))
+    factor = float(_factor(rule, sum(weight * value for _, weight, value in arrays)))
+    steps = [Step(parts.label(code), code, weight, value, weight * value * factor) for code, weight, value in arrays]
+    if rule.link is not None:
+        steps.insert(0, Step("offset", -1, 1.0, rule.link.offset, rule.link.offset))
+    return Chain(tuple(steps), rule.inverted, parts.columns, rule.link)
 
 
 def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | None = None) -> NDArray[Any]:
-    """Split the integral of every instance among the sources.
+    """Split the integral of every instance among the sources, or with a link its log-odds.
 
     Parameters
     ----------
@@ -115,7 +132,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     -------
     contributions : ndarray of shape (..., n_sources)
         The Shapley value of each source in the game v(S) = C(x with the sources outside S set to 0); they add up
-        to C, also for a "magnitude" model, whose output is |C|. float32 if all sources are, else float64.
+        to C, also for a "magnitude" model, whose output is |C|. With a link they are in log-odds: the offset of the
+        link and the contributions add up to `FusionRule.log_odds`. float32 if all sources are, else float64.
 
     Notes
     -----
@@ -130,12 +148,22 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
            [ 0.   ,  0.125]])
     """
     jobs = check_n_jobs(n_jobs)
-    _, parts, planes = prepare(model, X)
+    rule, parts, planes = prepare(model, X)
     contribute = parts.contributor()
     out = np.empty((planes.size, planes.n_sources), planes.dtype)
 
     def run(chunk: slice) -> None:
-        contribute(planes.stacked(chunk), out[planes.instances(chunk)])
+        made = out[planes.instances(chunk)]
+        contribute(planes.stacked(chunk), made)
+        if rule.link is not None:
+            made *= _factor(rule, made.sum(axis=1, keepdims=True))
 
     run_chunks(run, planes.chunks(stacked=True), jobs)
     return out.reshape(*planes.shape, planes.n_sources)
+
+
+def _factor(rule: FusionRule, integral: Any) -> Any:
+    """Return what a part of the integral C is multiplied by to be a part of the log-odds; 1 without a link."""
+    if rule.link is None:
+        return 1.0
+    return rule.link.slope * (np.where(integral < 0, -1.0, 1.0) if rule.output == "magnitude" else 1.0)

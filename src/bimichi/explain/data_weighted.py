@@ -67,7 +67,7 @@ def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int 
     Parameters
     ----------
     model, X, n_jobs
-        As in `contributions`; instances with NaN are left out.
+        As in `contributions`; instances with NaN are left out. With a link, all but shares are in log-odds.
 
     Notes
     -----
@@ -83,19 +83,19 @@ def data_indices(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int 
     thermal   75 %  50 %  25 %               0.19
     rgb       25 %   8 %  17 %              -0.06
     """
-    _, parts, planes = prepare(model, X)
-    return averages(parts, planes, n_jobs)
+    rule, parts, planes = prepare(model, X)
+    return averages(parts, planes, n_jobs, 1.0 if rule.link is None else rule.link.slope)
 
 
-def averages(parts: Parts, planes: Planes, n_jobs: int | None) -> DataIndices:
-    """Return the averages over sources that are checked, as they enter the integral."""
+def averages(parts: Parts, planes: Planes, n_jobs: int | None, slope: float = 1.0) -> DataIndices:
+    """Return the averages over sources that are checked, as they enter the integral, times a slope."""
     use = parts.count_use(planes, n_jobs)
     if not use.n_instances:
         raise InvalidInputError(f"X has no instance without NaN to average over, out of {planes.size:,}.")
-    (size_up, size_down), (signed_up, signed_down) = _sums(parts, planes, n_jobs) / use.n_instances
+    (size_up, size_down), (signed_up, signed_down) = slope * _sums(parts, planes, n_jobs) / use.n_instances
     magnitude = float((size_up + size_down).sum())
     share_up, share_down = (size / (magnitude or 1.0) for size in (size_up, size_down))
-    up, down, mixed = parts.interactions(use.weight / use.n_instances)
+    up, down, mixed = parts.interactions(slope * use.weight / use.n_instances)
     return DataIndices(
         share=share_up + share_down,
         share_up=share_up,

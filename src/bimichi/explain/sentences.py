@@ -77,7 +77,7 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
     """
     rule, parts, planes = prepare(model, X)
     words = _words(rule)
-    found = averages(parts, planes, n_jobs)
+    found = averages(parts, planes, n_jobs, 1.0 if rule.link is None else rule.link.slope)
     known = identifiability(rule) if rule.usage else None
     facts = [
         *_shares(found, words),
@@ -85,6 +85,7 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
         *_inverted(words),
         *_against(parts, planes, words, n_jobs),
         *_interactions(found, words),
+        *_log_odds(rule, words),
         *_training(known, rule.training),
     ]
     return Summary(tuple(facts))
@@ -238,6 +239,21 @@ def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
         else:
             continue
         yield words.fact(kind, [i, j], {"interaction": value, "share": abs(value) / found.magnitude}, says)
+
+
+def _log_odds(rule: FusionRule, words: _Words) -> Iterator[Fact]:
+    if rule.link is None:
+        return
+    slope, offset = rule.link.slope, rule.link.offset
+    middle = float(rule.link.probability(0.0))
+    what = "the magnitude of the integral" if rule.output == "magnitude" else "the integral"
+    yield words.fact(
+        "link",
+        (),
+        {"slope": slope, "offset": offset, "probability": middle},
+        f"The log-odds of a target are {offset:.2f} plus {slope:.2f} times {what}, of which each source has its part; "
+        f"where that is 0, the probability is {middle:.2g}.",
+    )
 
 
 def _training(known: Identifiability | None, record: TrainingRecord | None) -> Iterator[Fact]:

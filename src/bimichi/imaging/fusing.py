@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -41,12 +42,33 @@ def fuse_scene(
     names: Sequence[str] | None = None,
     png: bool = False,
     n_jobs: int | None = None,
+    prior_shift: bool = False,
 ) -> FusedScene:
-    """Fuse the images of a scene, as `read_for_rule` reads them, to a TIFF, a PNG, or (`png`) both."""
+    """Fuse the images of a scene, as `read_for_rule` reads them, to a TIFF, a PNG, or (`png`) both.
+
+    With `prior_shift`, the share of targets is estimated on the scene itself; see `FusionRule.shifted`.
+    """
     images, recipes = read_for_rule(rule, scene, collection, names)
     height, width = images[0].shape[:2]
-    files, missing = _write_strips(output, fused_strips(rule, images, recipes, n_jobs), (height, width), png)
+    strips = (shifted_strips if prior_shift else fused_strips)(rule, images, recipes, n_jobs)
+    files, missing = _write_strips(output, strips, (height, width), png)
     return FusedScene(files, height * width, missing)
+
+
+def shifted_strips(
+    rule: FusionRule, images: Sequence[Image], recipes: Sequence[str], n_jobs: int | None = None
+) -> Iterator[Plane]:
+    """Yield probabilities for the share of targets that the scene itself suggests; its integrals are held in memory."""
+    if rule.link is None:
+        raise InvalidInputError(
+            "Only the share of targets behind probabilities can be shifted, and this model gives none. Train it with "
+            "objective='logistic', or leave out prior_shift (--prior-shift)."
+        )
+    strips = list(fused_strips(replace(rule, link=None), images, recipes, n_jobs))
+    rate = rule.link.base_rate_of(np.concatenate([rule.link.log_odds(strip).ravel() for strip in strips]))
+    link = rule.link.shifted(rate)
+    for strip in strips:
+        yield link.probability(strip).astype(np.float32, copy=False)
 
 
 def read_for_rule(

@@ -22,6 +22,7 @@ from bimichi.learning.inputs import check_constant, check_weights, one_per
 from bimichi.learning.parts import Executor, Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
 from bimichi.learning.problem import Extremes, InMemory, Problem
 from bimichi.learning.scaling import Scale
+from bimichi.link import Link
 
 BATCH = 64  # how many answers are fetched at once, so that large ones do not pile up here
 
@@ -110,8 +111,8 @@ class Partitioned(Problem):
         other._take(self._executor.hold(_asked, self._parts, method="with_signs", signs=signs))
         return other
 
-    def value(self, values: Floats) -> float:
-        return float(sum(self._ask("value", values=values)))
+    def value(self, values: Floats, link: Link | None = None) -> float:
+        return float(sum(self._ask("value", values=values, link=link)))
 
     def total(self, question: str, **arguments: Any) -> Any:
         return reduce(add, self._ask("total", question=question, **arguments))

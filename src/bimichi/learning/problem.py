@@ -60,8 +60,8 @@ class Problem(Sums, Protocol):
     objective: Objective
     offers: frozenset[str]
 
-    def value(self, values: Floats) -> float:
-        """J at these values; one pass over the instances."""
+    def value(self, values: Floats, link: Link | None = None) -> float:
+        """J at these values, and at this link if the objective learns one; one pass over the instances."""
 
     def with_signs(self, signs: Floats) -> Self:
         """Return the problem whose sources are multiplied by these signs."""
@@ -144,10 +144,11 @@ class InMemory(Problem):
             other._instances = self.space.instances(other.bags, self._n_jobs)
         return other
 
-    def value(self, values: Floats) -> float:
-        bags, labels = self.bags, self.labels.astype(np.float64)
-        fused = self._instances.fuse(values)
-        return float(_value(self.objective.term, fused, bags.counts, bags.offsets, labels, self.weights))
+    def value(self, values: Floats, link: Link | None = None) -> float:
+        bags, labels, term = self.bags, self.labels.astype(np.float64), self.objective.term
+        if link is not None:
+            term = term._replace(first=link.slope, second=link.offset)
+        return float(_value(term, self._instances.fuse(values), bags.counts, bags.offsets, labels, self.weights))
 
     def total(self, question: str, **arguments: Any) -> Any:
         return getattr(self._instances, question)(**arguments)

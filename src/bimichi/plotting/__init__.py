@@ -7,7 +7,7 @@ return a Figure. Nothing is shown, saved or set globally. A value has one colour
 
 from bimichi.plotting.bags import plot_bags
 from bimichi.plotting.bars import plot_capacity, plot_importance, plot_terms
-from bimichi.plotting.curves import plot_history, plot_roc
+from bimichi.plotting.curves import plot_history, plot_reliability, plot_roc
 from bimichi.plotting.lattice import plot_lattice
 from bimichi.plotting.maps import plot_map, plot_maps
 from bimichi.plotting.matrix import plot_interaction, plot_interactions, plot_matrix
@@ -23,6 +23,7 @@ __all__ = [
     "plot_map",
     "plot_maps",
     "plot_matrix",
+    "plot_reliability",
     "plot_roc",
     "plot_terms",
 ]

@@ -1,4 +1,4 @@
-"""Curves: the ROC of several fused maps, and how the objective falls during a search."""
+"""Curves: the ROC and the reliability of several fused maps, and how the objective falls during a search."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from bimichi._checks import check_binary
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
+from bimichi.link import reliability_of
 from bimichi.measures.base import number_array
 from bimichi.plotting._style import INK, axes_for, line_style, literal
 
@@ -64,6 +65,58 @@ def plot_roc(
         ax.set_anchor("W")
         key.set_loc("center left")
         key.set_bbox_to_anchor((1.0, 0.5))
+    return ax
+
+
+def plot_reliability(
+    truth: ArrayLike,
+    fused_by_name: Mapping[str, ArrayLike],
+    ignore: ArrayLike | None = None,
+    bins: int = 15,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw how often targets occur where a map gives a probability, with the expected calibration error of each map.
+
+    Each point is one of `bins` bins of nearly equal numbers of instances, so that few targets among many others are
+    seen, too; a map whose probabilities hold has all its points on the diagonal. The error in the legend is over bins
+    of equal width, as `bimichi.metrics.calibration_error` gives it.
+
+    Parameters
+    ----------
+    truth : array-like of shape (...)
+        Whether each instance is a target: bool, 0/1 or -1/+1.
+    fused_by_name : mapping of name to array-like of shape (...)
+        Probabilities, in [0, 1].
+    ignore : array-like of bool, shape (...), optional
+        Instances to exclude.
+    bins : int, default=15
+        How many points to draw of each map.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    targets, keep = _check_truth(truth, ignore)
+    if not isinstance(fused_by_name, Mapping) or not fused_by_name:
+        raise InvalidInputError("fused_by_name must be a mapping of at least one name to its map.")
+    given = {name: _check_scores(fused, keep, name).astype(np.float64) for name, fused in fused_by_name.items()}
+    for name, score in given.items():
+        if score.min() < 0 or score.max() > 1:
+            reach = f"from {score.min():g} to {score.max():g}"
+            raise InvalidInputError(
+                f"The map {name!r} reaches {reach}; probabilities lie in [0, 1]. Learn with objective='logistic'."
+            )
+    ax = axes_for(ax, (4.6, 4.4))
+    for k, (name, score) in enumerate(given.items()):
+        found, error = reliability_of(targets, score, bins, equal_counts=True), reliability_of(targets, score).error
+        label = f"{error:.3f}  {literal(name, NAME_WIDTH)}"
+        ax.plot(found.predicted, found.observed, **line_style(k), marker="o", markersize=4, linewidth=1.2, label=label)
+    ax.plot([0, 1], [0, 1], color="#aaaaaa", linewidth=0.8, zorder=1)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set(xlabel="probability given", ylabel="share of targets")
+    ax.legend(title="calibration error", alignment="left", fontsize="small", title_fontsize="small", loc="upper left")
     return ax
 
 

@@ -19,6 +19,7 @@ def contents(material: Material) -> dict[str, Any]:
         "fullHeight": sampling.original[0],
         "fullWidth": sampling.original[1],
         "absolute": material.absolute,
+        "link": None if rule.link is None else {"slope": rule.link.slope, "offset": rule.link.offset},
         "low": rule.low,
         "outputLow": rule.output_range[0],
         "centre": rule.centre.tolist(),

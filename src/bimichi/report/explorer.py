@@ -11,6 +11,7 @@ from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
 from bimichi.report.measure import view_of
 from bimichi.report.wording import section, shown
+from bimichi.rule import FusionRule
 
 MAP_HEIGHT = 32.0
 """Of the fused map at most, in rem, so that what explains a pixel is on the same screen."""
@@ -113,10 +114,13 @@ def _readout(material: Material) -> Markup:
         bar = element("span", element("i"), class_="signed", aria_hidden="true")
         cells += [element("td", bar, element("span", class_="number"), class_="part")]
         rows.append(element("tr", *cells, data_source=k))
-    sources = _table("sources", "Sources and what they contribute", head, rows, len(head))
+    of_odds = " to the log-odds" if rule.link is not None else ""
+    sources = _table("sources", f"Sources and what they contribute{of_odds}", head, rows, len(head), rule)
     columns = parts_of(rule.measure).columns
     titles = [name.capitalize() if len(name) > 1 and name.isalpha() else name for name in columns]
-    steps = _table("chain", "The integral, step by step", titles, [], 4)
+    titles[3] = "Log-odds" if rule.link is not None else titles[3]
+    what = "integral" if rule.link is None else "log-odds"
+    steps = _table("chain", f"The {what}, step by step", titles, [], 4, rule)
     release = element("button", "Release", type="button", id="release", hidden=True)
     value = element("p", element("output", id="fused-value"), element("span", id="fused-note"))
     chosen = element("div", element("p", element("span", id="place"), release), value, class_="chosen")
@@ -124,8 +128,12 @@ def _readout(material: Material) -> Markup:
     return element("aside", chosen, sources, steps, live, class_="readout card", aria_label="The chosen pixel")
 
 
-def _table(key: str, caption: str, head: list[str], rows: list[Markup], span: int) -> Markup:
-    total = element("tr", element("th", "C", scope="row", colspan=span - 1), element("td", class_="number total"))
+def _table(key: str, caption: str, head: list[str], rows: list[Markup], span: int, rule: FusionRule) -> Markup:
+    name = "C" if rule.link is None else "log-odds"
+    total = element("tr", element("th", name, scope="row", colspan=span - 1), element("td", class_="number total"))
+    if rule.link is not None:
+        offset = element("td", shown(rule.link.offset, 3), class_="number")
+        total = joined(element("tr", element("th", "offset", scope="row", colspan=span - 1), offset), total)
     return element(
         "table",
         element("caption", caption),

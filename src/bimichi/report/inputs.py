@@ -54,8 +54,9 @@ class Material:
 
     @property
     def fused(self) -> NDArray[Any]:
-        """The map: C, or its magnitude."""
-        return np.abs(self.integral) if self.absolute else self.integral
+        """The map: C, or its magnitude; or the probability of a rule with a link."""
+        output = np.abs(self.integral) if self.absolute else self.integral
+        return output if self.rule.link is None else np.asarray(self.rule.link.probability(output))
 
     @property
     def absolute(self) -> bool:

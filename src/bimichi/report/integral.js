@@ -8,6 +8,26 @@ function scaledValue(x, centre, factor, low) {
   return Math.min(1, Math.max(low, (x - centre) * factor));
 }
 
+// C or |C|; with a link, the log-odds of a target: slope * output + offset.
+function outputOf(integral, { absolute, link }) {
+  const output = absolute ? Math.abs(integral) : integral;
+  return link ? output * link.slope + link.offset : output;
+}
+
+// What fuse gives: the output, or with a link the probability.
+function fusedOf(integral, report) {
+  const output = outputOf(integral, report);
+  if (!report.link) return output;
+  const small = Math.exp(-Math.abs(output));
+  return (output < 0 ? small : 1) / (1 + small);
+}
+
+// What a part of the integral is multiplied by to be a part of the log-odds.
+function partFactor(integral, { absolute, link }) {
+  if (!link) return 1;
+  return absolute && integral < 0 ? -link.slope : link.slope;
+}
+
 // Sources by |x|, ascending, ties in their order; null if one is missing.
 function ascending(x) {
   if (x.some(Number.isNaN)) return null;

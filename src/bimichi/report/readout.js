@@ -41,10 +41,14 @@ class Readout {
     const steps = missing.length ? [] : measure.chain(entered);
     const parts = missing.length ? entered.map(() => NaN) : measure.contributions(entered);
     const total = missing.length ? NaN : steps.reduce((sum, step) => sum + step.product, 0);
+    const factor = partFactor(total, this.report);
+    for (const step of steps) step.product *= factor;
+    for (const k of parts.keys()) parts[k] *= factor;
     this.showPlace(x, y, at);
     this.showTotal(total, missing);
-    this.showSources(given, entered, parts, total);
-    this.showChain(steps, total);
+    const sum = this.report.link ? outputOf(total, this.report) : total;
+    this.showSources(given, entered, parts, sum);
+    this.showChain(steps, sum);
     this.highlight(steps);
     this.sentence = this.announcement(total, parts, missing);
     this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
@@ -65,8 +69,8 @@ class Readout {
   }
 
   showTotal(total, missing) {
-    const { absolute, outputLow, colours } = this.report;
-    const fused = absolute ? Math.abs(total) : total;
+    const { absolute, link, outputLow, colours } = this.report;
+    const fused = fusedOf(total, this.report);
     const output = get("fused-value");
     const mark = get("mark");
     mark.hidden = missing.length > 0;
@@ -79,7 +83,8 @@ class Readout {
     output.textContent = shown(fused);
     output.style.setProperty("--value", colours[level(fused)]);
     mark.style.left = `${(100 * (fused - outputLow)) / (1 - outputLow)}%`;
-    get("fused-note").textContent = absolute ? `fused: the magnitude of C = ${shown(total)}` : "fused: C";
+    const plain = absolute ? `fused: the magnitude of C = ${shown(total)}` : "fused: C";
+    get("fused-note").textContent = link ? `probability; log-odds ${shown(outputOf(total, this.report))}` : plain;
   }
 
   showSources(given, entered, parts, total) {
@@ -90,7 +95,7 @@ class Readout {
       if (enters) enters.textContent = Number.isNaN(entered[k]) ? "" : shown(entered[k]);
       row.querySelector(".number").textContent = Number.isNaN(parts[k]) ? "" : shown(parts[k]);
       const bar = row.querySelector(".signed i");
-      const half = Number.isNaN(parts[k]) ? 0 : 50 * Math.min(1, Math.abs(parts[k]));
+      const half = Number.isNaN(parts[k]) ? 0 : 50 * Math.min(1, Math.abs(parts[k]) / (this.report.link?.slope || 1));
       bar.className = parts[k] < 0 ? "down" : "up";
       bar.style.left = `${parts[k] < 0 ? 50 - half : 50}%`;
       bar.style.width = `${half}%`;
@@ -146,8 +151,9 @@ class Readout {
   // What a screen reader says of the chosen pixel.
   announcement(total, parts, missing) {
     if (missing.length) return `${this.place}. No data: ${missing.join(", ")}.`;
-    const { names, absolute } = this.report;
+    const { names, link } = this.report;
     const said = names.map((name, k) => `${name} contributes ${shown(parts[k], 2)}`);
-    return `${this.place}. Fused ${shown(absolute ? Math.abs(total) : total, 2)}. ${said.join("; ")}.`;
+    const fused = `${link ? "Probability" : "Fused"} ${shown(fusedOf(total, this.report), 2)}`;
+    return `${this.place}. ${fused}. ${said.join("; ")}.`;
   }
 }

@@ -33,14 +33,14 @@ function bagStrokes({ width, height, segments, labels }) {
 }
 
 function pictures(report) {
-  const { width, height, sources, integral, absolute, outputLow, truth } = report;
+  const { width, height, sources, integral, outputLow, truth } = report;
   // Canvases keep red in the lowest byte.
   const words = [...report.colours, report.missing].map((colour) => {
     const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
   });
   const word = (value) => words[Number.isNaN(value) ? 256 : level(value)];
-  const found = { fused: paint(width, height, (i) => word(absolute ? Math.abs(integral[i]) : integral[i])) };
+  const found = { fused: paint(width, height, (i) => word(fusedOf(integral[i], report))) };
   sources.forEach(({ indices, scaled }, k) => {
     const own = Uint32Array.from(scaled, word);
     found[`source-${k}`] = paint(width, height, (i) => own[indices[i]]);
@@ -50,11 +50,11 @@ function pictures(report) {
 }
 
 // The pixel with the largest fused value: the page starts with an answer.
-function brightest({ integral, absolute }) {
+function brightest(report) {
   let [best, most] = [0, -Infinity];
-  integral.forEach((value, i) => {
-    const fused = absolute ? Math.abs(value) : value;
-    if (fused > most) [best, most] = [i, fused];
+  report.integral.forEach((value, i) => {
+    const output = outputOf(value, report);
+    if (output > most) [best, most] = [i, output];
   });
   return best;
 }

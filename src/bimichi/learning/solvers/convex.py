@@ -22,6 +22,7 @@ from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import Problem, Solution, Summed
 from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of, step, take_up_missing
 from bimichi.learning.solvers.newton import solve_logistic
+from bimichi.learning.solvers.snapping import snapped
 from bimichi.learning.solvers.working_set import WorkingSet
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
@@ -68,7 +69,7 @@ class ConvexSolver:
         check_solver(self, problem.objective, problem.offers)
         form = problem.objective.convex
         if form == "logistic":
-            return solve_logistic(problem)
+            return snapped(problem, solve_logistic(problem))
         if form == "mean" or form is None:
             return solve_least_squares(problem)
         working = WorkingSet(problem, form)
@@ -87,7 +88,7 @@ class ConvexSolver:
             log.info("J of each start: %s; the best ended %s after %d rounds", values, best.status, len(best.history))
         if best.status.startswith("the QP"):
             warnings.warn(f"The convex solver ended early: {best.status}. The result is valid.", stacklevel=2)
-        return solution_of(working, best, values)
+        return snapped(problem, solution_of(working, best, values))
 
     def quick(self) -> "ConvexSolver":
         """Return the solver with its first two starts alone, to compare problems before one is solved in earnest."""
@@ -132,4 +133,4 @@ def solve_least_squares(problem: Problem | Summed, completion: str = "lowest") -
         warnings.warn(f"The convex solver failed: {status}; a neutral measure is returned.", stacklevel=3)
     values, bound = found or (problem.space.middle(), -np.inf)
     value = problem.value(values)
-    return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value))
+    return snapped(problem, Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value)))

@@ -1,27 +1,29 @@
 """The logistic objective: the log-loss of slope * C + offset, by Newton steps that are quadratic programs.
 
-The loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are exact. Second
-derivatives of many instances are taken from some of them, which makes a step no less exact, only a little less apt; all
-are asked if steps do not come nearer quickly. What no measure, slope and offset can be below follows from the derivatives.
+The loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are those of all
+instances; of many, second derivatives are first taken from some, which changes the way to the minimum, but not the
+minimum. The bound, which no measure, slope and offset can be below, follows from the first derivatives.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.special import logit
 
 from bimichi._types import Floats
 from bimichi.learning.problem import Problem, Solution
-from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line
+from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line, LineProgram
 from bimichi.learning.spaces.losses import LossSums
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 from bimichi.link import Link
 
 SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
-GAP = 1e-8  # how near to the bound the loss must come, relative to that of the base rate alone
+GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
+NOTHING = 1e-13  # what a step promises, relative to the loss, that is not worth another
 ROUNDS = 60
+FINE = 1e-10  # the precision of programs that cannot be solved to the highest
 
 
 @dataclass
@@ -29,7 +31,7 @@ class _Newton:
     """A descent: where it is, what no line is below, and the loss after each round."""
 
     problem: Problem
-    program: Any
+    program: LineProgram
     total: float  # weight of all instances, by which sums are divided
     offset_limit: float
     line: Line
@@ -46,38 +48,42 @@ class _Newton:
         every, self.bound, known = self.step if sparse else 1, -np.inf, np.inf
         sums = self.loss(self.line, every)
         for _ in range(ROUNDS):
-            target = self._target(sums, PRECISION if sparse else POLISH)
+            target = self._target(sums, (PRECISION,) if sparse else (POLISH, FINE, PRECISION))
             if target is None:
                 return "the QP could not be solved"
+            promise = -self._slope(sums, target)
             sums, moved = self._search(sums, target, every)
             self.bound = max(self.bound, self.program.bound(sums, self.line, self.offset_limit))
             self.history += [] if sparse else [sums.value * self.total]
             if sums.value - self.bound <= gap:
                 return "converged"
-            if not moved or sums.value - self.bound > 0.1 * known:
-                if self.step == 1 and not moved:
+            if not moved or sums.value - self.bound > 0.5 * known:
+                if sparse or promise <= NOTHING * sums.value or (self.step == 1 and not moved):
                     return "converged"  # as far as numbers can tell; the bound says how far that is
-                self.step = 1 if sparse is False else self.step
-                if sparse:
-                    return "converged"
+                self.step = max(1, self.step // 4)
             known = sums.value - self.bound
         return "reached the largest number of rounds"
 
-    def _target(self, sums: LossSums, precision: float) -> Line | None:
+    def _target(self, sums: LossSums, precisions: Sequence[float]) -> Line | None:
+        """Minimise the expansion of the loss around where we are, as precisely as can be."""
         line = self.line
         form = self.problem.total("loss_curvature", values=line.values, offset=float(line.offset), step=self.step)
         form = type(form)(*(part / self.total for part in form))
-        found = self.program.minimise(form, sums, line, precision)
-        return found or self.program.minimise(form, sums, line, PRECISION)
+        tries = (self.program.minimise(form, sums, line, precision) for precision in precisions)
+        return next((found for found in tries if found is not None), None)
+
+    def _slope(self, sums: LossSums, target: Line) -> float:
+        """How quickly the loss falls at the start of the way to a target, per whole way."""
+        there, here = target, self.line
+        return float(sums.gradient @ (there.values - here.values) + sums.offset * (there.offset - here.offset))
 
     def _search(self, sums: LossSums, target: Line, every: int) -> tuple[LossSums, bool]:
         """Go to the target, or half of the way, and so on, until the loss falls by enough."""
-        slope = sums.gradient @ (target.values - self.line.values) + sums.offset * (target.offset - self.line.offset)
-        share = 1.0
+        slope, share = self._slope(sums, target), 1.0
         while share > 1e-6:
             line = self.line.toward(target, share)
             found = self.loss(line, every)
-            if found.value < sums.value + 1e-4 * share * min(float(slope), 0.0):
+            if found.value < sums.value + 1e-4 * share * min(slope, 0.0):
                 self.line = line
                 return found, True
             share /= 2
@@ -115,7 +121,7 @@ def _solution(newton: _Newton, status: str, rate: float) -> Solution:
             "the training data, so that probabilities are as good as 0 and 1. More, and more varied, data would help.",
             stacklevel=5,
         )
-    value = float(problem.total("log_loss", values=link.slope * values, offset=link.offset).value)
+    value = problem.value(values, link)
     history = np.minimum.accumulate([*newton.history, value])
     bound = min(newton.bound * newton.total, value)
-    return Solution(values, value, status, len(newton.history), history, lower_bound=bound, link=link)
+    return Solution(values, value, status, len(history), history, lower_bound=bound, link=link)

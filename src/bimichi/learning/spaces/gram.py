@@ -80,6 +80,12 @@ def check_used(lattice: Lattice, use: Floats) -> None:
         )
 
 
+def squares_of_rows(size: int, rows: RowsOfSquares) -> Gram:
+    """Return the sum of some instances; O(n m^2) for rows of m codes."""
+    matrix, linear, constant = _part(size, rows)
+    return Gram(sp.csc_array(matrix), linear, constant)
+
+
 def _part(size: int, rows: RowsOfSquares) -> tuple[Any, Floats, float]:
     pull = (rows.weights * (rows.share * rows.target)[:, None]).ravel()
     linear = np.bincount(rows.codes.ravel(), pull, size).astype(np.float64)

@@ -1,8 +1,8 @@
 """Programs over a measure times a free slope, and a free offset: f = slope * C + offset.
 
-With h = slope * g, f is linear in h and the offset, and what g must satisfy becomes linear in h and the slope: the order
-stays as it is, and a bound of 1 becomes the slope. So any convex loss of f is convex in these, and a quadratic one is
-minimised by one program.
+With h = slope * g, f is linear in h and the offset, and what g must satisfy becomes linear in h and the slope: the
+order stays as it is, and a bound of 1 becomes the slope. So any convex loss of f is convex in these, and a quadratic
+one is minimised by one program.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import lsqr
 
 from bimichi._types import Floats, Ints
 from bimichi.learning.spaces.gram import Gram
@@ -36,7 +37,9 @@ class Line(NamedTuple):
 
     def toward(self, other: "Line", share: float) -> "Line":
         """Return the point so far on the way to another."""
-        return Line(*((1 - share) * np.asarray(a) + share * np.asarray(b) for a, b in zip(self, other, strict=True)))
+        values = (1 - share) * self.values + share * other.values
+        slope, offset = ((1 - share) * a + share * b for a, b in zip(self[1:], other[1:], strict=True))
+        return Line(values, slope, offset)
 
 
 class LineProgram(Protocol):
@@ -73,16 +76,26 @@ def _bound(solved: _Solved | None, value: float, gradient: Floats, x: Floats, la
     """Bound a convex loss from below, from its derivatives at x and any multipliers.
 
     The loss is nowhere below its tangent. Constraints, times multipliers that are not negative, bound the tangent; what
-    they leave of its slope counts in full, with variables as large as they may be.
+    they leave of its slope counts in full, with variables as large as they may be. Multipliers of a program are those
+    of its own function; least squares over constraints that hold fit them to the tangent.
     """
     if solved is None:
         return -np.inf
     program = solved.program
-    z = program.multipliers.copy()
-    z[program.n_equal :] = np.maximum(z[program.n_equal :], 0)
     A, limit = program.matrix()
-    rest = gradient + A.T @ z
-    return float(value - gradient @ x - limit @ z - np.abs(rest) @ largest)
+
+    def at(z: Floats) -> tuple[float, Floats]:
+        z = np.append(z[: program.n_equal], np.maximum(z[program.n_equal :], 0))
+        rest = gradient + A.T @ z
+        return float(value - gradient @ x - limit @ z - np.abs(rest) @ largest), rest
+
+    z = program.multipliers
+    first, rest = at(z)
+    holding = z > limit - A @ solved.x  # constraints with more of a multiplier than of a distance
+    holding[: program.n_equal] = True
+    better = z.copy()
+    better[holding] += lsqr(A[holding].T, -rest, atol=1e-15, btol=1e-15, iter_lim=2 * len(rest))[0]
+    return max(first, at(better)[0])
 
 
 class ElementLines(LineProgram):
@@ -107,13 +120,13 @@ class ElementLines(LineProgram):
             found = _solve(self._program(), P, gradient, x, precision)
             if found is None:
                 return None
-            self._solved = found
+            self._solved, solution = found, found.x
             partial = np.full(self._lattice.size, np.nan)
-            partial[e] = found.x[:-2] / max(found.x[-2], FLAT)
+            partial[e] = solution[:-2] / max(solution[-2], FLAT)
             self._order, more = self._order.with_violated(partial, max(TOLERANCE, 10 * precision))
-        values = found.x[-2] * u
-        values[e] = found.x[:-2]
-        return Line(values, float(found.x[-2]), float(found.x[-1]))
+        values = solution[-2] * u
+        values[e] = solution[:-2]
+        return Line(values, float(solution[-2]), float(solution[-1]))
 
     def bound(self, sums: LossSums, at: Line, offset_limit: float) -> float:
         largest = np.full(len(self._elements) + 2, SLOPE_LIMIT)

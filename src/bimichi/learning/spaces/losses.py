@@ -24,7 +24,7 @@ class LossSums(NamedTuple):
 
     def __add__(self, other: "LossSums") -> "LossSums":  # type: ignore[override]  # no tuples are joined here
         """Return the sums over the instances of both."""
-        return LossSums(*(a + b for a, b in zip(self, other, strict=True)))
+        return LossSums(self.value + other.value, self.gradient + other.gradient, self.offset + other.offset)
 
 
 class Outcomes(NamedTuple):

@@ -18,7 +18,7 @@ from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.integral.terms import add_features, integrate_terms, sign_table, term_features, term_rows
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
-from bimichi.learning.spaces.gram import Gram
+from bimichi.learning.spaces.gram import Gram, RowsOfSquares, squares_of_rows
 from bimichi.learning.spaces.lines import TermLines
 from bimichi.learning.spaces.losses import LossInstances
 from bimichi.learning.spaces.term_program import SquaredLines, SumOfSquares, Tied, minimise
@@ -47,9 +47,12 @@ class TermInstances(LossInstances, Instances):
         return fused
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
-        shape = (len(which), self._terms.row_length)
+        return self._rows_of(self._X[which])
+
+    def _rows_of(self, X: NDArray[Any]) -> tuple[Codes, Floats]:
+        shape = (len(X), self._terms.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
-        term_rows(self._X[which], self._terms.index, codes, weights)
+        term_rows(X, self._terms.index, codes, weights)
         return codes, weights
 
     def with_signs(self, signs: Floats, bags: Bags) -> "TermInstances":
@@ -57,15 +60,12 @@ class TermInstances(LossInstances, Instances):
 
     def squares(self, columns: Ints) -> Floats:
         """Return the mean over each bag of squared integrals as a quadratic form in c of the terms; O(n c^2)."""
-        return self._squares(self._X, self._bags.shares(), columns)
-
-    def _squares(self, X: NDArray[Any], share: Floats, columns: Ints) -> Floats:
-        root = np.sqrt(share)
+        root = np.sqrt(self._bags.shares())
         first, second = (sides[columns] for sides in self._terms.both_sides)
         matrix = np.zeros((len(columns), len(columns)))
         step = max(256, FEATURES // len(columns))
-        for start in range(0, len(X), step):
-            part = X[start : start + step]
+        for start in range(0, len(self._X), step):
+            part = self._X[start : start + step]
             features = np.empty((len(part), len(columns)))
             term_features(part, first, second, features)
             features *= root[start : start + step, None]
@@ -98,13 +98,14 @@ class TermInstances(LossInstances, Instances):
         return total
 
     def _squares_of(self, share: Floats, part: slice) -> Gram:
-        size, X = self._terms.size, self._X[part]
-        columns = np.arange(size if self._terms.pairs else 2 * self._terms.n_sources)
-        whole = np.zeros((size, size))
-        whole[: len(columns), : len(columns)] = self._squares(X, share, columns)
-        linear = np.zeros(size)
-        add_features(X, share, self._terms.index, linear)
-        return Gram(sp.csc_array(whole), linear, float(share.sum()))
+        X, target = self._X[part], np.ones(len(share))
+        total = Gram(sp.csc_array((self._terms.size, self._terms.size)), np.zeros(self._terms.size), 0.0)
+        step = max(256, FEATURES // self._terms.row_length)
+        for start in range(0, len(X), step):
+            chunk = slice(start, start + step)
+            codes, weights = self._rows_of(X[chunk])
+            total += squares_of_rows(self._terms.size, RowsOfSquares(codes, weights, share[chunk], target[chunk]))
+        return total
 
     def _chunks(self) -> list[slice]:
         return [slice(start, start + SMALL_CHUNK) for start in range(0, len(self._X), SMALL_CHUNK)]

@@ -1,0 +1,84 @@
+"""Base rates on new scenes: what is estimated, what it does for the error, and where it is refused."""
+
+import numpy as np
+import pytest
+
+from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError, metrics
+from bimichi.link import Link, estimate_base_rate, reliability_of
+
+
+def sample(n, rate, seed):
+    """Targets and others look alike wherever they are; only how many there are differs."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < rate
+    return np.clip(rng.normal(-0.2, 0.3, (n, 2)) + 0.5 * y[:, None], -1, 1), y
+
+
+def test_the_error_falls_where_targets_are_rarer_than_in_training():
+    X, y = sample(20_000, 0.3, 0)
+    rule = BiMIChI("logistic", additivity=1).fit(X, y).rule_
+    assert rule.link.base_rate == pytest.approx(y.mean())
+    new, truth = sample(20_000, 0.03, 1)
+    shifted = rule.shifted(new)
+    assert shifted.link.base_rate == pytest.approx(0.03, abs=0.01)
+    before, after = (metrics.scores(truth, r.fuse(new), (0, 1)) for r in (rule, shifted))
+    assert after.rmse < 0.8 * before.rmse
+    assert after.calibration_error < 0.2 * before.calibration_error
+    assert after.auc == pytest.approx(before.auc, abs=1e-9)
+    known = rule.shifted(base_rate=0.03)
+    np.testing.assert_allclose(
+        known.log_odds(new) - rule.log_odds(new), known.link.offset - rule.link.offset, atol=1e-9
+    )
+
+
+def test_the_estimate_is_where_em_ends():
+    f, start = np.random.default_rng(0).normal(-2, 2, 2000), 0.2
+    rate = start
+    for _ in range(5000):
+        shift = np.log(rate / (1 - rate)) - np.log(start / (1 - start))
+        rate = (1 / (1 + np.exp(-f - shift))).mean()
+    assert estimate_base_rate(f, start) == pytest.approx(rate, abs=1e-6)
+    assert estimate_base_rate([*f, np.nan], start) == pytest.approx(rate, abs=1e-6)
+
+
+def test_scenes_without_targets_or_without_others_have_a_rate_within_the_ends():
+    assert estimate_base_rate(np.full(100, -9.0), 0.3) == 0.5 / 100
+    assert estimate_base_rate(np.full(100, 9.0), 0.3) == 1 - 0.5 / 100
+
+
+def test_what_cannot_be_shifted_is_refused():
+    rule = FusionRule(BiCapacity.random(2, random_state=0))
+    with pytest.raises(InvalidInputError, match="has no link"):
+        rule.shifted([[0.1, 0.2]])
+    with pytest.raises(InvalidInputError, match="either X"):
+        rule.linked(1, 0, 0.1).shifted()
+    with pytest.raises(InvalidInputError, match=r"rule\.linked\(slope, offset, base_rate\)"):
+        rule.linked(1, 0).shifted([[0.1, 0.2]])
+    with pytest.raises(InvalidInputError, match="no value without NaN"):
+        estimate_base_rate([np.nan], 0.1)
+    with pytest.raises(InvalidInputError, match="base_rate must be"):
+        Link(1, 0, 0.1).shifted(0.0)
+
+
+def test_calibration_error_of_bins_that_are_right_is_zero_and_of_others_their_distance():
+    probability = np.repeat([0.1, 0.5, 0.9], 10)
+    truth = np.concatenate([np.arange(10) < n for n in (1, 5, 9)])
+    assert metrics.calibration_error(truth, probability) == pytest.approx(0, abs=1e-12)
+    assert metrics.calibration_error(truth, 2 * probability - 1, (-1, 1)) == pytest.approx(0, abs=1e-12)
+    assert metrics.calibration_error(truth, np.zeros(30)) == pytest.approx(truth.mean())
+    assert metrics.scores(truth, probability, (0, 1)).calibration_error == pytest.approx(0, abs=1e-12)
+    found = reliability_of(truth, probability, bins=3, equal_counts=True)
+    np.testing.assert_allclose(found.predicted, [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(found.observed, [0.1, 0.5, 0.9])
+    assert found.counts.tolist() == [10, 10, 10]
+
+
+def test_reliability_is_drawn_and_maps_that_are_no_probabilities_are_refused():
+    plotting = pytest.importorskip("bimichi.plotting")
+    X, y = sample(2000, 0.3, 0)
+    fused = BiMIChI("logistic").fit(X, y).fuse(X)
+    ax = plotting.plot_reliability(y, {"logistic": fused, "half": np.full(len(y), 0.5)})
+    assert ax.get_legend().get_texts()[0].get_text().endswith("logistic")
+    assert len(ax.lines) == 3
+    with pytest.raises(InvalidInputError, match=r"probabilities lie in \[0, 1\]"):
+        plotting.plot_reliability(y, {"raw": 2 * fused - 1})
