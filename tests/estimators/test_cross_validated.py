@@ -189,18 +189,26 @@ def test_the_source_alone_is_chosen_if_it_is_best(rng):
     np.testing.assert_array_equal(*ranks)
 
 
+OTHER_FOLDS = {
+    "check_sample_weight_equivalence_on_dense_data": "a row that is repeated falls into other folds than one of weight 2",
+}
+
+
 @pytest.mark.slow
 def test_scikit_learns_own_checks():
     candidates = [{"objective": "mean", "additivity": 1}, {"objective": "logistic", "additivity": 1}]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(BiMIChICV(candidates, scale="minmax", random_state=0), on_skip=None)
-    assert {result["status"] for result in results if result["check_name"] != "check_array_api_input"} == {"passed"}
+        model = BiMIChICV(candidates, scale="minmax", random_state=0)
+        results = check_estimator(model, expected_failed_checks=OTHER_FOLDS, on_skip=None)
+    status = {result["check_name"]: result["status"] for result in results}
+    assert {name for name, found in status.items() if found == "xfail"} <= set(OTHER_FOLDS)
+    assert {name for name, found in status.items() if found == "skipped"} <= {"check_array_api_input"}
 
 
 def test_any_objective_can_be_calibrated(scenes):
     for objective, additivity in (("mean", 1), ("bipolar", None)):
-        model = BiMIChI(objective, additivity=additivity, calibrate=True, random_state=0).fit(scenes)
+        model = BiMIChI(objective, polarity="learn", additivity=additivity, calibrate=True, random_state=0).fit(scenes)
         plain = clone(model).set_params(calibrate=False).fit(scenes)
         new = scene(60).sources
         fused = model.fuse(new)

@@ -35,9 +35,7 @@ def fuse(
     resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map exists already.")] = False,
     align: Annotated[bool, typer.Option("--align", help="Warp GeoTIFFs on other grids to that of the first.")] = False,
     overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
-<<<<<<< HEAD
     trust_recipes: TrustRecipes = False,
-=======
     prior_shift: Annotated[
         bool,
         typer.Option(
@@ -46,7 +44,6 @@ def fuse(
             "probabilities, such as those of --objective logistic.",
         ),
     ] = False,
->>>>>>> logistic
     jobs: Jobs = None,
     say: Output,
 ) -> None:

@@ -262,8 +262,13 @@ def _learned(
         objective = candidate.problem
         result = validation.learn(candidate, range(len(validation.units)), names=how.names)
         result = replace(result, polarity=np.ones(len(names)) if rare else signs.signs)
-        if (objective.links and not how.calibrate) or (objective.links and link is None):
-            link = result.solution.link
+        own = result.solution.link
+        if link is not None and own is not None:  # a line over the log-odds that were learned
+            link = Link(link.slope * own.slope, link.slope * own.offset + link.offset, link.base_rate)
+        elif link is None:  # nothing was left out, or the output does not rank
+            link = own
+        if link is None and how.calibrate:
+            link = validation.calibrated_in_sample(candidate, result)
     contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
     scenes = tuple(validation.units[u].name for u in validation.scored)
     weak = tuple(names[k] for k in signs.weak)
