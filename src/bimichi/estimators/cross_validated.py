@@ -34,7 +34,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     """Sensor fusion whose objective, additivity, polarity and scale are chosen by cross-validation over scenes.
 
     No setting is best everywhere, so several are learned from some scenes and scored on others: by the average
-    precision with which they rank pixels in the cores of boxes above those outside. Every source alone takes part. The
+    precision with which they rank pixels in the middle of boxes above those outside. Every source alone takes part. The
     best one is learned again from all scenes, and calibrated on the outputs for left-out scenes, so that `fuse` returns
     the probability of a target.
 

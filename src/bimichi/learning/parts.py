@@ -125,7 +125,7 @@ def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[Sample, ..
     if part.scene is None or labels is None:
         return tuple(grouped_bags(part.name, part.bags, bag_groups(part.bags, None, n_groups)))
     region = strips(part.scene, n_groups) if n_groups > 1 else None
-    found = grouped_pixels(part.name, part.scene.sources, labels, region, POLARITY_ROWS)
+    found = grouped_pixels(part.scene, part.scene.sources, labels, region, POLARITY_ROWS)
     return tuple(one if scale is None else scaled_sample(one, scale) for one in found)
 
 

@@ -136,11 +136,11 @@ def samples_of(part: Part, material: Material, how: Signed, room: int, rare: Pla
             return [Sample(part.name, none, none)]
         return grouped_bags(part.name, entered(part.bags, how), group)
     if rare is None:
-        found = grouped_pixels(part.name, part.scene.sources, labels, region, room)
+        found = grouped_pixels(part.scene, part.scene.sources, labels, region, room)
         return [_entered_sample(sample, how) for sample in found]
     planes = zip(np.moveaxis(part.scene.sources, -1, 0), how.signs, strict=True)
     rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
-    return grouped_pixels(part.name, rows, labels, region, room)
+    return grouped_pixels(part.scene, rows, labels, region, room)
 
 
 def units_of(
