@@ -190,7 +190,7 @@ def test_the_source_alone_is_chosen_if_it_is_best(rng):
 
 
 OTHER_FOLDS = {
-    "check_sample_weight_equivalence_on_dense_data": "a row that is repeated falls into other folds than one of weight 2",
+    "check_sample_weight_equivalence_on_dense_data": "repeated rows fall into other folds than one row of weight 2",
 }
 
 
