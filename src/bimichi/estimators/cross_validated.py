@@ -210,7 +210,11 @@ class BiMIChICV(FusionClassifier, BagFusion):
     def _split(self, X: Any) -> list[NDArray[Any]]:
         planes = super()._split(X)
         recipes = self.rule_.recipes
-        return planes if recipes is None else [_made(p, r) for p, r in zip(planes, recipes, strict=True)]
+        if recipes is None or not recipes[0].startswith(
+            f"{AS_IS}|"
+        ):  # others are about images, before they are sources
+            return planes
+        return [_made(plane, recipe) for plane, recipe in zip(planes, recipes, strict=True)]
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the log-odds of a target, or without calibration the confidence in [-1, 1]; above 0 for targets."""
@@ -273,4 +277,4 @@ def _progress(verbose: int) -> Any:
     import logging
 
     log = logging.getLogger("bimichi")
-    return (lambda line: log.info("%s", line)) if verbose else (lambda line: None)
+    return (lambda line: log.info("%s", line)) if verbose else None

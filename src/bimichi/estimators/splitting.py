@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics import make_scorer
@@ -31,6 +31,8 @@ class SceneKFold(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn is u
     >>> [test.tolist() for _, test in SceneKFold(2).split(y, y, scenes)]
     [[0, 1, 4, 5], [2, 3]]
     """
+
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}  # scikit-learn routes groups here
 
     def __init__(self, n_splits: int = 5) -> None:
         self.n_splits = n_splits

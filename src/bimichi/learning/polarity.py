@@ -2,8 +2,8 @@
 
 With a monotone measure, a source that is low on the target cannot help; inverted, it can. A sign is inverted only if
 that makes both the source alone and a quick fusion of all sources rank the targets of left-out scenes better, by more
-than the standard error over these scenes (twice as much for the source alone, since a weak source is seldom worth a
-sign). Where that cannot be told, a source stays as it is.
+than the standard error over these scenes: twice as much for the source alone, since a weak source is seldom worth a
+sign; and if that gains much, the fusion must only not become worse. Where this cannot be told, a source stays as it is.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from bimichi.learning.samples import Sample
 LEAST = 3  # scenes (or groups of bags) with targets; with fewer, no standard error can be trusted
 ROWS = 20_000  # of each kind that are used of a scene
 GAIN = 0.01  # a source alone must rank targets better by more average precision than this
+STRONG = 0.05  # beyond this, it is enough that the fusion does not become worse: it may be perfect already
 RATIO = 4.0  # how much all that is no target counts in a scene, against its targets
 
 
@@ -78,7 +79,7 @@ def trusted_signs(samples: Sequence[Sample], n_folds: int = 5) -> Signs:
             other[k] = -1
             reached = quick.scores(other)
             rise = fused[k] = spread(reached - best)
-            if rise.clear:
+            if rise.clear or (alone[k].mean > STRONG and rise.mean >= -rise.error):
                 signs, best = other, reached
     chosen = np.where(signs < 0, 1, 0)
     auc = both.mean(axis=0)[np.arange(m), chosen, 1]

@@ -61,7 +61,7 @@ class How:
     seed: int = 0
     n_jobs: int = 1
     rare: PlaneScale | None = None
-    progress: Callable[[str], None] = lambda line: None
+    progress: Callable[[str], None] | None = None
     additivity: int | None = None
 
 

@@ -91,7 +91,7 @@ class CrossValidation:
             rows.append(Row(title, {"source": k, "sign": int(sign)}, ap, auc))
         return rows
 
-    def candidates(self, candidates: Sequence[Candidate], progress: Callable[[str], None]) -> list[Row]:
+    def candidates(self, candidates: Sequence[Candidate], progress: Callable[[str], None] | None) -> list[Row]:
         """Learn and score each candidate in each fold."""
         rows = [Row(candidate.name, candidate.parameters) for candidate in candidates]
         tasks = [(c, f) for c in range(len(candidates)) for f in range(len(self.folds))]
@@ -115,7 +115,7 @@ class CrossValidation:
                 )
             if rows[c].problem:
                 rows[c].ap = rows[c].auc = np.empty(0)
-            if f == len(self.folds) - 1:
+            if progress is not None and f == len(self.folds) - 1:
                 row = rows[c]
                 progress(f"{row.name}: {row.problem or f'AP {row.score.mean:.3f}'}")
         return rows
