@@ -79,7 +79,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     Notes
     -----
     The winner has the largest mean average precision, or is simpler and not clearly worse: of all candidates whose mean
-    difference to it, scene by scene, is within one standard error, those of the lowest additivity come first, of these
+    difference to it, scene by scene, is within two standard errors, those of the lowest additivity come first, of these
     "logistic", and of these the best. A source alone is chosen only if its mean is the largest. Where the lead over the
     best source is within its standard error, `selection_.warning()` says so.
 

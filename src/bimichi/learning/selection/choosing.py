@@ -29,6 +29,9 @@ from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
 
 
+WITHIN = 2.0  # standard errors; from a few scenes, smaller differences seldom hold on others
+
+
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """What was chosen, learned from all data.
@@ -203,7 +206,7 @@ def _decided(
 def simplest_of_best(rows: Sequence[Row]) -> int:
     """Return the contender of the largest mean average precision, or a simpler one that is not clearly worse.
 
-    Of all candidates whose mean difference to it, scene by scene, is within one standard error, those of the lowest
+    Of all candidates whose mean difference to it, scene by scene, is within two standard errors, those of the lowest
     additivity come first, of these those that learn a link (the log-loss holds better elsewhere than squares), and of
     these the best. A source alone must have the largest mean.
     """
@@ -218,7 +221,7 @@ def _as_good(row: Row, best: Row) -> bool:
     if len(row.ap) != len(best.ap):
         return False
     lead = spread(best.ap - row.ap)
-    return bool(lead.mean <= lead.error)
+    return bool(lead.mean <= WITHIN * lead.error)
 
 
 def _order(row: Row) -> tuple[int, bool]:
