@@ -142,8 +142,8 @@ NOTES = (
     "AUC, average precision (AP) and RMSE are means over the test scenes; the worst AUC is the smallest. Rows with "
     "labels of bags never see the truth of a pixel. Targets cover few pixels, so the empty map already has a small "
     "RMSE. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag labels, the "
-    f"best of each column is bold. “{LEAD}” is the mean difference in AP to the best source alone, scene by scene, with "
-    "its standard error."
+    f"best of each column is bold. “{LEAD}” is the mean difference in AP to the best source alone, scene by scene, "
+    "and its standard error."
 )
 
 

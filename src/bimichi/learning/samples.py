@@ -215,7 +215,10 @@ def strips(scene: Scene, n: int) -> Ints:
         middles = starts + sizes / 2 if len(starts) > 1 else starts + sizes * np.array([0.25, 0.75])
     elif scene.labels and scene.segments is not None:
         named = [segment for segment, label in scene.labels.items() if label]
-        middles = np.array([np.nonzero(scene.segments == segment)[axis].mean() for segment in named])
+        places = [np.nonzero(scene.segments == segment)[axis] for segment in named]
+        middles = np.array([place.mean() for place in places])
+        if len(places) == 1:
+            middles = np.quantile(places[0], [0.25, 0.75])
     else:
         middles = np.empty(0)
     groups = np.array_split(np.sort(middles), n)

@@ -28,7 +28,6 @@ from bimichi.learning.selection.units import Material, PlaneScale, Signed, Unit,
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
 
-
 WITHIN = 2.0  # standard errors; from a few scenes, smaller differences seldom hold on others
 
 
