@@ -1,4 +1,4 @@
-"""Choosing by cross-validation, of 16 scenes of 640 x 480 pixels and six sources, against fitting each candidate once."""
+"""Choosing by cross-validation: 16 scenes of 640 x 480 pixels and six sources, against fitting each candidate once."""
 
 from collections.abc import Iterator
 
