@@ -82,21 +82,19 @@ def study(
     """
     from bimichi.evaluation.repeats import run_repeats
 
-    folder = output_folder(output)
-
     def draw(at: int) -> "StudyResult":
-        where = folder if repeats == 1 else output_folder(folder / f"draw-{at}")
+        where = output if repeats == 1 else output / f"draw-{at}"
         return _study(ctx.params | {"seed": at}, where, data, labelled, made, ctx, say)
 
     found = run_repeats(draw, range(seed, seed + repeats))
     if repeats > 1:
-        written = found.write(folder)
+        written = found.write(output_folder(output))
         say.result(found.to_dict() | {"files": written}, rich_table(found.table()), *map(escape, map(str, written)))
 
 
 def _study(
     given: dict[str, Any],
-    folder: Path,
+    output: Path,
     data: DataOptions,
     labelled: LabelOptions,
     made: SourceOptions,
@@ -108,6 +106,7 @@ def _study(
 
     seed, resume = given["seed"], given["resume"]
     scenes, files_of = _own(given, data, labelled, made) if given["images"] else _drawn(given, data)
+    folder = output_folder(output)
     check_folder(folder, resume)
     learned, scored = split_scenes(scenes, given["train"], given["test"], seed, say.note)
     inputs = files_of([*names_of(learned), *names_of(scored)])

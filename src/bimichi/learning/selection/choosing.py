@@ -189,9 +189,7 @@ def _decided(
     names = [*(how.names or [str(k + 1) for k in range(validation.n_sources)])]
     if len(validation.folds) < 2:
         return _unchecked(validation, candidates, signs, scale, how, names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the chosen one has to say is said when it is learned from all data
-        rows = validation.candidates(candidates, how.progress)
+    rows = validation.candidates(candidates, how.progress)
     failed = [row for row in rows if row.problem]
     if len(failed) == len(rows):
         raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")

@@ -129,8 +129,8 @@ class CrossValidation:
             raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
         solver = ConvexSolver(STARTS) if quick else ConvexSolver()
         training = PreparedTraining(filled, self.n_sources)
-        jobs = 1 if quick else self.n_jobs
-        return fit_measure(training, candidate.problem, solver, random_state=self.seed, n_jobs=jobs, **more)
+        more |= {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.n_jobs}  # the final fit warns, folds do not
+        return fit_measure(training, candidate.problem, solver, random_state=self.seed, **more)
 
     def calibrated(self, row: Row, candidate: Candidate | None, signs: Floats) -> Link | None:
         """Fit a link to outputs for units that were not learned from, or to their log-odds; None if none fits."""

@@ -69,7 +69,7 @@ class ConvexSolver:
         check_solver(self, problem.objective, problem.offers)
         form = problem.objective.convex
         if form == "logistic":
-            return snapped(problem, solve_logistic(problem))
+            return snapped(problem, solve_logistic(problem, quiet=verbose < 0))
         if form == "mean" or form is None:
             return solve_least_squares(problem)
         working = WorkingSet(problem, form)
