@@ -7,14 +7,40 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import additive, certificate, cli, cluster, experiments, imaging, integral, learning, many, methods, raster
+from bench import (
+    additive,
+    certificate,
+    choosing,
+    cli,
+    cluster,
+    experiments,
+    imaging,
+    integral,
+    learning,
+    many,
+    methods,
+    raster,
+)
 from bench.marks import Mark
 from bimichi import __version__
 from bimichi._files import atomic_write
 from bimichi._tables import Cell, Table
 from bimichi.integral.planes import check_n_jobs
 
-GROUPS = (integral, learning, certificate, many, additive, methods, imaging, cli, experiments, raster, cluster)
+GROUPS = (
+    integral,
+    learning,
+    certificate,
+    many,
+    additive,
+    choosing,
+    methods,
+    imaging,
+    cli,
+    experiments,
+    raster,
+    cluster,
+)
 BENCHES = [bench for group in GROUPS for bench in group.BENCHES]
 
 

@@ -24,6 +24,8 @@ METHODS = {}
 
 for _entry in registered_methods():
     _method = quick(_entry)
+    if "candidates" in _entry.parameters:
+        continue  # these learn from scenes with boxes alone, and are tested with them
     if _entry.estimator is not DetectorMask and repr(_method) not in map(repr, METHODS.values()):
         _name = _entry.name if _entry.name not in METHODS else f"{_entry.name} ({_entry.estimator.__name__})"
         METHODS[_name] = _method  # one of those that differ in nothing but the name

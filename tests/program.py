@@ -14,6 +14,7 @@ from bimichi.imaging import grid_segments, write_image
 
 SHAPE = (40, 60)
 BOX = (12, 8, 9, 14)
+PAPER = ("--objective", "bipolar")
 PROGRAM = "from bimichi.cli import main; main()"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(bimichi.__file__).parents[1])}
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
         MICI as MICI,
         BiCapacityQP as BiCapacityQP,
         BiMIChI as BiMIChI,
+        BiMIChICV as BiMIChICV,
         BinaryMICI as BinaryMICI,
         ChoquetQP as ChoquetQP,
         ConstantFusion as ConstantFusion,
@@ -38,9 +39,11 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
         MeanFusion as MeanFusion,
         MICIRegressor as MICIRegressor,
         MinFusion as MinFusion,
+        SceneKFold as SceneKFold,
         SingleSource as SingleSource,
         SVMFusion as SVMFusion,
         WeightedMeanFusion as WeightedMeanFusion,
+        make_bag_scorer as make_bag_scorer,
     )
     from bimichi.evaluation.comparison import Comparison as Comparison, compare as compare
     from bimichi.evaluation.methods import paper_methods as paper_methods
@@ -60,8 +63,8 @@ _NAMES = {
     "decision": "Decision",
     "errors": "BimichiError InvalidInputError ModelFileError NotRunError",
     "estimators": (
-        "BiCapacityQP BiMIChI BinaryMICI ChoquetQP ConstantFusion DetectorMask KNNFusion MICI MICIRegressor MaxFusion "
-        "MeanFusion MinFusion SVMFusion SingleSource WeightedMeanFusion"
+        "BiCapacityQP BiMIChI BiMIChICV BinaryMICI ChoquetQP ConstantFusion DetectorMask KNNFusion MICI MICIRegressor "
+        "MaxFusion MeanFusion MinFusion SVMFusion SceneKFold SingleSource WeightedMeanFusion make_bag_scorer"
     ),
     "evaluation.comparison": "Comparison compare",
     "evaluation.methods": "paper_methods",

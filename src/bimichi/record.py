@@ -25,6 +25,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "certificate": (str,),
     "classes": (list,),
     "feature_names": (list, type(None)),
+    "selection": (dict, type(None)),
 }
 LABELS = (int, float, str, bool)
 PROOF: dict[str, Any] = {"global_bound": None, "n_nodes": 0, "certificate": ""}
@@ -36,6 +37,9 @@ DTYPES = (
     "float32",
     "float64",
 )
+
+LATER = ("selection", "label_line")
+"""What files before version 4 do not have."""
 
 OLD_KIND = "BiMIChI"
 """What versions 1 and 2 of the format called a fitted model."""
@@ -69,6 +73,9 @@ class TrainingRecord:
         The two labels, the target second; empty if there are none.
     feature_names : list of str, optional
         Columns of the data frame that the model was fitted to.
+    selection : mapping, optional
+        What the rule was chosen from, and the scores of each candidate on left-out scenes; see
+        `bimichi.learning.selection.Selection`.
     version : str
         The version of bimichi.
     label_line : (float, float), optional
@@ -91,6 +98,7 @@ class TrainingRecord:
     usage: Mapping[str, Ints] = field(default_factory=dict)
     classes: Sequence[Any] = ()
     feature_names: Sequence[str] | None = None
+    selection: Mapping[str, Any] | None = None
     version: str = __version__
     label_line: tuple[float, float] | None = None
 
@@ -113,6 +121,8 @@ class TrainingRecord:
         header = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("history", "usage")}
         if self.global_bound is None:
             header = {name: value for name, value in header.items() if name not in PROOF}
+        if self.selection is None:
+            del header["selection"]
         header["objective_value"] = self.objective_value if math.isfinite(self.objective_value) else None
         arrays = {"history": self.history}
         for name, counts in self.usage.items():
@@ -125,7 +135,8 @@ class TrainingRecord:
     def unpack(cls, header: Any, arrays: Arrays, size: int) -> Self:
         """Return the record in a file, checked, for a measure of `size` values; the inverse of `pack`."""
         header = PROOF | header
-        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage", "label_line")}
+        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage", *LATER)}
+        kept["selection"] = header.get("selection")
         for what, kinds in TYPES.items():
             if type(kept[what]) not in kinds:
                 raise InvalidInputError(f"{what} of its training must be {kinds[0].__name__}, got {kept[what]!r}.")

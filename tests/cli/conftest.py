@@ -3,7 +3,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from program import BOX, images, make_scenes, run, target_mask
+from program import BOX, PAPER, images, make_scenes, run, target_mask
 
 from bimichi.imaging import write_image
 
@@ -19,7 +19,7 @@ def here(tmp_path, monkeypatch):
 def trained_once(tmp_path_factory):
     with contextlib.chdir(tmp_path_factory.mktemp("trained")):
         make_scenes()
-        run("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+        run("train", *PAPER, "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
         return Path.cwd()
 
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from program import images, run
+from program import PAPER, images, run
 
 from bimichi import BiMIChI, FusionRule, ModelFileError
 from bimichi.imaging import write_image
@@ -21,9 +21,9 @@ def test_the_program_trains_shows_and_fuses(here):
     assert len(names) > 14
     files = [f"{name}.png" for name in names]
     options = ("--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
-    assert "no zero bound" in run("train", *files, *options, "--additivity", 2, code=1).stderr
-    assert "--additivity 2" in run("train", *files, *options, "--objective", "mean", code=1).stderr
-    run("train", *files, *options, "--additivity", 2, "--objective", "mean")
+    assert "no zero bound" in run("train", *PAPER, *files, *options, "--additivity", 2, code=1).stderr
+    assert "--additivity 2" in run("train", *PAPER, *files, *options, "--objective", "mean", code=1).stderr
+    run("train", *PAPER, *files, *options, "--additivity", 2, "--objective", "mean")
     run("fuse", "model.json", *files, "-o", "fused.tif")
     shown = run("show", "model.json", "--elements", 5).stdout
     assert "terms are used" in shown

@@ -3,12 +3,12 @@
 import json
 
 import numpy as np
-from program import BOX, run
+from program import BOX, PAPER, run
 
 from bimichi import BiMIChI, Scene
 from bimichi.imaging import bag_sizes, core_bags, read_image, to_bipolar
 
-TRAIN = ("train", "thermal.png", "grey.png", "-o", "model.json", "--superpixels", 40)
+TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "-o", "model.json", "--superpixels", 40)
 
 
 def test_cores_of_boxes_are_the_bags(here):
@@ -19,10 +19,10 @@ def test_cores_of_boxes_are_the_bags(here):
     model = BiMIChI("mean", random_state=0).fit(scene.bags())
     np.testing.assert_allclose(BiMIChI.load("model.json").bicapacity_.values, model.bicapacity_.values)
     found = json.loads(
-        run("bags", *TRAIN[1:3], "--boxes", "boxes.csv", "--bags", "boxes", "-o", "b.png", "--json").stdout
+        run("bags", *TRAIN[3:5], "--boxes", "boxes.csv", "--bags", "boxes", "-o", "b.png", "--json").stdout
     )
     assert found["scenes"][0]["positive"] == 1
-    run(*TRAIN, "--labels", "mask.png", "--bags", "boxes")
+    run(*TRAIN, "--labels", "mask.png", "--bags", "boxes", "--objective", "auto")
 
 
 def test_superpixels_by_name_and_a_file_called_boxes(here):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rasterio
 from affine import Affine
-from program import ENVIRONMENT, images, program, run, target_mask
+from program import ENVIRONMENT, PAPER, images, program, run, target_mask
 
 from bimichi import BiMIChI, FusionRule, Scene, join_bags
 from bimichi.imaging import equalize, fusing, label_bags, read_image, superpixels, to_bipolar, write_image
@@ -53,7 +53,7 @@ def test_one_bad_scene_is_reported_and_the_others_are_done(frames):
         assert Path(f"again/{k}.tif").read_bytes() == Path(f"fused/{k}.tif").read_bytes()
 
 
-TRAIN = ("train", "thermals", "greys", "--boxes", "all.csv", "--superpixels", 40)
+TRAIN = ("train", *PAPER, "thermals", "greys", "--boxes", "all.csv", "--superpixels", 40)
 
 
 def joined_scenes():
@@ -146,12 +146,12 @@ def test_pixels_without_a_value_belong_to_no_given_bag(here):
     for name in ("thermal", "grey"):
         np.save(f"{name}.npy", to_bipolar(read_image(f"{name}.png")))
     common = ["--bags", "segments.png", "--labels", "mask.png", "--json", "-o"]
-    whole = json.loads(run("train", "thermal.npy", "grey.npy", *common, "whole.json").stdout)
+    whole = json.loads(run("train", *PAPER, "thermal.npy", "grey.npy", *common, "whole.json").stdout)
     holed = np.load("grey.npy")
     holed[:10, :10] = np.nan  # all of the first bag
     holed[12, 3] = np.nan
     np.save("grey.npy", holed)
-    found = json.loads(run("train", "thermal.npy", "grey.npy", *common, "holed.json").stdout)
+    found = json.loads(run("train", *PAPER, "thermal.npy", "grey.npy", *common, "holed.json").stdout)
     assert sum(found["bags"].values()) == sum(whole["bags"].values()) - 1
 
 

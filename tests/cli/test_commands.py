@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 import typer
-from program import BOX, ENVIRONMENT, PROGRAM, SHAPE, images, program, run, target_mask
+from program import BOX, ENVIRONMENT, PAPER, PROGRAM, SHAPE, images, program, run, target_mask
 from typer.testing import CliRunner
 
 from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError
@@ -40,7 +40,7 @@ def test_train_keeps_all_that_fuse_needs(trained):
 
 def test_recipes_are_kept_and_applied_again(here):
     options = ["--recipe", "gamma_correction,equalize", "--labels", "mask.png", "--superpixels", 40]
-    run("train", "thermal.png", "grey.png", *options, "--names", "heat,light", "-o", "model.json")
+    run("train", *PAPER, "thermal.png", "grey.png", *options, "--names", "heat,light", "-o", "model.json")
     assert FusionRule.load(Path("model.json")).recipes == ("gamma_correction", "equalize")
     run("fuse", "model.json", "other/grey.png", "other/thermal.png", "--names", "light,heat", "-o", "fused.tif")
     planes = [gamma_correction(images(1)["thermal"]), SOURCE_RECIPES["equalize"](images(1)["grey"])]
@@ -49,7 +49,7 @@ def test_recipes_are_kept_and_applied_again(here):
 
 def test_colour_counts_as_lightness_only_if_asked_for(here):
     write_image("colour.png", np.stack([images(0)["grey"]] * 3, axis=-1))
-    command = ["train", "thermal.png", "colour.png", "--boxes", "boxes.csv", "-o", "model.json"]
+    command = ["train", *PAPER, "thermal.png", "colour.png", "--boxes", "boxes.csv", "-o", "model.json"]
     assert "'colour' has 3 bands" in run(*command, code=1).stderr
     run(*command, "--recipe", "to_bipolar", "--superpixels", 40)
     run("fuse", "model.json", "thermal.png", "colour.png", "-o", "fused.tif")
@@ -58,7 +58,7 @@ def test_colour_counts_as_lightness_only_if_asked_for(here):
 def test_bands_of_one_file_floats_and_scale(here):
     bands = np.stack([images(0)["thermal"], images(0)["grey"]], axis=-1).astype(np.float32) + 300
     write_image("bands.tif", bands)
-    command = ["train", "bands.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json"]
+    command = ["train", *PAPER, "bands.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json"]
     failed = run(*command, code=1)
     assert "Source 'band 1'" in failed.stderr
     assert "--scale" in failed.stderr
@@ -98,7 +98,7 @@ def test_nan_stays_nan_and_is_reported_for_a_png(here):
     planes["grey"][3, 4:6] = np.nan
     for name, plane in planes.items():
         write_image(f"{name}.tif", plane)
-    run("train", "thermal.tif", "grey.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json")
+    run("train", *PAPER, "thermal.tif", "grey.tif", "--labels", "mask.png", "--superpixels", 40, "-o", "model.json")
     assert FusionRule.load(Path("model.json")).recipes == (AS_IS, AS_IS)
     done = run("fuse", "model.json", "thermal.tif", "grey.tif", "-o", "fused.tif", "--png")
     assert "NaN in 2 pixels" in done.stderr
@@ -119,16 +119,27 @@ def test_a_run_is_recorded_so_that_it_can_be_repeated(trained):
         assert digest == hashlib.sha256(Path(path).read_bytes()).hexdigest()
     first = Path("model.json").read_bytes()
     run(
-        "train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "again.json", "--jobs", 1
+        "train",
+        *PAPER,
+        "thermal.png",
+        "grey.png",
+        "--boxes",
+        "boxes.csv",
+        "--superpixels",
+        40,
+        "-o",
+        "again.json",
+        "--jobs",
+        1,
     )
     assert Path("again.json").read_bytes() == first
 
 
 def test_many_scenes_pair_up_by_name(many):
     labels = ["--boxes", "all.csv", "--superpixels", 40, "--json"]
-    folders = json.loads(run("train", "thermals", "greys/", "--names", "a,b", *labels, "-o", "f.json").stdout)
+    folders = json.loads(run("train", *PAPER, "thermals", "greys/", "--names", "a,b", *labels, "-o", "f.json").stdout)
     patterns = ["flat/*_thermal.png", "flat/*_grey.png"]
-    matched = json.loads(run("train", *patterns, *labels, "-o", "p.json").stdout)
+    matched = json.loads(run("train", *PAPER, *patterns, *labels, "-o", "p.json").stdout)
     assert folders["scenes"] == matched["scenes"] == 3
     assert matched["sources"] == {"thermal": "to_bipolar", "grey": "to_bipolar"}
     assert folders["bags"] == matched["bags"]
@@ -233,13 +244,16 @@ def test_compare_prints_a_table_of_some_methods(here):
 def test_json_is_all_there_is_on_standard_output_and_quiet_is_quiet(trained):
     labels = ["--boxes", "boxes.csv", "--superpixels", 40]
     sources = ["thermal.png", "grey.png"]
-    for command in (["train", *sources, *labels, "-o", "m.json"], ["fuse", "model.json", *sources, "-o", "f.tif"]):
+    for command in (
+        ["train", *PAPER, *sources, *labels, "-o", "m.json"],
+        ["fuse", "model.json", *sources, "-o", "f.tif"],
+    ):
         assert json.loads(run(*command, "--json").stdout)["run"].endswith(".run.json")
         done = run(*command, "--quiet")
         assert (done.stdout, done.stderr) == ("", "")
 
 
-TRAIN = ("train", "thermal.png", "grey.png", "-o", "new/model.json")
+TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "-o", "new/model.json")
 
 
 @pytest.mark.parametrize(
@@ -254,16 +268,16 @@ TRAIN = ("train", "thermal.png", "grey.png", "-o", "new/model.json")
         ),
         ((*TRAIN, "--boxes", "boxes.csv", "--recipe", "soup"), 2, "soup"),
         ((*TRAIN, "--boxes", "boxes.csv", "--min-overlap", "2"), 2, "less than or equal to 1"),
-        (("train", "thermal.png", "--boxes", "boxes.csv"), 2, "--output"),
+        (("train", *PAPER, "thermal.png", "--boxes", "boxes.csv"), 2, "--output"),
         (("nothing",), 2, "nothing"),
-        (("train", "thermal.png", "small.png", "--boxes", "boxes.csv", "-o", "new/m"), 1, "60 x 40 pixels"),
+        (("train", *PAPER, "thermal.png", "small.png", "--boxes", "boxes.csv", "-o", "new/m"), 1, "60 x 40 pixels"),
         (
-            ("train", "thermal.png", "none.png", "--boxes", "boxes.csv", "-o", "new/m"),
+            ("train", *PAPER, "thermal.png", "none.png", "--boxes", "boxes.csv", "-o", "new/m"),
             1,
             "no file or folder none.png",
         ),
         (
-            ("train", "thermal.png", "corrupt.png", "--boxes", "boxes.csv", "-o", "new/m"),
+            ("train", *PAPER, "thermal.png", "corrupt.png", "--boxes", "boxes.csv", "-o", "new/m"),
             1,
             "corrupt.png: it is damaged",
         ),
@@ -328,19 +342,19 @@ def test_images_that_do_not_fit_the_model(trained, arguments, message):
 
 def test_scenes_that_do_not_pair_up(many):
     labels = ["--labels", "masks", "-o", "model.json"]
-    failed = run("train", "thermals", "greys", "--boxes", csv_of("s8"), "-o", "m.json", code=1)
+    failed = run("train", *PAPER, "thermals", "greys", "--boxes", csv_of("s8"), "-o", "m.json", code=1)
     assert "'s8', but the scenes are" in failed.stderr
     Path("boxes.csv").write_text("x,y,w,h\n1,1,5,5\n")
-    failed = run("train", "thermals", "greys", "--boxes", "boxes.csv", "-o", "m.json", code=1)
+    failed = run("train", *PAPER, "thermals", "greys", "--boxes", "boxes.csv", "-o", "m.json", code=1)
     assert "needs a column image" in failed.stderr
     assert (
         "must be a folder or a pattern"
-        in run("train", "thermals", "greys", "--labels", "mask.png", "-o", "m.json", code=1).stderr
+        in run("train", *PAPER, "thermals", "greys", "--labels", "mask.png", "-o", "m.json", code=1).stderr
     )
     Path("masks/s1.png").unlink()
-    assert "has no file for s1" in run("train", "thermals", "greys", *labels, code=1).stderr
+    assert "has no file for s1" in run("train", *PAPER, "thermals", "greys", *labels, code=1).stderr
     Path("greys/s2.png").unlink()
-    assert "Scene 's2' has no file in greys" in run("train", "thermals", "greys", *labels, code=1).stderr
+    assert "Scene 's2' has no file in greys" in run("train", *PAPER, "thermals", "greys", *labels, code=1).stderr
     assert (
         "must be a folder, got fused.tif"
         in run("fuse", train_one(many), "thermals", "thermals", "-o", "fused.tif", code=1).stderr
@@ -351,10 +365,10 @@ def test_a_missing_band(here):
     Path("bands").mkdir()
     for k, n_bands in enumerate((3, 3, 2)):
         write_image(f"bands/{k}.tif", np.stack([images(k)["thermal"]] * n_bands, axis=-1))
-    failed = run("train", "bands", "--boxes", csv_of("0", "1"), "-o", "model.json", code=1)
+    failed = run("train", *PAPER, "bands", "--boxes", csv_of("0", "1"), "-o", "model.json", code=1)
     assert "Scene '2' has 2 bands, but scene '0' has 3" in failed.stderr
     Path("bands/2.tif").rename("two.tif")
-    run("train", "bands", "--boxes", "named.csv", "--superpixels", 20, "-o", "model.json")
+    run("train", *PAPER, "bands", "--boxes", "named.csv", "--superpixels", 20, "-o", "model.json")
     failed = run("fuse", "model.json", "two.tif", "-o", "fused.tif", code=1)
     assert "has 2 sources (band 1, band 2), but the model has 3 sources (band 1, band 2, band 3)." in failed.stderr
 
@@ -365,7 +379,18 @@ def csv_of(*scenes):
 
 
 def train_one(folder):
-    run("train", "thermal.png", "grey.png", "--labels", "mask.png", "--superpixels", 20, "-o", folder / "one.json")
+    run(
+        "train",
+        *PAPER,
+        "thermal.png",
+        "grey.png",
+        "--labels",
+        "mask.png",
+        "--superpixels",
+        20,
+        "-o",
+        folder / "one.json",
+    )
     return folder / "one.json"
 
 
@@ -494,7 +519,7 @@ def test_fusing_tiffs_starts_quickly(trained):
 
 @pytest.mark.slow
 def test_the_path_of_a_user(here):
-    train = ("train", "thermal.png", "grey.png", "--superpixels", 40, "-o", "model.json", "--boxes")
+    train = ("train", *PAPER, "thermal.png", "grey.png", "--superpixels", 40, "-o", "model.json", "--boxes")
     done = program(*train, "boxes.csv")
     assert done.returncode == 0, done.stderr
     assert "J = " in done.stdout

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import images, run
+from program import PAPER, images, run
 from registries import restored
 
 from bimichi import FusionRule
 from bimichi.imaging import edge_strength, rarity, read_image, recipes
 
-TRAIN = ("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
 FUSE = ("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fused.tif")
 
 

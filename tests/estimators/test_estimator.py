@@ -349,11 +349,11 @@ def test_numpy_integers_as_options(data, tmp_path):
         BiMIChI(solver=solver, random_state=0).fit(X, y, bags).save(tmp_path / "model.json")
 
 
-def test_a_checkpoint_and_learned_polarity_are_refused(data, tmp_path):
+def test_a_checkpoint_goes_with_learned_polarity(data, tmp_path):
     X, y, bags = data
-    solver = EvolutionarySolver(checkpoint=tmp_path / "c.npz")
-    with pytest.raises(InvalidInputError, match="A checkpoint holds one search"):
-        BiMIChI(solver=solver, polarity="learn").fit(X, y, bags)
+    solver = EvolutionarySolver(max_iter=20, population_size=4, checkpoint=tmp_path / "c.npz")
+    model = BiMIChI(solver=solver, polarity="learn", random_state=0).fit(X, y, bags)
+    assert model.polarity_[1] == -1
 
 
 def test_columns_in_another_order_are_refused(data):

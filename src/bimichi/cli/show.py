@@ -56,7 +56,22 @@ def show(
         rich_table(rule.measure.overview(touched, elements)),
         *([used] if rule.usage else []),
         *([] if rule.decision is None else [escape(_decision(rule.decision))]),
+        *_selection(rule),
     )
+
+
+def _selection(rule: "FusionRule") -> list[Any]:
+    """Show what the model was chosen from, if it was."""
+    from bimichi.learning.selection import selection_of
+
+    found = selection_of(rule.training)
+    if found is None:
+        return []
+    return [
+        rich_table(found.table()),
+        escape(found.sentence()),
+        *([escape(found.warning())] if found.warning() else []),
+    ]
 
 
 def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
@@ -75,6 +90,7 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
         "additivity": getattr(record, "parameters", {}).get("additivity"),
         "scale": rule.scale,
         "bimichi": getattr(record, "version", None),
+        "selection": getattr(record, "selection", None),
         "sources": [
             {"name": name, "polarity": int(sign), "centre": centre, "factor": factor, "recipe": recipe}
             for name, sign, centre, factor, recipe in zip(

@@ -16,6 +16,7 @@ from bimichi.cli.runs import Run
 from bimichi.cli.scenes import DataOptions, input_files
 
 if TYPE_CHECKING:
+    from bimichi.evaluation.study import StudyResult
     from bimichi.learning.scene import Scenes
 
 
@@ -53,6 +54,10 @@ def study(
     ] = None,
     labelled: LabelOptions,
     made: SourceOptions,
+    repeats: Annotated[
+        int,
+        typer.Option(min=1, help="How many draws of scenes to run, with the seeds N, N+1, ...", metavar="K"),
+    ] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the study in the folder.")] = False,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -61,7 +66,8 @@ def study(
     """Learn from some scenes, and score on others: single sources, boosting, least squares, and Bi-MIChI.
 
     Scenes are drawn at random by the seed. Those without targets are never scored on, as they have no AUC. Results are
-    written after each method, so that a stopped study can be continued with --resume.
+    written after each method, so that a stopped study can be continued with --resume. With --repeats, each draw has a
+    folder of its own, and a table over all draws gives means with their standard errors.
 
     ```
     bimichi study --msrs ~/MSRS --train 16 --test 8 --seed 0 -o results
@@ -74,29 +80,54 @@ def study(
     bimichi study ir/ vi/ --recipe to_bipolar --boxes boxes.csv --truth masks/ --train 40 --test 20 -o results
     ```
     """
+    from bimichi.evaluation.repeats import run_repeats
+
+    def draw(at: int) -> "StudyResult":
+        where = output if repeats == 1 else output / f"draw-{at}"
+        return _study(ctx.params | {"seed": at}, where, data, labelled, made, ctx, say)
+
+    found = run_repeats(draw, range(seed, seed + repeats))
+    if repeats > 1:
+        written = found.write(output_folder(output))
+        say.result(found.to_dict() | {"files": written}, rich_table(found.table()), *map(escape, map(str, written)))
+
+
+def _study(
+    given: dict[str, Any],
+    output: Path,
+    data: DataOptions,
+    labelled: LabelOptions,
+    made: SourceOptions,
+    ctx: typer.Context,
+    say: Output,
+) -> "StudyResult":
+    """Run the study of one draw, write it, and, if it is the only one, print it."""
     from bimichi.experiments import check_folder, names_of, run_study, split_scenes
 
-    scenes, files_of = _own(ctx.params, data, labelled, made, say) if images else _drawn(ctx.params, data)
+    seed, resume = given["seed"], given["resume"]
+    scenes, files_of = _own(given, data, labelled, made, say) if given["images"] else _drawn(given, data)
     folder = output_folder(output)
     check_folder(folder, resume)
-    learned, scored = split_scenes(scenes, train, test, seed, say.note)
+    learned, scored = split_scenes(scenes, given["train"], given["test"], seed, say.note)
     inputs = files_of([*names_of(learned), *names_of(scored)])
     with Run("study", ctx.params, inputs, seed) as run:
         result = run_study(
             learned,
             scored,
             seed=seed,
-            rows=rows,
+            rows=given["rows"],
             folder=folder,
             resume=resume,
-            made_by=plain({name: ctx.params[name] for name in MAKING if ctx.params[name]}),
-            n_jobs=jobs,
+            made_by=plain({name: given[name] for name in MAKING if given[name]}),
+            n_jobs=given["jobs"],
             progress=say.note,
         )
         written = result.write(folder)
         run.write(folder / "run.json", written)
-    shown = [escape(text) for text in (result.verdict(), *map(str, written))]
-    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
+    if given["repeats"] == 1:
+        shown = [escape(text) for text in (result.verdict(), *map(str, written))]
+        say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
+    return result
 
 
 def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":

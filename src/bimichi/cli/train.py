@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ import typer
 from rich.markup import escape
 
 import bimichi
-from bimichi.cli.console import Output
+from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import (
     Jobs,
     LabelOptions,
@@ -29,13 +30,17 @@ from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 if TYPE_CHECKING:
     from bimichi.decision import Decision
     from bimichi.imaging.labelling import SceneReader
+    from bimichi.learning.selection import Selection
+
+
+AUTO = "auto"
 
 
 def _objectives() -> list[str]:
     """For completion; imported when asked for, since it is slow."""
     from bimichi.learning.objectives import OBJECTIVES
 
-    return list(OBJECTIVES)
+    return [AUTO, *OBJECTIVES]
 
 
 def _solvers() -> list[str]:
@@ -73,11 +78,12 @@ def train(
         str,
         typer.Option(
             autocompletion=_objectives,
-            help="What to minimise: bipolar or magnitude (objectives 1 and 2 of the paper), mean (over all instances), "
-            "logistic (probabilities), or another that is registered.",
+            help="What to minimise. auto compares several on scenes that are left out, and each source alone, and "
+            "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another "
+            "that is registered.",
             metavar="NAME",
         ),
-    ] = "bipolar",
+    ] = AUTO,
     solver: Annotated[
         str,
         typer.Option(
@@ -87,15 +93,20 @@ def train(
         ),
     ] = "convex",
     polarity: Annotated[
-        Literal["given", "learn"], typer.Option(help="Whether to learn which sources to invert.")
-    ] = "given",
+        Literal["given", "learn"] | None,
+        typer.Option(
+            help="Whether to learn which sources to invert: those for which that clearly helps on scenes that are left "
+            "out. By default learn with auto, else given.",
+            show_default=False,
+        ),
+    ] = None,
     additivity: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=2,
             help="1 learns weights of single sources, 2 also of pairs: for few scenes or many sources, with the "
-            "objectives magnitude, mean and logistic.",
+            "objectives auto, magnitude, mean and logistic.",
             metavar="1|2",
         ),
     ] = None,
@@ -135,6 +146,9 @@ def train(
 ) -> None:
     """Learn a model from co-registered images and labels of regions.
 
+    Without --objective, several settings are compared on scenes that are left out in turn, and the best is learned from
+    all of them; the fused map is then the probability of a target.
+
     One scene with one file per source, and boxes around the targets:
 
     ```
@@ -148,58 +162,49 @@ def train(
     bimichi train '*_ir.png' '*_vi.png' --boxes boxes.csv -o model.json
     ```
 
-    Bands of one file, inverted where that helps:
+    Bands of one file, by the paper's first objective:
 
     ```
-    bimichi train bands.tif --labels mask.png --polarity learn -o model.json
+    bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
     from bimichi.imaging.labelling import SceneReader
-    from bimichi.learning.fit import check_training
-    from bimichi.learning.objectives import get_objective
-    from bimichi.learning.solvers import get_solver
 
-    how = _certifying(solver) if certify else solver
-    wanted = get_objective(objective, additivity=additivity, free_scale=free_scale)
-    check_training(wanted, get_solver(how), polarity)  # before reading
+    options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
+    how = _certifying(solver, objective) if certify else solver
+    chosen = {"additivity": additivity, "free_scale": free_scale}
+    model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
-    scenes = made.open(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
+    many_sources = additivity is not None or objective == AUTO
+    scenes = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            options: dict[str, Any] = {"scaled": scale is not None, "masks_are_truth": decision is not None}
-            reader = SceneReader(scenes, labelling, recipes=made.recipes, **options)
+            truth = decision is not None
+            reader = SceneReader(
+                scenes, labelling, recipes=made.recipes, scaled=scale is not None, masks_are_truth=truth
+            )
             say.notes(reader.notes)
             data = reader.scenes if scenes.many else list(reader.scenes)
-        model = bimichi.BiMIChI(
-            objective,
-            how,
-            polarity,
-            scale,
-            source_names=reader.source_names,
-            n_jobs=jobs,
-            random_state=seed,
-            verbose=say.verbose,
-            additivity=additivity,
-            free_scale=free_scale,
-        )
+        model.set_params(source_names=reader.source_names)
         with run.timed("train"):
             _learn(model, data, reader, say)
         reader.warn_of_inputs()
         with run.timed("decide"):
             decided = _decided(model, data, decision, min_size, smooth)
-        kept: dict[str, Any] = {"recipes": tuple(reader.recipes), "inputs": reader.inputs, "decision": decided}
+        recipes = [_followed(*pair) for pair in zip(reader.recipes, model.rule_.recipes or reader.recipes, strict=True)]
+        kept: dict[str, Any] = {"recipes": tuple(recipes), "inputs": reader.inputs, "decision": decided}
         replace(model.rule_, **kept).save(output)
         record = run.write(run_path(output), [output])
     counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
     found = {
         "model": output,
         "run": record,
-        "sources": dict(zip(reader.source_names, reader.recipes, strict=True)),
+        "sources": dict(zip(reader.source_names, recipes, strict=True)),
         "scenes": len(reader.scenes),
         "bags": counts,
-        "objective": objective,
+        "objective": model.rule_.training.objective,
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
         "proof": model.rule_.training.proof if model.rule_.training else "",
@@ -207,17 +212,23 @@ def train(
         "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
         "seconds": run.seconds,
     }
-    say.result(found, _sentence(found, reader.source_names))
+    shown: list[Any] = []
+    if isinstance(model, bimichi.BiMIChICV):
+        found["selection"] = model.selection_.to_dict()
+        shown = _chosen(model.selection_, say)
+    say.result(found, *shown, _sentence(found, reader.source_names))
 
 
-def _certifying(solver: str) -> Any:
+def _certifying(solver: str, objective: str) -> Any:
+    if objective == AUTO:
+        raise typer.BadParameter("needs an objective of your choice, by --objective", param_hint="'--certify'")
     if solver != "convex":
         raise typer.BadParameter(f"only the convex solver can certify, not {solver!r}", param_hint="'--certify'")
     return bimichi.ConvexSolver(certify=True)
 
 
 def _decided(
-    model: "bimichi.BiMIChI",
+    model: Any,
     scenes: "Sequence[bimichi.Scene]",
     wanted: str | None,
     size: int | None,
@@ -236,11 +247,49 @@ def _decided(
     return decide(model, scenes, recall=want.get("recall"), precision=want.get("precision"), **kept)
 
 
-def _learn(model: "bimichi.BiMIChI", scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
+def _model(
+    objective: str, solver: Any, polarity: Any, scale: Any, chosen: dict[str, Any], options: dict[str, Any]
+) -> Any:
+    """Return what to fit, or raise if its options do not go together."""
+    from bimichi.learning.fit import check_training
+    from bimichi.learning.objectives import get_objective
+    from bimichi.learning.solvers import get_solver
+
+    if objective == AUTO:
+        if solver != "convex":
+            raise typer.BadParameter("only with an objective of your choice, by --objective", param_hint="'--solver'")
+        if chosen["free_scale"]:
+            raise typer.BadParameter("only with --objective mean", param_hint="'--free-scale'")
+        return bimichi.BiMIChICV(polarity=polarity or "learn", scale=scale, additivity=chosen["additivity"], **options)
+    signs = polarity or "given"
+    check_training(get_objective(objective, **chosen), get_solver(solver), signs)
+    return bimichi.BiMIChI(objective, solver, signs, scale, **chosen, **options)
+
+
+def _followed(recipe: str, own: str) -> str:
+    """Return the recipe of an image, followed by what the model does to its source."""
+    from bimichi.imaging.recipes import AS_IS
+
+    later = own.removeprefix(f"{AS_IS}|")
+    return recipe if own in (recipe, AS_IS) else later if recipe == AS_IS else f"{recipe}|{later}"
+
+
+def _chosen(selection: "Selection", say: Output) -> list[Any]:
+    """Return the table and the sentence of a choice; what warns of it goes to standard error."""
+    warning = selection.warning()
+    if warning:
+        say.note(f"Warning: {warning}")
+    if selection.weak:
+        say.note(f"Ranked below the rest, with either sign: {', '.join(selection.weak)}. Consider leaving it out.")
+    return [rich_table(selection.table()), escape(selection.sentence())]
+
+
+def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
     """Fit to one scene, or to many that are read one after another."""
     say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
+    alone = len(scenes) == 1 and isinstance(model, bimichi.BiMIChI)
     try:
-        model.fit(scenes[0].bags() if len(scenes) == 1 else scenes)
+        model.fit(scenes[0].bags() if alone else scenes)
     except InvalidInputError:
         if len(reader.counts) == len(scenes):
             reader.check_both()  # whose message says more if all bags are of one class
@@ -254,8 +303,9 @@ def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
         known = decision is not None and decision["threshold"] is not None
         return f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n" if decision and known else ""
 
+    value = found["objective_value"]
     return escape(
-        f"J = {found['objective_value']:.4f} ({found['objective']}, {found['status']}) after "
+        f"{'' if isnan(value) else f'J = {value:.4f} '}({found['objective']}, {found['status']}) after "
         f"{found['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
         f"{found['proof'] + chr(10) if found['proof'] else ''}"

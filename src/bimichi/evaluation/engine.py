@@ -19,9 +19,10 @@ from bimichi._tables import Cell
 from bimichi.errors import BimichiError, NotRunError
 from bimichi.estimators.base import Fusion
 from bimichi.estimators.bimichi import BiMIChI
+from bimichi.estimators.cross_validated import BiMIChICV
 from bimichi.evaluation.methods import Candidate
 from bimichi.evaluation.metrics import Scores, scores
-from bimichi.learning.scene import Scene, join_bags
+from bimichi.learning.scene import Scene, Scenes, join_bags
 from bimichi.measures.base import Measure
 from bimichi.rule import FusionRule
 
@@ -173,7 +174,7 @@ class TrainingData:
     def _gatherer(self, candidate: Candidate) -> Callable[[], tuple[Any, ...]]:
         if candidate.labels == "none":
             return self._first_scene
-        if self._in_parts and isinstance(candidate.method, BiMIChI):
+        if isinstance(candidate.method, BiMIChICV) or (self._in_parts and isinstance(candidate.method, BiMIChI)):
             return self._unread
         return self._all_pixels if (candidate.labels, self._pixels) == ("pixels", "all") else self._pixels_of_bags
 
@@ -182,7 +183,7 @@ class TrainingData:
         return (first.sources.reshape(-1, first.n_sources),)
 
     def _unread(self) -> tuple[Any, ...]:
-        return (self._scenes,)
+        return (self._scenes if isinstance(self._scenes, Scenes) else list(self._scenes),)
 
     def _all_pixels(self) -> tuple[Any, ...]:
         X, y = [], []

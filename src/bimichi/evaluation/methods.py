@@ -207,7 +207,17 @@ def _register_all() -> None:
     for objective in OBJECTIVES:
         name, paper = f"Bi-MIChI ({TITLES.get(objective, objective)})", objective in TITLES
         add(name, estimators.BiMIChI, {"objective": objective}, paper=paper, **given)
-    for objective, additivity in (*((objective, None) for objective in OBJECTIVES), ("mean", 2), ("mean", 1)):
+    add("Bi-MIChI auto", estimators.BiMIChICV, tables=BOTH, **given)
+    for order in (1, 2):
+        rare = {"objective": "logistic", "additivity": order, "sources": "rarity", "labels": "cores"}
+        cores = rare | {"sources": "given"}
+        for what, candidate in (("rarity-scaled, cores of boxes", rare), ("cores of boxes", cores)):
+            parameters = {"candidates": [candidate], "calibrate": False, "polarity": "given"}
+            add(f"Bi-MIChI logistic, {order}-additive, {what}", estimators.BiMIChICV, parameters, tables=STUDY, **given)
+    calibrated = {"objective": "mean", "additivity": 1, "calibrate": True}
+    add("Bi-MIChI mean, 1-additive, calibrated", estimators.BiMIChI, calibrated, tables=STUDY, **given)
+    additive = [("mean", 2), ("mean", 1), ("logistic", 2), ("logistic", 1)]
+    for objective, additivity in (*((objective, None) for objective in OBJECTIVES), *additive):
         name = f"Bi-MIChI {objective}" + (f", {additivity}-additive" if additivity else "")
         parameters = {"objective": objective, "additivity": additivity}
         add(f"{name}, polarity given", estimators.BiMIChI, parameters, tables=STUDY, **given)

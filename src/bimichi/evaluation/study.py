@@ -15,12 +15,15 @@ from bimichi.evaluation.files import file_name, write_json, write_text
 from bimichi.evaluation.methods import Candidate, candidates
 from bimichi.evaluation.metrics import Scores
 from bimichi.evaluation.split import names_of, shows_both
+from bimichi.learning.folds import Spread, shown_spread, spread
 from bimichi.learning.scene import Scene
 
 __all__ = ["StudyResult", "StudyRow", "check_folder", "run_study"]
 
 RESULTS = "results.json"
 TITLES = ("AUC", "worst AUC", "AP", "RMSE")
+LEAD = "AP − source"
+"""The column of differences to the best source alone."""
 
 
 @dataclass
@@ -73,14 +76,30 @@ class StudyResult:
         found = [row for row in self.rows if row.kind == kind and labels in (None, row.labels) and row.scores]
         return max(found, key=lambda row: row.mean("auc"), default=None)
 
+    def best_source(self) -> StudyRow | None:
+        """Return the single source of largest mean average precision, if there is any."""
+        found = [row for row in self.rows if row.kind == "source" and row.scores]
+        return max(found, key=lambda row: row.mean("average_precision"), default=None)
+
+    def lead(self, row: StudyRow) -> Spread | None:
+        """Return by how much the average precision exceeds that of the best single source, scene by scene."""
+        source = self.best_source()
+        if source is None or not row.scores:
+            return None
+        shared = [name for name in row.scores if name in source.scores]
+        pairs = [(row.scores[name], source.scores[name]) for name in shared]
+        return spread([one.average_precision - other.average_precision for one, other in pairs])
+
     def table(self) -> Table:
         """Return all rows; of those that learn from bag labels, the best of each column is bold."""
         fair = [row.labels == "bags" and bool(row.scores) for row in self.rows]
         lines = []
         for row, cells in zip(self.rows, score_cells(self.rows, TITLES, fair, digits=1), strict=True):
             note = row.problem or (f"inverted: {', '.join(row.inverted)}" if row.inverted else "")
+            lead = self.lead(row)
+            cells.insert(len(TITLES), Cell("" if lead is None else shown_spread(lead, sign=True)))
             lines.append([Cell(row.name), Cell(row.labels), *cells, Cell(note)])
-        return Table(["method", "labels", *TITLES, "fit s", "fuse s", ""], lines)
+        return Table(["method", "labels", *TITLES, LEAD, "fit s", "fuse s", ""], lines)
 
     def verdict(self) -> str:
         """Say in a sentence how the best row of Bi-MIChI compares; empty if it was not run."""
@@ -123,7 +142,8 @@ NOTES = (
     "AUC, average precision (AP) and RMSE are means over the test scenes; the worst AUC is the smallest. Rows with "
     "labels of bags never see the truth of a pixel. Targets cover few pixels, so the empty map already has a small "
     "RMSE. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag labels, the "
-    "best of each column is bold."
+    f"best of each column is bold. “{LEAD}” is the mean difference in AP to the best source alone, scene by scene, "
+    "and its standard error."
 )
 
 

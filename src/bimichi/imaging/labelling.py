@@ -12,7 +12,7 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection
-from bimichi.imaging.cores import bag_sizes, core_bags
+from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
@@ -218,14 +218,17 @@ class SceneReader:
         unknown = regions.ignored | (_mask(files["ignore"], scene) if "ignore" in files else False)
         weights = None
         if how.bags == "boxes":
-            segments, labels = self._cores(scene, found, regions, unknown)
+            segments, labels = self._cores(scene, found, unknown)
             weights = bag_sizes(segments) if how.by_pixel else None
         else:
             segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
             labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
         positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
         self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
-        scene = replace(scene.with_bags(segments, labels, weights), boxes=found.boxes_of(how.target))
+        boxes, mask = self._boxes_and_mask(found, (scene.shape[0], scene.shape[1]))
+        pixels = None if mask is None else label_pixels(mask.shape, boxes, mask=mask, ignore=unknown)
+        made = scene.with_bags(segments, labels, weights)
+        scene = replace(made, boxes=found.boxes_of(how.target), pixels=pixels)
         if self._masks_are_truth and found.mask is not None:
             scene = replace(scene, truth=regions.targets, ignore=unknown)
         if "truth" not in files:
@@ -251,24 +254,20 @@ class SceneReader:
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
         return regions, found
 
-    def _cores(
-        self, scene: Scene, found: ImageAnnotations, regions: Regions, unknown: Flags
-    ) -> tuple[Ints, dict[int, bool]]:
+    def _cores(self, scene: Scene, found: ImageAnnotations, unknown: Flags) -> tuple[Ints, dict[int, bool]]:
         """Return bags of the cores of targets, and of what lies outside them."""
-        how, shape = self._labelling, (scene.shape[0], scene.shape[1])
-        chosen = found.selected(how.target)
-        boxed = chosen & np.array([outline is None for outline in found.outlines], dtype=np.bool_)
+        shape = (scene.shape[0], scene.shape[1])
+        boxes, mask = self._boxes_and_mask(found, shape)
+        valid, n_blocks = ~np.isnan(scene.sources).any(axis=2), self._labelling.superpixels
+        return core_bags(shape, boxes, mask=mask, ignore=unknown, valid=valid, n_blocks=n_blocks)
+
+    def _boxes_and_mask(self, found: ImageAnnotations, shape: tuple[int, int]) -> tuple[Floats, Flags | None]:
+        """Return the targets that are boxes, and a mask of those that are not; None if there are none of these."""
+        how = self._labelling
+        boxed = found.selected(how.target) & np.array([one is None for one in found.outlines], dtype=np.bool_)
         others = replace(found, ignored=[bool(out) for out in found.is_ignored | boxed])
         mask = rasterise(others, shape, how.target, how.point_radius).targets
-        valid = ~np.isnan(scene.sources).any(axis=2)
-        return core_bags(
-            shape,
-            found.boxes[boxed],
-            mask=mask if mask.any() else None,
-            ignore=unknown,
-            valid=valid,
-            n_blocks=how.superpixels,
-        )
+        return found.boxes[boxed], mask if mask.any() else None
 
     def _place(self, name: str, shape: tuple[int, int]) -> Placement:
         grid = self.grids[name]

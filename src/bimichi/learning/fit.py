@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.learning.abilities import IN_MEMORY, check_solver
 from bimichi.learning.objectives import Objective
-from bimichi.learning.polarity import guess_polarity, learn_polarity
+from bimichi.learning.polarity import trusted_signs
 from bimichi.learning.problem import Solution
 from bimichi.learning.training import Training
 from bimichi.measures.sampling import random_generator
@@ -63,10 +62,6 @@ def check_training(
             f"polarity='learn' inverts sources around 0, but objective {objective.name!r} is for sources in [0, 1]. "
             "Use polarity='given'."
         )
-    if polarity == "learn" and getattr(solver, "checkpoint", None) is not None:
-        raise InvalidInputError(
-            "A checkpoint holds one search, but polarity='learn' makes several. Leave out one of the two."
-        )
     check_solver(solver, objective, offers)
 
 
@@ -90,7 +85,7 @@ def fit_measure(
     objective : Objective
         What is minimised; see `bimichi.learning.objectives.get_objective`.
     solver : object
-        See `bimichi.learning.solvers.get_solver`. If it has a method `quick`, that solver compares polarities.
+        See `bimichi.learning.solvers.get_solver`.
     polarity : {"given", "learn"}
         Whether to learn which sources to invert.
     names : sequence of str, optional
@@ -110,18 +105,9 @@ def fit_measure(
     check_training(objective, solver, polarity, training.offers)
     seed = random_generator(random_state).integers(2**63)
 
-    def solve(signs: Floats, solver: Any = solver) -> Solution:
-        problem = training.problem(objective, n_jobs).with_signs(signs)
-        found: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
-        return found
-
-    if polarity == "learn":
-        quick = solver.quick() if hasattr(solver, "quick") else solver
-        compare = None if quick == solver else partial(solve, solver=quick)
-        signs, solution = learn_polarity(guess_polarity(training.bag_ranges()), solve, compare)
-    else:
-        signs = np.ones(training.n_sources)
-        solution = solve(signs)
+    signs = trusted_signs(training.samples()).signs if polarity == "learn" else np.ones(training.n_sources)
+    problem = training.problem(objective, n_jobs).with_signs(signs)
+    solution: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
     usage = training.usage(objective, n_jobs)
     counts = {kind: usage.counts(kind == "weighted", signs) for kind in ("touched", "weighted")}
     measure = objective.space(training.n_sources).measure(solution.values, names)

@@ -10,12 +10,22 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
+from bimichi.learning.polarity import ROWS as POLARITY_ROWS
 from bimichi.learning.problem import InMemory, Problem
+from bimichi.learning.samples import (
+    Sample,
+    bag_groups,
+    grouped_bags,
+    grouped_pixels,
+    pixel_labels,
+    scaled_sample,
+    strips,
+)
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes, check_joins, join_bags
 from bimichi.learning.spaces.base import Usage
 from bimichi.learning.spaces.gram import Gram
-from bimichi.learning.training import BagRanges, bag_ranges
+from bimichi.learning.training import BagLabels
 
 
 class Part(NamedTuple):
@@ -26,6 +36,7 @@ class Part(NamedTuple):
     n_sources: int
     source_names: tuple[str, ...] = ()
     name: str = ""  # of the scene; rows of an array have none
+    scene: Scene | None = None
 
 
 class ReductionPlan(NamedTuple):
@@ -33,18 +44,19 @@ class ReductionPlan(NamedTuple):
 
     objective: Objective
     keep: Literal["sums", "relevant", "merged", "all"]  # "sums" is the quadratic form, "merged" all that differ
-    bag_ranges: bool  # whether the extremes of each source in each bag are needed, to learn signs
+    groups: int = 0  # of neighbouring bags of which samples are drawn, to learn signs; 0 for none
 
 
 class PartSummary(NamedTuple):
     """Summary statistics of one part."""
 
-    part: Part  # without its bags
+    part: Part  # without its bags and its scene
     low: Floats  # the least and the greatest value of each source
     high: Floats
-    bags: BagRanges  # without extremes, unless signs are learned
+    bags: BagLabels
     usage: Usage | None = None
     gram: Gram | None = None
+    samples: tuple[Sample, ...] = ()
 
 
 def read_scene(scenes: Scenes, name: str) -> Scene:
@@ -67,7 +79,7 @@ def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
     if not isinstance(scene, Scene):
         raise InvalidInputError(f"A scene must be a Scene, or give one, got {type(scene).__name__}.")
     bags = join_bags([scene], one_class=True, nan=nan) if scene.labels is None or len(scene.labels) else None
-    return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name)
+    return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name, scene)
 
 
 def summarise(item: Any) -> PartSummary:
@@ -76,8 +88,7 @@ def summarise(item: Any) -> PartSummary:
     low, high = np.full(part.n_sources, np.inf), np.full(part.n_sources, -np.inf)
     if part.bags is not None:
         low, high = (np.array([of(column) for column in part.bags.X.T], dtype=float) for of in (np.min, np.max))
-    none = np.empty((0, part.n_sources))
-    return PartSummary(part._replace(bags=None), low, high, BagRanges(none, none, np.empty(0, bool), np.empty(0)))
+    return PartSummary(part._replace(bags=None, scene=None), low, high, BagLabels(np.empty(0, bool), np.empty(0)))
 
 
 def reduce_part(
@@ -94,8 +105,8 @@ def reduce_part(
     if bags is None or summary.low.min() < -1 or summary.high.max() > 1:
         return summary, None
     usage = objective.space(bags.n_sources).count_usage(bags.X, n_jobs)
-    known = bag_ranges(bags) if plan.bag_ranges else summary.bags._replace(labels=bags.labels, weights=bags.weights)
-    summary = summary._replace(bags=known, usage=usage)
+    samples = _samples(part, plan.groups, scale) if plan.groups else ()
+    summary = summary._replace(bags=BagLabels(bags.labels, bags.weights), usage=usage, samples=samples)
     if plan.keep == "sums":
         form = InMemory(bags, objective, n_jobs).total("gram", targets=objective.parameters)
         return summary._replace(gram=form), None
@@ -105,6 +116,17 @@ def reduce_part(
     if plan.keep == "relevant":
         kept = kept.relevant(objective.relevant, objective.zero_bound, n_jobs)
     return summary, kept
+
+
+def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[Sample, ...]:
+    """Draw samples of a part whose bags are scaled already."""
+    assert part.bags is not None
+    labels = None if part.scene is None else pixel_labels(part.scene)
+    if part.scene is None or labels is None:
+        return tuple(grouped_bags(part.name, part.bags, bag_groups(part.bags, None, n_groups)))
+    region = strips(part.scene, n_groups) if n_groups > 1 else None
+    found = grouped_pixels(part.scene, part.scene.sources, labels, region, POLARITY_ROWS)
+    return tuple(one if scale is None else scaled_sample(one, scale) for one in found)
 
 
 class Totals:
@@ -117,6 +139,7 @@ class Totals:
         self.gram: Gram | None = None
         scenes: dict[str, tuple[str, ...]] = {}
         lows, highs, bags = [], [], []
+        samples: list[Sample] = []
         for one in summaries:
             if one.part.source_names:  # rows of an array have none
                 check_joins(one.part, scenes)
@@ -129,12 +152,14 @@ class Totals:
             lows.append(one.low)
             highs.append(one.high)
             bags.append(one.bags)
+            samples += one.samples
         if not bags:
             raise InvalidInputError("There are no scenes to learn from; give at least one.")
         self.low: Floats = np.min(lows, axis=0)
         self.high: Floats = np.max(highs, axis=0)
         self.n_sources = len(self.low)
-        self.bags = BagRanges(*(np.concatenate(column) for column in zip(*bags, strict=True)))
+        self.samples = samples
+        self.bags = BagLabels(*(np.concatenate(column) for column in zip(*bags, strict=True)))
 
 
 class Executor(Protocol):

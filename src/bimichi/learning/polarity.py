@@ -1,93 +1,146 @@
-"""One sign per source, learned from the bags alone.
+"""One sign per source, cross-validated.
 
-With a monotone measure, a source that is low on the target cannot help; inverted, it can. A positive bag holds a
-target somewhere, so a source that is low on it has a lower minimum there than in negative bags. Which sources may be
-inverted is decided by how their extremes rank the bags; which of those are, by the objective itself.
+With a monotone measure, a source that is low on the target cannot help; inverted, it can. A sign is inverted only if
+that makes both the source alone and a quick fusion of all sources rank the targets of left-out scenes better, by more
+than the standard error over these scenes: twice as much for the source alone, since a weak source is seldom worth a
+sign; and if that gains much, the fusion must only not become worse. Where this cannot be told, a source stays as it is.
 """
 
-from collections.abc import Callable
-from operator import attrgetter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 from bimichi._types import Floats
-from bimichi.learning.problem import Solution
-from bimichi.learning.training import BagRanges
+from bimichi.learning.folds import Spread, make_folds, spread
+from bimichi.learning.samples import Sample
 
-_value: Callable[[Solution], float] = attrgetter("objective_value")
+LEAST = 3  # scenes (or groups of bags) with targets; with fewer, no standard error can be trusted
+ROWS = 20_000  # of each kind that are used of a scene
+GAIN = 0.01  # a source alone must rank targets better by more average precision than this
+STRONG = 0.05  # beyond this, it is enough that the fusion does not become worse: it may be perfect already
+RATIO = 4.0  # how much all that is no target counts in a scene, against its targets
 
-CLEAR = 2.0  # how many standard errors make a difference
 
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """What was decided, and why.
 
-def guess_polarity(bags: BagRanges) -> Floats:
-    """Invert the sources whose minimum over a bag clearly ranks positive bags better than their maximum does.
-
-    "Better" is by the area under the ROC curve over bags, "clearly" by two standard errors of the difference [1]_. As
-    the label of a bag says that one instance shows the target, extremes are compared, not means over bags, which depend
-    on what surrounds targets as well. O(m b log b) for b bags.
-
-    References
+    Attributes
     ----------
-    .. [1] E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, "Comparing the areas under two or more correlated
-       receiver operating characteristic curves", Biometrics 44 (3), 1988.
+    signs : ndarray of shape (n_sources,)
+        +1, or -1 for sources that are inverted.
+    alone : list of Spread
+        By how much the average precision of each source alone rises if it is inverted.
+    fused : list of Spread or None
+        By how much that of the quick fusion rises; None for sources that are worse alone if inverted.
+    auc : ndarray of shape (n_sources,)
+        Mean area under the ROC curve of each source alone, with its sign.
     """
-    pairs = zip(bags.high.T, -bags.low.T, strict=True)
-    gains = [_placements(inverted, bags) - _placements(given, bags) for given, inverted in pairs]
-    return np.array([-1.0 if _clear(gain, bags) else 1.0 for gain in gains])
+
+    signs: Floats
+    alone: list[Spread]
+    fused: list[Spread | None]
+    auc: Floats
+
+    @property
+    def weak(self) -> list[int]:
+        """Sources that rank targets below the rest, even with their sign."""
+        return np.flatnonzero(self.auc < 0.5).tolist()
 
 
-def _placements(values: Floats, bags: BagRanges) -> Floats:
-    """For each bag, the share of the other class on its right side, ties half; the mean over a class is the AUC."""
-    _, place = np.unique(values, return_inverse=True)
-    positive = np.bincount(place, bags.weights * bags.labels)
-    negative = np.bincount(place, bags.weights * ~bags.labels)
-    under = (np.cumsum(negative) - negative / 2) / negative.sum()
-    over = 1 - (np.cumsum(positive) - positive / 2) / positive.sum()
-    return np.asarray(np.where(bags.labels, under[place], over[place]))
+def trusted_signs(samples: Sequence[Sample], n_folds: int = 5) -> Signs:
+    """Decide which sources to invert; the cost is that of some sorts per scene, source and fold.
 
-
-def _clear(gain: Floats, bags: BagRanges) -> bool:
-    """Whether the mean gain of a class, which is that of the other, too, exceeds its standard error enough."""
-    mean = float(np.average(gain[bags.labels], weights=bags.weights[bags.labels]))
-    shares = bags.weights / np.where(bags.labels, bags.weights[bags.labels].sum(), bags.weights[~bags.labels].sum())
-    error = float(np.sqrt((shares**2 * (gain - mean) ** 2).sum()))
-    return mean > CLEAR * error
-
-
-def learn_polarity(
-    guess: Floats, solve: Callable[[Floats], Solution], compare: Callable[[Floats], Solution] | None = None
-) -> tuple[Floats, Solution]:
-    """Start from the better of "as given" and the guess; flip a source that was guessed to be inverted while J falls.
-
-    A fall of J alone inverts no other source: what surrounds targets lies in positive bags, too, so that J also falls
-    where an inverted source is high on what is *around* them.
-
-    `guess` has -1 for the sources that may be inverted. `solve` takes signs and returns the solution for bags with
-    these; `compare` is a quicker one to compare signs by, called once for each set of them. `solve` is then called for
-    the best signs and for "as given" alone, and its J decides.
+    Parameters
+    ----------
+    samples : sequence of Sample
+        Of all scenes, or of groups of bags.
+    n_folds : int, default=5
+        In how many blocks scenes are left out; at most as many as there are scenes with targets.
     """
-    known: dict[tuple[float, ...], Solution] = {}
-
-    def at(signs: Floats) -> Solution:
-        key = tuple(signs.tolist())
-        if key not in known:
-            known[key] = (compare or solve)(signs)
-        return known[key]
-
-    given, doubtful = np.ones(len(guess)), np.flatnonzero(guess < 0)
-    if not len(doubtful):
-        return given, solve(given)
-    signs = min((given, guess), key=lambda s: _value(at(s)))
-    flipped = True
-    while flipped:
-        flipped = False
-        for k in doubtful:
+    m = samples[0].targets.shape[1]
+    few = [sample.few(ROWS) for sample in samples]
+    scored = [sample for sample in few if sample.has_targets]
+    if not scored:
+        return Signs(np.ones(m), [Spread(np.nan, np.nan)] * m, [None] * m, np.full(m, np.nan))
+    both = np.array([[_alone(sample, k) for k in range(m)] for sample in scored])  # scenes, sources, signs, scores
+    gains = both[:, :, 1] - both[:, :, 0]
+    alone = [spread(gains[:, k, 0]) for k in range(m)]
+    signs, fused = np.ones(m), list[Spread | None]([None] * m)
+    worth = [one.mean > max(GAIN, 2 * one.error) for one in alone]
+    doubtful = [k for k in range(m) if worth[k] and gains[:, k, 1].mean() > 0 and len(scored) >= LEAST]
+    if doubtful:
+        quick = _Quick(few, n_folds)
+        best = quick.scores(signs)
+        for k in sorted(doubtful, key=lambda k: -alone[k].mean):
             other = signs.copy()
-            other[k] *= -1
-            if _value(at(other)) < _value(at(signs)) * (1 - 1e-9):
-                signs, flipped = other, True
-    if compare is None:
-        return signs, at(signs)
-    kinds = [given] if (signs == given).all() else [given, signs]
-    ends = [(kind, min(solve(kind), at(kind), key=_value)) for kind in kinds]
-    return min(ends, key=lambda end: _value(end[1]))
+            other[k] = -1
+            reached = quick.scores(other)
+            rise = fused[k] = spread(reached - best)
+            if rise.clear or (alone[k].mean > STRONG and rise.mean >= -rise.error):
+                signs, best = other, reached
+    chosen = np.where(signs < 0, 1, 0)
+    auc = both.mean(axis=0)[np.arange(m), chosen, 1]
+    return Signs(signs, alone, fused, auc)
+
+
+def _alone(sample: Sample, k: int) -> list[tuple[float, float]]:
+    targets, others = sample.targets[:, k], sample.others[:, k]
+    return [sample.score(targets * sign, others * sign) for sign in (targets.dtype.type(1), targets.dtype.type(-1))]
+
+
+class _Quick:
+    """Cross-validated additive fusions: weights above and below zero for each source, by least squares."""
+
+    def __init__(self, samples: Sequence[Sample], n_folds: int) -> None:
+        self._samples, self._folds = samples, make_folds(samples, n_folds)
+        self._forms = [_form(sample) for sample in samples]
+
+    def scores(self, signs: Floats) -> Floats:
+        """Return the average precision in each scene with targets, fused by what was learned without it."""
+        square, pull = (np.sum([form[part] for form in self._forms], axis=0) for part in (0, 1))
+        found = np.empty(len(self._samples))
+        for block in self._folds:
+            left = [np.sum([self._forms[k][part] for k in block], axis=0) for part in (0, 1)]
+            weights = _weights(square - left[0], pull - left[1], signs)
+            for k in block:
+                one = self._samples[k].with_signs(signs)
+                found[k] = one.score(_features(one.targets) @ weights, _features(one.others) @ weights).ap
+        return found[np.sort(np.concatenate(self._folds))]
+
+
+def _features(X: Floats) -> Floats:
+    return np.hstack([np.maximum(X, 0), np.minimum(X, 0), np.ones((len(X), 1), X.dtype)])
+
+
+def _form(sample: Sample) -> tuple[Floats, Floats]:
+    """Return the quadratic form of squared distances to 1 for targets and 0 for the rest."""
+    m = sample.targets.shape[1]
+    square, pull = np.zeros((2 * m + 1, 2 * m + 1)), np.zeros(2 * m + 1)
+    sides = [(sample.targets, 1.0, 1.0), (sample.others, 0.0, RATIO)]
+    for side, (rows, target, weight) in enumerate(sides):
+        if not len(rows):
+            continue
+        features = _features(rows.astype(np.float64))
+        share = np.full(len(rows), 1 / len(rows))
+        if sample.offsets is not None:  # the mean over every bag
+            sizes = np.diff(sample.offsets[side])
+            share, weight = np.repeat(1 / sizes, sizes), 1.0
+        square += weight * features.T @ (features * share[:, None])
+        pull += weight * target * share @ features
+    return square, pull
+
+
+def _weights(square: Floats, pull: Floats, signs: Floats) -> Floats:
+    """Minimise with weights that are not negative, sources multiplied by signs; the last one, the offset, is free."""
+    m = len(signs)
+    place, factor = np.arange(2 * m + 1), np.ones(2 * m + 1)
+    for k in np.flatnonzero(signs < 0):  # max(-x, 0) is -min(x, 0), and the other way round
+        place[[k, m + k]], factor[[k, m + k]] = [m + k, k], -1
+    square, pull = square[place][:, place] * np.outer(factor, factor), pull[place] * factor
+    root = np.linalg.cholesky(square + 1e-9 * (1 + np.trace(square)) * np.eye(2 * m + 1))
+    low = np.append(np.zeros(2 * m), -np.inf)
+    found: Floats = lsq_linear(root.T, np.linalg.solve(root, pull), bounds=(low, np.inf)).x
+    return found

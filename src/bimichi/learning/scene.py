@@ -20,7 +20,7 @@ from bimichi.measures.base import check_names
 
 __all__ = ["Scene", "Scenes", "check_joins", "join_bags"]
 
-ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal")
+ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal", "pixels")
 TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
 
 
@@ -53,6 +53,9 @@ class Scene:
         For display, and for detectors.
     thermal : ndarray of shape (height, width), optional
         For display.
+    pixels : ndarray of int8, shape (...), optional
+        What is known about single instances without the truth: 1 for targets, -1 for others, 0 for unknown, as from
+        `bimichi.imaging.label_pixels`. By default it follows from boxes, if there are any.
     truth_from : str, default="pixels"
         What `truth` was made from: "pixels", or "boxes" where nothing better exists.
     licence, citation : str
@@ -73,6 +76,7 @@ class Scene:
     licence: str = ""
     citation: str = ""
     weights: Mapping[int, float] | None = None
+    pixels: NDArray[np.int8] | None = None
 
     def __post_init__(self) -> None:
         self._load_xarray()
@@ -84,7 +88,7 @@ class Scene:
         for what in ARRAYS:
             refuse_masked(getattr(self, what), what)
         object.__setattr__(self, "source_names", check_names(self.source_names or None, self.n_sources))
-        for what in ("segments", "truth", "ignore"):
+        for what in ("segments", "truth", "ignore", "pixels"):
             given = getattr(self, what)
             if given is not None and np.shape(given) != self.shape:
                 raise InvalidInputError(

@@ -33,11 +33,13 @@ from bimichi.learning.parts import (
     reduce_part,
     summarise,
 )
+from bimichi.learning.polarity import LEAST
 from bimichi.learning.problem import InMemory, Problem, Summed
+from bimichi.learning.samples import Sample
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scenes
 from bimichi.learning.spaces.base import Usage
-from bimichi.learning.training import BagRanges, Training
+from bimichi.learning.training import GROUPS, Training
 
 
 class PartitionedTraining(Training):
@@ -59,8 +61,8 @@ class PartitionedTraining(Training):
             self._totals = self._reduced(scale)
         return self
 
-    def bag_ranges(self) -> BagRanges:
-        return self._totals.bags
+    def samples(self) -> list[Sample]:
+        return self._totals.samples
 
     def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
         totals = self._totals
@@ -139,6 +141,12 @@ def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
     return Bags(X, offsets, labels, weights, counts, instance, ids)
 
 
+def joined_bags(parts: Sequence[Bags]) -> Bags:
+    """Join bags of several parts; their instances are numbered through."""
+    starts = np.concatenate([[0], np.cumsum([len(bags.instance) for bags in parts])])
+    return _joined(deque(zip(starts.tolist(), parts, strict=False)))
+
+
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:
     """Yield ``function(item)`` for every item, in order, with few results waiting; an error stops the rest."""
     waiting: deque[Future[Any]] = deque()
@@ -185,27 +193,32 @@ def lazy_training(
     check_training(objective, solver, polarity, executor.offers)
     items: Sequence[Any]
     if isinstance(X, Scenes | list | tuple):
-        if y is not None or bags is not None or sample_weight is not None:
-            raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
-        classes = np.array([0, 1])
-        items = [partial(read_scene, X, name) for name in X.names] if isinstance(X, Scenes) else X
-        items = [partial(read_part, item, "drop") for item in items] if nan == "drop" else items
+        classes, items = np.array([0, 1]), scene_items(X, y, bags, sample_weight, nan)
     else:
         from bimichi.learning.cluster import array_parts
 
         classes, items = array_parts(X, y, bags, sample_weight, nan)
-    plan = _plan(objective, solver, polarity == "learn")
+    groups = 1 if len(items) >= LEAST else GROUPS
+    plan = _plan(objective, solver, groups if polarity == "learn" else 0)
     return classes, PartitionedTraining(executor, items, plan, scaled, verbose)
 
 
-def _plan(objective: Objective, solver: Any, signs: bool) -> ReductionPlan:
+def scene_items(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str = "raise") -> Sequence[Any]:
+    """Return scenes as `bimichi.learning.parts.read_part` takes them; nothing else may be given to `fit`."""
+    if y is not None or bags is not None or sample_weight is not None:
+        raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
+    items = [partial(read_scene, X, name) for name in X.names] if isinstance(X, Scenes) else X
+    return [partial(read_part, item, "drop") for item in items] if nan == "drop" else items
+
+
+def _plan(objective: Objective, solver: Any, groups: int) -> ReductionPlan:
     """Keep as little as the solver needs."""
     needs = needs_of(solver, objective)
     if "in memory" in needs:
-        return ReductionPlan(objective, "all", signs)
+        return ReductionPlan(objective, "all", groups)
     if "rows" in needs:
-        return ReductionPlan(objective, "merged" if signs else "relevant", signs)
-    return ReductionPlan(objective, "sums", signs)
+        return ReductionPlan(objective, "merged" if groups else "relevant", groups)
+    return ReductionPlan(objective, "sums", groups)
 
 
 def _client() -> Any:

@@ -10,9 +10,12 @@ from bimichi.learning.abilities import IN_MEMORY
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import InMemory, Problem, Summed
+from bimichi.learning.samples import Sample, bag_groups, grouped_bags
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.learning.spaces.base import Usage
+
+GROUPS = 5  # of neighbouring bags, where there are no scenes to leave out
 
 
 def is_lazy(X: Any) -> bool:
@@ -24,11 +27,9 @@ def is_lazy(X: Any) -> bool:
     return isinstance(X[0], Scene | str | PathLike) or callable(X[0]) or hasattr(X[0], "__dask_graph__")
 
 
-class BagRanges(NamedTuple):
-    """Of every bag, the least and the greatest value of each source, its label and its weight."""
+class BagLabels(NamedTuple):
+    """Label and weight of every bag."""
 
-    low: Floats
-    high: Floats
     labels: Flags
     weights: Floats
 
@@ -45,8 +46,8 @@ class Training(Protocol):
     def scaled(self, scale: Scale) -> Self:
         """The same bags with sources mapped."""
 
-    def bag_ranges(self) -> BagRanges:
-        """The extremes of each source in each bag."""
+    def samples(self) -> list[Sample]:
+        """Rows of scenes, or of groups of bags, by which signs are decided."""
 
     def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
         """What a solver asks; the same object each time."""
@@ -72,8 +73,8 @@ class BagsInMemory(Training):
     def scaled(self, scale: Scale) -> "BagsInMemory":
         return BagsInMemory(scale.bags(self._bags))
 
-    def bag_ranges(self) -> BagRanges:
-        return bag_ranges(self._merged)
+    def samples(self) -> list[Sample]:
+        return grouped_bags("", self._bags, bag_groups(self._bags, None, GROUPS))
 
     def problem(self, objective: Objective, n_jobs: int | None = None) -> InMemory:
         if objective not in self._problems:
@@ -82,9 +83,3 @@ class BagsInMemory(Training):
 
     def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
         return objective.space(self.n_sources).count_usage(self._bags.X, n_jobs)
-
-
-def bag_ranges(bags: Bags) -> BagRanges:
-    """The extremes of each source in each bag, labels and weights."""
-    low, high = (extreme.reduceat(bags.X, bags.offsets[:-1], axis=0) for extreme in (np.minimum, np.maximum))
-    return BagRanges(low.astype(np.float64), high.astype(np.float64), bags.labels, bags.weights)

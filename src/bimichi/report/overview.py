@@ -6,6 +6,7 @@ import numpy as np
 
 import bimichi
 from bimichi.learning.objectives import REGISTRY
+from bimichi.learning.selection import selection_of
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
 from bimichi.report.measure import view_of
@@ -65,6 +66,13 @@ def _training(rule: FusionRule) -> dict[str, str]:
     if "polarity" in record.parameters or rule.inverted:
         how = "learned" if record.parameters.get("polarity") == "learn" else "as given"
         rows["Polarity"] = f"{how}; inverted: {listed(rule.inverted or ['none'])}"
+    found = selection_of(record)
+    if found is not None:
+        rows["Chosen by"] = "cross-validation over scenes. " + " ".join(
+            filter(None, (found.sentence(), found.warning()))
+        )
+        if found.weak:
+            rows["Weak sources"] = f"{listed(found.weak)}: alone, they rank targets below the rest, whatever their sign"
     return rows
 
 

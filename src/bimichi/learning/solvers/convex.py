@@ -99,7 +99,7 @@ class ConvexSolver:
         check_solver(self, problem.objective, problem.offers)
         form = problem.objective.convex
         if form == "logistic":
-            return snapped(problem, solve_logistic(problem))
+            return snapped(problem, solve_logistic(problem, quiet=verbose < 0))
         if problem.objective.free_scale:
             return snapped(problem, solve_free_scale(problem))
         if form == "mean" or form is None:

@@ -94,8 +94,8 @@ class _Newton:
         return sums, False
 
 
-def solve_logistic(problem: Problem) -> Solution:
-    """Minimise the log-loss over measures, slopes and offsets; the solution has a link."""
+def solve_logistic(problem: Problem, quiet: bool = False) -> Solution:
+    """Minimise the log-loss over measures, slopes and offsets; the solution has a link. `quiet`: without warnings."""
     space = problem.space
     nothing = Line(np.zeros(space.size), 0.0, 0.0)
     sums = problem.total("log_loss", values=nothing.values, offset=0.0)
@@ -109,9 +109,9 @@ def solve_logistic(problem: Problem) -> Solution:
     if newton.step > 1:
         newton.descend(1e-4 * entropy, sparse=True)
     status = newton.descend(GAP * entropy)
-    if status.startswith("the QP"):
+    if status.startswith("the QP") and not quiet:
         warnings.warn(f"The convex solver ended early: {status}. The result is valid.", stacklevel=4)
-    return _solution(newton, status, rate)
+    return _solution(newton, status, rate, quiet)
 
 
 def solve_free_scale(problem: Problem) -> Solution:
@@ -139,12 +139,12 @@ def solve_free_scale(problem: Problem) -> Solution:
     return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value), link=link)
 
 
-def _solution(newton: _Newton, status: str, rate: float) -> Solution:
+def _solution(newton: _Newton, status: str, rate: float, quiet: bool) -> Solution:
     line, problem = newton.line, newton.problem
     flat = line.slope < FLAT
     values: Floats = problem.space.middle() if flat else newton.program.measure(line)
     link = Link(0.0 if flat else min(line.slope, SLOPE_LIMIT), float(line.offset), rate)
-    if line.slope > 0.99 * SLOPE_LIMIT:
+    if line.slope > 0.99 * SLOPE_LIMIT and not quiet:
         log.warning(
             "The slope of the log-odds has reached its limit of %g: the sources separate classes of the training data, "
             "at least in part, so that probabilities there are as good as 0 and 1. More varied data, or fewer terms "

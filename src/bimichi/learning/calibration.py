@@ -1,0 +1,76 @@
+"""Platt's calibration: log-odds as a line over the output, fitted to outputs for data that were not learned from."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi._types import Floats
+from bimichi.link import Link, probability_of
+
+ROUNDS = 100
+
+
+def platt(
+    targets: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], shares: Sequence[tuple[float, float]]
+) -> Link | None:
+    """Fit the link by maximum likelihood [1]_.
+
+    Parameters
+    ----------
+    targets, others : sequence of ndarray
+        Outputs for targets, and for the rest, of each scene, by models that have not learned from it.
+    shares : sequence of (float, float)
+        How many instances each output of the two stands for.
+
+    Returns
+    -------
+    Link or None
+        None if the outputs do not rise from the rest to the targets, so that no rising line fits.
+
+    References
+    ----------
+    .. [1] J. C. Platt, "Probabilistic outputs for support vector machines and comparisons to regularized likelihood
+       methods", 1999. As there, labels are pulled towards each other by one instance of each class, so that the slope
+       is finite where the two do not overlap.
+    """
+    x = np.concatenate([*targets, *others]).astype(np.float64)
+    weight = np.concatenate(
+        [np.full(len(one), share[0]) for one, share in zip(targets, shares, strict=True)]
+        + [np.full(len(one), share[1]) for one, share in zip(others, shares, strict=True)]
+    )
+    n = sum(map(len, targets))
+    hits, rest = float(weight[:n].sum()), float(weight[n:].sum())
+    if not hits or not rest:
+        return None
+    y = np.where(np.arange(len(x)) < n, (hits + 1) / (hits + 2), 1 / (rest + 2))
+    middle, reach = float(np.average(x, weights=weight)), float(x.std()) or 1.0
+    rate = hits / (hits + rest)
+    slope, offset = _newton((x - middle) / reach, y, weight / weight.sum(), np.log(rate / (1 - rate)))
+    if not slope > 0:
+        return None
+    return Link(slope / reach, offset - slope * middle / reach, rate)
+
+
+def _newton(x: Floats, y: Floats, weight: Floats, offset: float) -> tuple[float, float]:
+    """Minimise the logistic loss by Newton steps, halved while it rises."""
+    at, lines = np.array([0.0, offset]), np.stack([x, np.ones_like(x)])
+
+    def loss(point: Floats) -> float:
+        f = point @ lines
+        return float(weight @ (np.logaddexp(0, f) - y * f))
+
+    value = loss(at)
+    for _ in range(ROUNDS):
+        p = probability_of(at @ lines)
+        slope = lines @ (weight * (p - y))
+        curve = (lines * (weight * p * (1 - p))) @ lines.T + 1e-12 * np.eye(2)
+        step = np.linalg.solve(curve, slope)
+        while loss(at - step) > value and np.abs(step).max() > 1e-12:
+            step = step / 2
+        at = at - step
+        before, value = value, loss(at)
+        if before - value < 1e-12:
+            break
+    return float(at[0]), float(at[1])

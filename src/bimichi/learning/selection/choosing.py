@@ -1,0 +1,289 @@
+"""From training data to the fusion that holds best on scenes it has not seen."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from bimichi._types import Floats
+from bimichi.errors import InvalidInputError
+from bimichi.integral.planes import out_of_range
+from bimichi.learning.fit import FitResult
+from bimichi.learning.folds import spread
+from bimichi.learning.objectives import Objective
+from bimichi.learning.objectives.mean import MEAN
+from bimichi.learning.parts import Part
+from bimichi.learning.polarity import Signs, trusted_signs
+from bimichi.learning.problem import Solution
+from bimichi.learning.samples import Sample
+from bimichi.learning.scaling import Scale, learn_scale
+from bimichi.learning.scene import check_joins
+from bimichi.learning.selection.candidates import Candidate, check_candidates, default_candidates
+from bimichi.learning.selection.engine import CrossValidation, Row, prepare_all
+from bimichi.learning.selection.result import Contender, Selection
+from bimichi.learning.selection.units import Material, PlaneScale, Signed, Unit, room_for, samples_of, units_of
+from bimichi.link import Link
+from bimichi.measures.additive import AdditiveBiCapacity
+
+WITHIN = 2.0  # standard errors; from a few scenes, smaller differences seldom hold on others
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What was chosen, learned from all data.
+
+    `result` has the signs; with `rare`, sources are to be ranked in their scene, after signs, and `result` has none.
+    """
+
+    result: FitResult
+    objective: Objective
+    scale: Scale
+    rare: bool
+    signs: Signs
+    link: Link | None
+    selection: Selection
+    rows: list[Row]
+    candidate: Candidate | None
+    folds: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class How:
+    """How to choose; the parameters of `bimichi.BiMIChICV`."""
+
+    candidates: Sequence[Any] | None = None
+    n_folds: int = 5
+    polarity: str = "learn"
+    calibrate: bool = True
+    scale: str | None = None
+    names: Sequence[str] | None = None
+    seed: int = 0
+    n_jobs: int = 1
+    rare: PlaneScale | None = None
+    progress: Callable[[str], None] | None = None
+    additivity: int | None = None
+
+
+def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Chosen:
+    """Compare candidates on scenes that are left out, and learn the best one from all.
+
+    Parameters
+    ----------
+    items : sequence
+        One `Bags`, or scenes in any form that `bimichi.learning.parts.read_part` takes.
+    how : How
+        Candidates, folds, and so on.
+    groups : sequence, optional
+        Of `Bags`: the group of every bag; groups are left out as a whole.
+    nan : {"raise", "drop"}
+        Whether instances with NaN are an error.
+    """
+    material = Material(items, how.n_folds if len(items) == 1 else 1, groups, nan, how.n_jobs)
+    first = _Looked(material, how)
+    if len(items) > 1 and sum(sample.has_targets for sample in first.samples(None)) < 2:
+        material = Material(items, how.n_folds, groups, nan, how.n_jobs)  # only one scene has targets: divide it
+        first = _Looked(material, how)
+    scale = learn_scale(first.low, first.high, how.scale)
+    used = scale if how.scale is not None else None
+    samples = first.samples(used)
+    _check_both(samples)
+    signs = trusted_signs(samples, how.n_folds)
+    if how.polarity == "given":
+        signs = replace(signs, signs=np.ones(first.n_sources), auc=np.full(first.n_sources, np.nan))
+    candidates = _candidates(how, samples, first.n_sources)
+    units = _units(material, Signed(used, signs.signs), how, candidates)
+    validation = CrossValidation(units, how.n_folds, how.seed, how.n_jobs)
+    return _decided(validation, candidates, signs, scale, how)
+
+
+class _Looked:
+    """What a first look at the data gives: names, ranges, and samples to decide signs by."""
+
+    def __init__(self, material: Material, how: How) -> None:
+        self._material, self._how, self._samples = material, how, list[Sample]()
+        known: dict[str, tuple[str, ...]] = {}
+        lows, highs, self.names = [], [], how.names
+        ones: Floats | None = None
+        for part, low, high, samples in material.parts(self._look):
+            if part.source_names:
+                check_joins(part, known)
+                self.names = how.names or part.source_names
+            if ones is not None and part.n_sources != len(ones):
+                raise InvalidInputError(f"Scene {part.name!r} has {part.n_sources} sources, others have {len(ones)}.")
+            ones = np.ones(part.n_sources)
+            lows.append(low)
+            highs.append(high)
+            self._samples += samples
+        self.low, self.high = np.min(lows, axis=0), np.max(highs, axis=0)
+        self.n_sources = len(self.low)
+        if np.isinf(self.low).all():
+            raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+        if (self.low == self.high).all():
+            raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
+        if how.scale is None:
+            for k in np.flatnonzero((self.low < -1) | (self.high > 1)):
+                worst = float(max(self.low[k], self.high[k], key=abs))
+                remedy = "Rescale it, or pass scale='minmax' or 'maxabs'."
+                raise out_of_range(int(k), self.names, worst, -1.0, remedy)
+
+    def _look(self, part: Part) -> tuple[Part, Floats, Floats, list[Sample]]:
+        low, high = np.full(part.n_sources, np.inf), np.full(part.n_sources, -np.inf)
+        if part.bags is not None:
+            low, high = (np.array([of(column) for column in part.bags.X.T], float) for of in (np.min, np.max))
+        return part._replace(bags=None, scene=None), low, high, self._sampled(part, None)
+
+    def _sampled(self, part: Part, scale: Scale | None) -> list[Sample]:
+        plain = Signed(scale, np.ones(part.n_sources))
+        return samples_of(part, self._material, plain, 50_000)
+
+    def samples(self, scale: Scale | None) -> list[Sample]:
+        """Return samples of all units; scaled ones are drawn anew."""
+        if scale is None:
+            return self._samples
+        return list(chain(*self._material.parts(lambda part: self._sampled(part, scale))))
+
+
+def _check_both(samples: Sequence[Sample]) -> None:
+    for what, side in (("target", "targets"), ("pixel that is no target", "others")):
+        if not any(len(getattr(sample, side)) for sample in samples):
+            raise InvalidInputError(
+                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
+            )
+
+
+def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Candidate]:
+    cores = all(sample.offsets is None for sample in samples) and how.rare is not None
+    if how.candidates is None:
+        listed = default_candidates(n_sources, cores, images=how.rare is not None)
+        return [one for one in listed if how.additivity in (None, one.additivity)]
+    found = check_candidates(how.candidates)
+    for candidate in found:
+        if candidate.labels == "cores" and not cores:
+            raise InvalidInputError(
+                f"The candidate {candidate.name!r} learns from cores of boxes, but not all data are scenes with boxes. "
+                "Use labels='bags' (and sources='given'), or give scenes with boxes."
+            )
+    return found
+
+
+def _units(material: Material, how: Signed, options: How, candidates: Sequence[Candidate]) -> list[Unit]:
+    rare = options.rare if any(one.sources == "rarity" for one in candidates) else None
+    keep = any(one.labels == "bags" for one in candidates)
+    n = len(material)
+    room = room_for(n)
+
+    def made(part: Part) -> list[Unit]:
+        units = units_of(part, material, how, room, rare, keep)
+        prepare_all(units, candidates, max(n, len(units)))
+        return units
+
+    return list(chain(*material.parts(made)))
+
+
+def _decided(
+    validation: CrossValidation, candidates: Sequence[Candidate], signs: Signs, scale: Scale, how: How
+) -> Chosen:
+    names = [*(how.names or [str(k + 1) for k in range(validation.n_sources)])]
+    if len(validation.folds) < 2:
+        return _unchecked(validation, candidates, signs, scale, how, names)
+    rows = validation.candidates(candidates, how.progress)
+    failed = [row for row in rows if row.problem]
+    if len(failed) == len(rows):
+        raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
+    rows += validation.sources(names, signs.signs)
+    best = simplest_of_best(rows)
+    candidate = candidates[best] if best < len(candidates) else None
+    link = validation.calibrated(rows[best], candidate, signs.signs) if how.calibrate else None
+    return _learned(validation, rows, best, candidate, signs, scale, how, names, link)
+
+
+def simplest_of_best(rows: Sequence[Row]) -> int:
+    """Return the contender of the largest mean average precision, or a simpler one that is not clearly worse.
+
+    Of all candidates whose mean difference to it, scene by scene, is within two standard errors, those of the lowest
+    additivity come first, of these those that learn a link (the log-loss holds better elsewhere than squares), and of
+    these the best. A source alone must have the largest mean.
+    """
+    best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
+    if rows[best].is_source:
+        return best
+    equal = [k for k, row in enumerate(rows) if not row.is_source and _as_good(row, rows[best])]
+    return min([best, *equal], key=lambda k: (_order(rows[k]), -rows[k].score.mean))
+
+
+def _as_good(row: Row, best: Row) -> bool:
+    if len(row.ap) != len(best.ap):
+        return False
+    lead = spread(best.ap - row.ap)
+    return bool(lead.mean <= WITHIN * lead.error)
+
+
+def _order(row: Row) -> tuple[int, bool]:
+    """Return how many sources at a time the terms of a measure are about, any number last; and if it has no link."""
+    candidate = Candidate(**row.parameters)
+    return candidate.additivity or 3, not candidate.problem.links
+
+
+def _unchecked(
+    validation: CrossValidation,
+    candidates: Sequence[Candidate],
+    signs: Signs,
+    scale: Scale,
+    how: How,
+    names: Sequence[str],
+) -> Chosen:
+    warnings.warn(
+        f"There are too few targets to leave some out: {candidates[0].name} is learned without being checked. Label "
+        "targets in at least two scenes, or at least two in one.",
+        stacklevel=5,
+    )
+    rows = [Row(candidates[0].name, candidates[0].parameters)]
+    return _learned(validation, rows, 0, candidates[0], signs, scale, how, names, None)
+
+
+def _learned(
+    validation: CrossValidation,
+    rows: list[Row],
+    best: int,
+    candidate: Candidate | None,
+    signs: Signs,
+    scale: Scale,
+    how: How,
+    names: Sequence[str],
+    link: Link | None,
+) -> Chosen:
+    rare = candidate is not None and candidate.sources == "rarity"
+    if candidate is None:
+        result, objective = _alone(rows[best].parameters["source"], signs.signs, names), ALONE
+    else:
+        objective = candidate.problem
+        result = validation.learn(candidate, range(len(validation.units)), names=how.names)
+        result = replace(result, polarity=np.ones(len(names)) if rare else signs.signs)
+        own = result.solution.link
+        if link is not None and own is not None:  # a line over the log-odds that were learned
+            link = Link(link.slope * own.slope, link.slope * own.offset + link.offset, link.base_rate)
+        elif link is None:  # nothing was left out, or the output does not rank
+            link = own
+        if link is None and how.calibrate:
+            link = validation.calibrated_in_sample(candidate, result)
+    contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
+    scenes = tuple(validation.units[u].name for u in validation.scored)
+    weak = tuple(names[k] for k in signs.weak)
+    selection = Selection(tuple(contenders), best, scenes, len(validation.folds), weak)
+    return Chosen(result, objective, scale, rare, signs, link, selection, rows, candidate, validation.folds)
+
+
+ALONE = replace(MEAN, name="single source", about="one source, as it is or inverted")
+"""What the record calls a model that is one source alone."""
+
+
+def _alone(k: int, signs: Floats, names: Sequence[str]) -> FitResult:
+    """Return the measure whose integral is one source."""
+    m = len(signs)
+    terms = np.zeros(2 * m * m)
+    terms[k], terms[m + k] = 1.0, -1.0
+    solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
+    return FitResult(AdditiveBiCapacity(terms, list(names), order=1), signs, solution, {})

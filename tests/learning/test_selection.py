@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from bimichi import InvalidInputError
+from bimichi.evaluation.metrics import auc, average_precision
+from bimichi.learning.calibration import platt
+from bimichi.learning.folds import make_folds, shown_spread, spread
+from bimichi.learning.ranking import rank
+from bimichi.learning.samples import Sample, sample_pixels
+from bimichi.learning.selection import Candidate, Contender, Selection, check_candidates, default_candidates
+from bimichi.learning.selection.choosing import simplest_of_best
+from bimichi.learning.selection.engine import Row
+
+
+def test_ranking_is_that_of_the_metrics_also_with_shares(rng):
+    targets, others = rng.integers(0, 20, 60) / 20 + 0.2, rng.integers(0, 20, 300) / 20
+    truth, fused = np.repeat([1, 0], [60, 300]), np.concatenate([targets, others])
+    found = rank(targets, others.copy())
+    assert found.ap == pytest.approx(average_precision(truth, fused))
+    assert found.auc == pytest.approx(auc(truth, fused))
+    tripled = rank(targets, others.copy(), 3.0)
+    truth, fused = np.repeat([1, 0], [60, 900]), np.concatenate([targets, np.tile(others, 3)])
+    assert tripled.ap == pytest.approx(average_precision(truth, fused))
+    assert tripled.auc == pytest.approx(auc(truth, fused))
+    assert np.isnan(rank(targets, np.empty(0)).ap)
+
+
+def test_samples_stand_for_all_pixels(rng):
+    rows, labels = rng.normal(size=(50, 60, 2)), np.full((50, 60), -1, np.int8)
+    labels[:5, :10], labels[10:12] = 1, 0
+    sample = sample_pixels("s", rows, labels, 100)
+    assert [len(sample.targets), len(sample.others)] == [50, 100]
+    assert sample.shares == (1.0, (3000 - 50 - 120) / 100)
+    few = sample.few(25)
+    assert few.shares == pytest.approx((2.0, 2830 / 25))
+    bags = few.as_bags()
+    assert bags.counts[:25].sum() == pytest.approx(50)
+    assert bags.counts[25:].sum() == pytest.approx(2830)
+
+
+def test_folds_are_blocks_of_neighbours_with_targets():
+    rows = np.zeros((2, 1))
+    samples = [Sample(str(k), rows if k != 2 else rows[:0], rows) for k in range(7)]
+    assert [block.tolist() for block in make_folds(samples, 3)] == [[0, 1], [3, 4], [5, 6]]
+    assert len(make_folds(samples, 10)) == 6
+    assert make_folds([samples[2]], 3) == []
+
+
+def test_platt_recovers_a_line_and_needs_one_that_rises(rng):
+    x = rng.normal(0, 1, 40_000)
+    y = rng.random(40_000) < 1 / (1 + np.exp(-(3 * x - 2)))
+    link = platt([x[y]], [x[~y]], [(1.0, 1.0)])
+    assert (link.slope, link.offset) == pytest.approx((3, -2), abs=0.12)
+    assert link.base_rate == pytest.approx(y.mean())
+    half = platt([x[y]], [x[~y][::2]], [(1.0, 2.0)])
+    assert (half.slope, half.offset) == pytest.approx((link.slope, link.offset), abs=0.15)
+    assert platt([-x[y]], [-x[~y]], [(1.0, 1.0)]) is None
+    assert np.isfinite(platt([np.ones(50)], [-np.ones(50)], [(1.0, 1.0)]).slope)
+
+
+def row(name, ap, **parameters):
+    return Row(name, parameters, np.array(ap), np.array(ap))
+
+
+def test_the_simplest_of_equally_good_candidates_is_taken():
+    two = row("2", [0.6, 0.5, 0.7], objective="logistic", additivity=2)
+    one = row("1", [0.55, 0.52, 0.68], objective="logistic", additivity=1)
+    squares = row("m", [0.56, 0.52, 0.68], objective="mean", additivity=1)
+    worse = row("w", [0.4, 0.3, 0.5], objective="mean", additivity=1)
+    source = row("s", [0.65, 0.45, 0.69], source=0, sign=1)
+    assert simplest_of_best([worse, two, source]) == 1
+    assert simplest_of_best([worse, two, squares, one, source]) == 3
+    assert simplest_of_best([worse, squares, row("s", [0.7, 0.7, 0.7], source=0, sign=1)]) == 2
+
+
+def test_the_outcome_in_words_and_as_data():
+    def contender(name, source, *ap):
+        return Contender(name, source, ap, ap)
+
+    rows = (contender("mean", False, 0.5, 0.7), contender("source a", True, 0.4, 0.45))
+    found = Selection(rows, 0, ("x", "y"), 2)
+    assert found.warning() == ""
+    assert "Chose mean: average precision 0.600 ± 0.100 on 2 scenes" in found.sentence()
+    assert Selection.from_dict(found.to_dict()) == found
+    close = Selection((contender("mean", False, 0.5, 0.3), contender("source a", True, 0.3, 0.45)), 0, ("x", "y"), 2)
+    assert close.warning().startswith("Source a alone is about as good: the fusion gains +0.025 ± 0.175")
+    assert "chosen" in found.table().to_text()
+    for wrong in ({}, found.to_dict() | {"chosen": 7}, found.to_dict() | {"contenders": [{"name": 1}]}, None):
+        with pytest.raises(InvalidInputError, match="selection"):
+            Selection.from_dict(wrong)
+    assert shown_spread(spread([1.0])) == "1.000"
+
+
+def test_candidates():
+    assert [one.name for one in default_candidates(30, False, False)] == ["mean, 1-additive", "logistic, 1-additive"]
+    assert Candidate("bipolar") in default_candidates(4, True, True)
+    assert check_candidates([{"objective": "mean"}]) == [Candidate("mean")]
+    with pytest.raises(InvalidInputError, match="learned from pixels"):
+        Candidate("mean", 1, "rarity")
+    with pytest.raises(InvalidInputError, match="objective must be one of"):
+        Candidate("best")
