@@ -43,6 +43,14 @@ def fuse(
             "probabilities, such as those of --objective logistic.",
         ),
     ] = False,
+    base_rate: Annotated[
+        float | None,
+        typer.Option(
+            "--base-rate",
+            help="The share of targets in the scenes, between 0 and 1, if you know it: shifts probabilities to it.",
+            metavar="SHARE",
+        ),
+    ] = None,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -71,7 +79,11 @@ def fuse(
     from bimichi.imaging.fusing import FusedScene, fuse_scene
     from bimichi.rule import FusionRule
 
+    if prior_shift and base_rate is not None:
+        raise InvalidInputError("--prior-shift estimates the share of targets that --base-rate gives; leave out one.")
     rule, scenes, called = FusionRule.load(model), collect_scenes(sources, MAX_ADDITIVE_SOURCES), listed(names)
+    if base_rate is not None:
+        rule = rule.shifted(base_rate=base_rate)
     inputs = [model, *scenes.files]
     outputs = {
         scene: [path, path.with_suffix(".png")] if png else [path]
@@ -90,7 +102,7 @@ def fuse(
             if prior_shift:
                 raise InvalidInputError(
                     f"{files[0]} is georeferenced and fused in windows, so that its share of targets is not known "
-                    "beforehand; leave out --prior-shift, or estimate it in Python on some pixels: FusionRule.shifted."
+                    "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
                 )
             pixels = _fuse_raster(rule, files, path, names=called, align=align, overviews=overviews, n_jobs=threads)
             fused[name] = FusedScene([path], pixels)
