@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError, metrics
-from bimichi.link import Link, estimate_base_rate, reliability_of
+from bimichi.link import BINS, Link, estimate_base_rate, reliability_of
 
 
 def sample(n, rate, seed):
@@ -29,6 +29,44 @@ def test_the_error_falls_where_targets_are_rarer_than_in_training():
     np.testing.assert_allclose(
         known.log_odds(new) - rule.log_odds(new), known.link.offset - rule.link.offset, atol=1e-9
     )
+
+
+def test_a_larger_share_is_believed_only_if_asked_for():
+    X, y = sample(20_000, 0.1, 0)
+    rule = BiMIChI("logistic", additivity=1).fit(X, y).rule_
+    new, _ = sample(20_000, 0.3, 1)
+    assert rule.shifted(new).link.offset == rule.link.offset
+    assert rule.shifted(new, upward=True).link.base_rate == pytest.approx(0.3, abs=0.03)
+
+
+def test_a_scene_unlike_the_training_is_left_as_it_is_with_a_warning():
+    X, y = sample(20_000, 0.1, 0)
+    rule = BiMIChI("logistic", additivity=1).fit(X, y).rule_
+    new, truth = sample(20_000, 0.02, 1)
+    gain = np.clip(new + 0.25, -1, 1)
+    with pytest.warns(UserWarning, match=r"left at 0\.\d+, as in training\. .*--base-rate"):
+        same = rule.shifted(gain)
+    assert same.link == rule.link
+    with np.testing.assert_no_warnings():
+        known = rule.shifted(base_rate=0.02)
+        holes = np.where(np.arange(len(new))[:, None] % 2 == 0, np.nan, new)
+        assert rule.shifted(holes).link.base_rate == pytest.approx(0.02, abs=0.01)
+    assert metrics.scores(truth, known.fuse(gain), (0, 1)).rmse < metrics.scores(truth, rule.fuse(gain), (0, 1)).rmse
+
+
+@pytest.mark.parametrize("additivity", [None, 1, 2])
+def test_outputs_of_training_are_counted_and_kept_in_files(additivity, tmp_path):
+    X, y = sample(3000, 0.2, 0)
+    rule = BiMIChI("logistic", additivity=additivity).fit(X, y).rule_
+    for side, shares in zip((~y, y), rule.link.outputs, strict=True):
+        edges = np.linspace(-1, 1, BINS + 1)
+        np.testing.assert_allclose(shares, np.histogram(rule.integral(X[side]), edges)[0] / side.sum(), atol=2e-3)
+    assert rule.link.departure(rule.integral(X), float(y.mean())) == pytest.approx(0, abs=1e-9)
+    rule.save(tmp_path / "model.json")
+    assert FusionRule.load(tmp_path / "model.json").link == rule.link
+    with pytest.raises(InvalidInputError, match="outputs must be two lists of 100 shares"):
+        Link(1, 0, 0.1, ([1.0], [1.0]))
+    assert Link(1, 0, 0.1).departure(np.zeros(3), 0.1) is None
 
 
 def test_the_estimate_is_where_em_ends():

@@ -1,6 +1,7 @@
 """`Link`: from the output of a rule to the probability of a target; base rates, and how reliable probabilities are."""
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +12,12 @@ from scipy.special import expit, logit
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
+
+BINS = 100
+"""Into so many bins of equal width, from -1 to 1, outputs are counted."""
+
+DEPARTURE = 0.15
+"""The largest Kolmogorov-Smirnov distance between a scene's outputs and those of training with which it is shifted."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,9 @@ class Link:
         The log-odds where the output is 0.
     base_rate : float, optional
         The share of targets among the instances that the two were learned from, between 0 and 1.
+    outputs : (sequence of float, sequence of float), optional
+        How outputs of the training were distributed over `BINS` bins, of instances that were no targets and of those
+        that were; each adds up to 1.
 
     Examples
     --------
@@ -35,6 +45,7 @@ class Link:
     slope: float
     offset: float
     base_rate: float | None = None
+    outputs: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slope", check_number(self.slope, "slope", 0.0))
@@ -42,6 +53,8 @@ class Link:
         if self.base_rate is not None:
             rate = check_number(self.base_rate, "base_rate", 0.0, 1.0, exclusive=True)
             object.__setattr__(self, "base_rate", rate)
+        if self.outputs is not None:
+            object.__setattr__(self, "outputs", _check_outputs(self.outputs))
 
     def log_odds(self, output: Any) -> Any:
         """Return slope * output + offset, in the type of the output."""
@@ -60,11 +73,52 @@ class Link:
             If the base rate of the training is not known.
         """
         rate = check_number(base_rate, "base_rate", 0.0, 1.0, exclusive=True)
-        return Link(self.slope, self.offset + float(logit(rate) - logit(self._known_rate())), rate)
+        return replace(self, offset=self.offset + float(logit(rate) - logit(self._known_rate())), base_rate=rate)
 
-    def base_rate_of(self, log_odds: ArrayLike) -> float:
-        """Return the share of targets among instances by `estimate_base_rate`, from their log-odds; NaN is left out."""
-        return estimate_base_rate(log_odds, self._known_rate())
+    def adapted(self, output: ArrayLike, upward: bool = False) -> "Link":
+        """Return the link for the share of targets that the outputs of a scene suggest, or, with a warning, this one.
+
+        The share is that of `estimate_base_rate`. It holds if targets and all else look as they did in training. Where
+        they do not, say in images of another gain, it is far off, and most often too high. So
+
+        - a share above that in training is not believed, and becomes that in training, unless `upward`;
+        - nothing is changed where the outputs are not distributed as that share of targets, and others, like those in
+          training would be, by more than `DEPARTURE`, if the link knows these.
+
+        Parameters
+        ----------
+        output : array-like
+            C, or |C|, of the instances; NaN is left out. They should be drawn as those of the training were: without
+            the surroundings of an image, if training was without.
+        upward : bool, default=False
+            Whether the share may be larger than in training.
+        """
+        known = np.asarray(output, dtype=np.float64).ravel()
+        known = known[~np.isnan(known)]
+        rate = estimate_base_rate(self.log_odds(known), self._known_rate())
+        rate = rate if upward else min(rate, self._known_rate())
+        distance = self.departure(known, rate)
+        if distance is None or distance <= DEPARTURE:
+            return self.shifted(rate)
+        warnings.warn(
+            f"The share of targets is left at {self.base_rate:.3g}, as in training. Outputs are not distributed as a "
+            f"share of {rate:.3g} of targets like those in training would be (the distance is {distance:.2f}, and at "
+            f"most {DEPARTURE} is accepted), so that the estimate means nothing. Scale the sources alike, leave out "
+            "(as NaN) what training left out, or give the share if you know it: base_rate (--base-rate).",
+            stacklevel=3,
+        )
+        return self
+
+    def departure(self, output: Floats, base_rate: float) -> float | None:
+        """Return the Kolmogorov-Smirnov distance of outputs to those in training, of such a share of targets.
+
+        The distance is taken at the edges of bins; None if the link does not know the outputs of training.
+        """
+        if self.outputs is None:
+            return None
+        found = count_outputs(output)
+        others, targets = (np.cumsum(shares) for shares in self.outputs)
+        return float(np.abs(np.cumsum(found) / found.sum() - (1 - base_rate) * others - base_rate * targets).max())
 
     def _known_rate(self) -> float:
         if self.base_rate is None:
@@ -76,14 +130,34 @@ class Link:
 
     def pack(self) -> dict[str, Any]:
         """Return the header field of a model file."""
-        return {"slope": self.slope, "offset": self.offset, "base_rate": self.base_rate}
+        known = {} if self.outputs is None else {"outputs": [list(shares) for shares in self.outputs]}
+        return {"slope": self.slope, "offset": self.offset, "base_rate": self.base_rate} | known
 
     @classmethod
     def unpack(cls, header: Any) -> Self:
         """Return the link in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
             raise InvalidInputError(f"its link must have a slope and an offset, got {header!r}.")
-        return cls(header["slope"], header["offset"], header.get("base_rate"))
+        return cls(header["slope"], header["offset"], header.get("base_rate"), header.get("outputs"))
+
+
+def count_outputs(output: Floats, weights: Floats | None = None) -> Floats:
+    """Return how many outputs, or how much of their weights, lie in each of the bins."""
+    where = np.clip(((output + 1) * (BINS / 2)).astype(np.int64), 0, BINS - 1)
+    return np.bincount(where, weights, BINS).astype(np.float64)
+
+
+def _check_outputs(outputs: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    try:
+        others, targets = (tuple(float(share) for share in shares) for shares in outputs)
+    except (TypeError, ValueError):
+        others = targets = ()
+    for shares in (others, targets):
+        if len(shares) != BINS or not all(share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
+            raise InvalidInputError(
+                f"outputs must be two lists of {BINS} shares, each adding up to 1, got {str(outputs)[:80]}."
+            )
+    return others, targets
 
 
 def probability_of(log_odds: Any) -> Any:

@@ -200,30 +200,36 @@ class FusionRule:
         """Return the same rule with another `Link`, whose parameters these are."""
         return replace(self, link=Link(slope, offset, base_rate))
 
-    def shifted(self, X: Any = None, base_rate: float | None = None, n_jobs: int | None = None) -> Self:
+    def shifted(
+        self, X: Any = None, base_rate: float | None = None, n_jobs: int | None = None, upward: bool = False
+    ) -> Self:
         """Return the rule for scenes in which targets are more, or less, frequent than in training.
 
         Parameters
         ----------
         X : array-like, optional
             A scene, or a batch of instances, to estimate the new share of targets from; see
-            `bimichi.link.estimate_base_rate`. Inputs as in `enter`.
+            `bimichi.link.Link.adapted`. Inputs as in `enter`; instances with NaN are left out.
         base_rate : float, optional
             The share of targets, if it is known; instead of `X`.
         n_jobs : int, optional
             Number of threads.
+        upward : bool, default=False
+            Whether an estimate may be above the share in training.
 
         Notes
         -----
         Only the offset of the link changes, and so no ranking. The estimate holds as far as targets, and what is no
-        target, look as they did in training: what merely resembles targets is taken for more of them.
+        target, look as they did in training: what merely resembles targets is taken for more of them. Where outputs are
+        distributed unlike those in training, the rule is returned as it is, with a warning.
         """
         if (X is None) == (base_rate is None):
             raise InvalidInputError("Give shifted either X, to estimate the share of targets from, or base_rate.")
-        found = self.link.base_rate_of(self.log_odds(X, n_jobs)) if self.link and base_rate is None else base_rate
-        if self.link is None or found is None:
+        if self.link is None:
             raise _no_link()
-        return replace(self, link=self.link.shifted(found))
+        if base_rate is not None:
+            return replace(self, link=self.link.shifted(base_rate))
+        return replace(self, link=self.link.adapted(self._output(X, n_jobs), upward))
 
     def _output(self, X: Any, n_jobs: int | None) -> NDArray[Any]:
         integral = self.integral(X, n_jobs)

@@ -38,7 +38,7 @@ def test_the_sum_of_squares_is_the_least_of_all_slopes_offsets_and_measures(addi
 
 
 def test_one_source_gives_the_line_of_least_squares():
-    X, y = probable_rows(300, 2)
+    X = probable_rows(300, 2)[0]
     x = np.abs(X[:, :1])
     model = BiMIChI("mean", additivity=1, free_scale=True).fit(x, X[:, 0] > 0.3)
     slope, offset = np.polyfit(x[:, 0], np.where(X[:, 0] > 0.3, 1.0, -1.0), 1)

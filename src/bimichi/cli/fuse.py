@@ -73,6 +73,14 @@ def fuse(
             "probabilities, such as those of --objective logistic.",
         ),
     ] = False,
+    base_rate: Annotated[
+        float | None,
+        typer.Option(
+            "--base-rate",
+            help="The share of targets in the scenes, between 0 and 1, if you know it: shifts probabilities to it.",
+            metavar="SHARE",
+        ),
+    ] = None,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -109,8 +117,12 @@ def fuse(
     from bimichi.imaging.fusing import fuse_scene
     from bimichi.rule import FusionRule
 
+    if prior_shift and base_rate is not None:
+        raise InvalidInputError("--prior-shift estimates the share of targets that --base-rate gives; leave out one.")
     scenes = open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
     rule = FusionRule.load(model)
+    if base_rate is not None:
+        rule = rule.shifted(base_rate=base_rate)
     if trust_recipes:
         load_recipes(rule.recipes)
     inputs = [model, *scenes.files]
@@ -137,7 +149,7 @@ def fuse(
         elif prior_shift:
             raise InvalidInputError(
                 f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
-                "beforehand; leave out --prior-shift, or estimate it in Python on some pixels: FusionRule.shifted."
+                "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
             )
         else:
             fused[name] = _fuse_raster(rule, scene, path, overviews, threads)

@@ -129,7 +129,7 @@ class MeasureFusion(Fusion):
 
     def _set_rule(self, result: FitResult, objective: Objective, solver: Any, **entering: Any) -> Self:
         """Set the rule and the solution, both at once."""
-        solution = result.solution
+        solution, line = result.solution, result.solution.link
         name, options = solver_record(solver)
         names = getattr(self, "feature_names_in_", None)
         record = TrainingRecord(
@@ -141,14 +141,14 @@ class MeasureFusion(Fusion):
             usage=result.usage,
             classes=np.asarray(getattr(self, "classes_", [])).tolist(),
             feature_names=None if names is None else [str(name) for name in names],
-            label_line=None
-            if solution.link is None or objective.links
-            else (solution.link.slope, solution.link.offset),
+            label_line=None if line is None or objective.links else (line.slope, line.offset),
             **{name: getattr(solution, name) for name in SOLVED},
         )
-        link = solution.link if objective.links else None
         entering |= {"polarity": result.polarity, "output": "magnitude" if objective.absolute else "integral"}
-        self.solution_, self.rule_ = solution, FusionRule(result.measure, training=record, link=link, **entering)
+        self.solution_, self.rule_ = (
+            solution,
+            FusionRule(result.measure, training=record, link=line if objective.links else None, **entering),
+        )
         return self
 
     def _recorded_parameters(self) -> dict[str, Any]:

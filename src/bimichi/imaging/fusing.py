@@ -73,8 +73,7 @@ def shifted_strips(
             "objective='logistic', or leave out prior_shift (--prior-shift)."
         )
     strips = list(fused_strips(replace(rule, link=None), images, recipes, n_jobs, dtypes, watch))
-    rate = rule.link.base_rate_of(np.concatenate([rule.link.log_odds(strip).ravel() for strip in strips]))
-    link = rule.link.shifted(rate)
+    link = rule.link.adapted(np.concatenate([strip.ravel() for strip in strips]))
     for strip in strips:
         yield link.probability(strip).astype(np.float32, copy=False)
 

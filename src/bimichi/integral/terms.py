@@ -44,7 +44,8 @@ def integrate_terms(sources, table, out):  # type: ignore[no-untyped-def]
             _load(sources[i, start:stop], size[i], sign[i], top)
             _add_single(size[i], sign[i], table[i, i], total)
             for k in range(i):
-                _add_pair(size[k], sign[k], size[i], sign[i], table[k, i], total)
+                if table[k, i, 0] != 0 or table[k, i, 1] != 0 or table[k, i, 2] != 0 or table[k, i, 3] != 0:
+                    _add_pair(size[k], sign[k], size[i], sign[i], table[k, i], total)
         for lane in range(stop - start):
             value = total[lane]
             value = top[lane] if value > top[lane] else value  # rounding must not carry it out of range; NaN stays

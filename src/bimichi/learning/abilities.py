@@ -2,8 +2,8 @@
 
 A solver names in `needs` what it could not do without:
 
-- "convex form": the objective has one. "mean" then needs no more than sums over all instances, others, and "mean" with a
-  free scale, need "rows".
+- "convex form": the objective has one. "mean" then needs no more than sums over all instances; others, and "mean" with
+  a free scale, need "rows".
 - "rows": the problem answers `extremes`, `rows` and `instances`; in memory, or on a cluster.
 - "in memory": the problem has the attributes of `bimichi.learning.problem.InMemory`.
 - "elements": values are those of a lattice, each free between those of its neighbours; not additive measures.

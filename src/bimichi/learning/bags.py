@@ -224,12 +224,12 @@ class Bags:
         return self._select(np.concatenate(firsts), offsets, np.concatenate(counts))
 
     def singles_merged(self) -> "Bags":
-        """If all bags hold one instance, merge equal bags by adding their weights, and sort them."""
+        """If all bags hold one instance, merge equal bags by adding their weights; O(n m)."""
         if len(self.X) != len(self):
             return self
         table = np.column_stack([self.labels, self.X])
-        _, first, where = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        weights = np.bincount(where.ravel(), self.weights).astype(np.float64)
+        table += table.dtype.type(0)  # which turns -0 into 0
+        first, weights, _ = merge_equal(table, np.array([0, len(table)]), self.weights)
         offsets = np.arange(len(first) + 1)
         ids = [self.ids[k] for k in first]
         return Bags(self.X[first], offsets, self.labels[first], weights, np.ones(len(first)), self.instance[first], ids)

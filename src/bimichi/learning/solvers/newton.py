@@ -1,8 +1,9 @@
 """Objectives with a free scale: losses of slope * C + offset, by Newton steps that are quadratic programs.
 
-Squared distances to labels take one such step. The log-loss is convex in h = slope * g and the offset; see `bimichi.learning.spaces.lines`. Derivatives are those of all
-instances; of many, second derivatives are first taken from some, which changes the way to the minimum, but not the
-minimum. The bound, which no measure, slope and offset can be below, follows from the first derivatives.
+Squared distances to labels take one such step. The log-loss is convex in h = slope * g and the offset; see
+`bimichi.learning.spaces.lines`. Derivatives are those of all instances; of many, second derivatives are first taken
+from some, which changes the way to the minimum, but not the minimum. The bound, which no measure, slope and offset can
+be below, follows from the derivatives.
 """
 
 import logging
@@ -15,7 +16,8 @@ from scipy.special import logit
 
 from bimichi._types import Floats
 from bimichi.learning.problem import Problem, Solution
-from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Line, LineProgram
+from bimichi.learning.spaces.gram import Gram
+from bimichi.learning.spaces.lines import FLAT, SLOPE_LIMIT, Limits, Line, LineProgram
 from bimichi.learning.spaces.losses import LossSums
 from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 from bimichi.link import Link
@@ -24,6 +26,8 @@ log = logging.getLogger(__name__)
 
 SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
 GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
+NEAR = 1e-6  # what a step promises, relative to the loss, after which programs are solved as precisely as can be
+ROUNDING = 1e-14  # of the loss, which is a sum
 NOTHING = 1e-13  # what a step promises, relative to the loss, that is not worth another
 ROUNDS = 60
 OFFSET_LIMIT = SLOPE_LIMIT + 1  # of squared distances to labels -1 and +1, beyond which no offset can be best
@@ -49,31 +53,40 @@ class _Newton:
 
     def descend(self, gap: float, sparse: bool = False) -> str:
         """Take steps until the loss is within `gap` of the bound; with `sparse`, of the loss of some instances."""
-        every, self.bound, known = self.step if sparse else 1, -np.inf, np.inf
+        every, self.bound, known, promise, near = self.step if sparse else 1, -np.inf, np.inf, np.inf, False
         sums = self.loss(self.line, every)
         for _ in range(ROUNDS):
-            target = self._target(sums, (PRECISION,) if sparse else (POLISH, FINE, PRECISION))
+            form = self._curvature()
+            share = 1.0 if sparse else 1 / self.step  # what is surely part of all curvature
+            limits = Limits(self.offset_limit, share)
+            self.bound = max(self.bound, self.program.bound(sums, form, self.line, limits))
+            distance = sums.value - self.bound
+            if distance <= gap:
+                return "converged"
+            if distance > 0.5 * known:
+                if sparse or (near and promise <= NOTHING * sums.value):
+                    return "converged"  # as far as numbers can tell; the bound says how far that is
+                if self.step > 1:
+                    self.step = max(1, self.step // 4)
+                    form = self._curvature()
+            known = distance
+            near = not sparse and promise < NEAR * sums.value
+            target = self._target(form, sums, (POLISH, FINE, PRECISION) if near else (PRECISION, FINE))
             if target is None:
                 return "the QP could not be solved"
             promise = -self._slope(sums, target)
-            sums, moved = self._search(sums, target, every)
-            self.bound = max(self.bound, self.program.bound(sums, self.line, self.offset_limit))
+            sums = self._search(sums, target, every)
             self.history += [] if sparse else [sums.value * self.total]
-            if sums.value - self.bound <= gap:
-                return "converged"
-            if not moved or sums.value - self.bound > 0.5 * known:
-                if sparse or promise <= NOTHING * sums.value or (self.step == 1 and not moved):
-                    return "converged"  # as far as numbers can tell; the bound says how far that is
-                self.step = max(1, self.step // 4)
-            known = sums.value - self.bound
         return "reached the largest number of rounds"
 
-    def _target(self, sums: LossSums, precisions: Sequence[float]) -> Line | None:
-        """Minimise the expansion of the loss around where we are, as precisely as can be."""
+    def _curvature(self) -> Gram:
         line = self.line
         form = self.problem.total("loss_curvature", values=line.values, offset=float(line.offset), step=self.step)
-        form = type(form)(*(part / self.total for part in form))
-        tries = (self.program.minimise(form, sums, line, precision) for precision in precisions)
+        return Gram(*(part / self.total for part in form))
+
+    def _target(self, form: Gram, sums: LossSums, precisions: Sequence[float]) -> Line | None:
+        """Minimise the expansion of the loss around where we are, with the first of these precisions that succeeds."""
+        tries = (self.program.minimise(form, sums, self.line, precision) for precision in precisions)
         return next((found for found in tries if found is not None), None)
 
     def _slope(self, sums: LossSums, target: Line) -> float:
@@ -81,26 +94,25 @@ class _Newton:
         there, here = target, self.line
         return float(sums.gradient @ (there.values - here.values) + sums.offset * (there.offset - here.offset))
 
-    def _search(self, sums: LossSums, target: Line, every: int) -> tuple[LossSums, bool]:
-        """Go to the target, or half of the way, and so on, until the loss falls by enough."""
+    def _search(self, sums: LossSums, target: Line, every: int) -> LossSums:
+        """Go to the target, or half of the way, and so on, until the loss falls by enough, rounding aside."""
         slope, share = self._slope(sums, target), 1.0
         while share > 1e-6:
             line = self.line.toward(target, share)
             found = self.loss(line, every)
-            if found.value < sums.value + 1e-4 * share * min(slope, 0.0):
+            if found.value < sums.value + 1e-4 * share * min(slope, 0.0) + ROUNDING * sums.value:
                 self.line = line
-                return found, True
+                return found
             share /= 2
-        return sums, False
+        return sums
 
 
 def solve_logistic(problem: Problem, quiet: bool = False) -> Solution:
     """Minimise the log-loss over measures, slopes and offsets; the solution has a link. `quiet`: without warnings."""
     space = problem.space
     nothing = Line(np.zeros(space.size), 0.0, 0.0)
-    sums = problem.total("log_loss", values=nothing.values, offset=0.0)
-    total = sums.value / np.log(2)
-    rate = float(0.5 - sums.offset / total)
+    total, positive = problem.total("mass")
+    rate = float(positive / total)
     known, n = float(logit(rate)), problem.total("n_rows")
     start = nothing._replace(offset=known)
     program = space.lines(problem.total("use") / total)
@@ -125,7 +137,7 @@ def solve_free_scale(problem: Problem) -> Solution:
 
     form = problem.total("square_curvature")
     program = space.lines(form.linear / total)
-    form, sums = type(form)(*(part / total for part in form)), loss(start)
+    form, sums = Gram(*(part / total for part in form)), loss(start)
     tries = (program.minimise(form, sums, start, precision) for precision in (POLISH, FINE, PRECISION))
     line = next((found for found in tries if found is not None), None)
     status = "converged" if line else "the QP could not be solved"
@@ -135,7 +147,8 @@ def solve_free_scale(problem: Problem) -> Solution:
     flat = line.slope < FLAT
     values: Floats = space.middle() if flat else program.measure(line)
     link = Link(0.0 if flat else line.slope, float(line.offset))
-    bound, value = program.bound(loss(line), line, OFFSET_LIMIT) * total, problem.value(values, link)
+    bound = program.bound(loss(line), form, line, Limits(OFFSET_LIMIT, None)) * total
+    value = problem.value(values, link)
     return Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value), link=link)
 
 
@@ -143,7 +156,9 @@ def _solution(newton: _Newton, status: str, rate: float, quiet: bool) -> Solutio
     line, problem = newton.line, newton.problem
     flat = line.slope < FLAT
     values: Floats = problem.space.middle() if flat else newton.program.measure(line)
-    link = Link(0.0 if flat else min(line.slope, SLOPE_LIMIT), float(line.offset), rate)
+    counts = problem.total("count_outputs", values=values)
+    others, targets = (tuple((side / side.sum()).tolist()) for side in counts)
+    link = Link(0.0 if flat else min(line.slope, SLOPE_LIMIT), float(line.offset), rate, (others, targets))
     if line.slope > 0.99 * SLOPE_LIMIT and not quiet:
         log.warning(
             "The slope of the log-odds has reached its limit of %g: the sources separate classes of the training data, "

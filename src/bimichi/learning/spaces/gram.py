@@ -93,6 +93,7 @@ def _part(size: int, rows: RowsOfSquares) -> tuple[Any, Floats, float]:
     if size <= DENSE_LIMIT:
         matrix = np.zeros((size, size))
         _add_squares(rows, matrix)
+        matrix += np.tril(matrix, -1).T + np.triu(matrix, 1).T  # pairs of codes were added once, in either order
         return matrix, linear, constant
     pointers = np.arange(0, rows.codes.size + 1, rows.codes.shape[1])
     table = sp.csr_array((rows.weights.ravel(), rows.codes.ravel(), pointers), shape=(len(rows.codes), size))
@@ -106,5 +107,7 @@ def _add_squares(rows, matrix):  # type: ignore[no-untyped-def]
         for j in range(m):
             weight = rows.share[i] * rows.weights[i, j]
             if weight != 0:
-                for k in range(m):
-                    matrix[rows.codes[i, j], rows.codes[i, k]] += weight * rows.weights[i, k]
+                a = np.uint32(rows.codes[i, j])
+                for k in range(j + 1):
+                    b = np.uint32(rows.codes[i, k])
+                    matrix[a, b] += weight * rows.weights[i, k]

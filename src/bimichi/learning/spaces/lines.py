@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import lsqr
 
 from bimichi._types import Floats, Ints
@@ -26,6 +27,8 @@ SLOPE_LIMIT = 100.0
 """Where classes can be separated, the loss falls for ever steeper slopes; they end here."""
 
 FLAT = 1e-9  # a slope below is none
+PRICE = 1e-7  # what dividing by curvature may cost a bound, relative to the loss
+CURVED_LIMIT = 3**6  # of more variables, curvature would take too long to use in bounds
 
 
 class Line(NamedTuple):
@@ -42,6 +45,28 @@ class Line(NamedTuple):
         return Line(values, slope, offset)
 
 
+class Limits(NamedTuple):
+    """How far lines reach: offsets; and which share of the second derivatives is sure, None if all of a quadratic."""
+
+    offset: float
+    sure: float | None
+
+    def weight(self, at: Line) -> float:
+        """Return by how much of d'Pd a loss is above its tangent, for any step d within the limits.
+
+        Along a step by which f moves by R at most, the second derivative of the log-loss falls no faster than e^-R t,
+        as its third is no larger than the second [1]_.
+
+        References
+        ----------
+        .. [1] F. Bach, "Self-concordant analysis for logistic regression", Electronic Journal of Statistics 4, 2010.
+        """
+        if self.sure is None:
+            return 0.5
+        R = SLOPE_LIMIT + at.slope + self.offset + abs(at.offset)
+        return self.sure * float(np.exp(-R) + R - 1) / R**2
+
+
 class LineProgram(Protocol):
     """Minimises quadratic functions of lines; keeps the multipliers of the last one."""
 
@@ -51,8 +76,11 @@ class LineProgram(Protocol):
         `form` has the second derivatives: by h twice, by h and the offset (`linear`), by the offset (`constant`).
         """
 
-    def bound(self, sums: LossSums, at: Line, offset_limit: float) -> float:
-        """Return what no line within `SLOPE_LIMIT` has a smaller loss than; whatever the multipliers, this holds."""
+    def bound(self, sums: LossSums, form: Gram, at: Line, limits: Limits) -> float:
+        """Return what no line within `SLOPE_LIMIT` has a smaller loss than; whatever the multipliers, this holds.
+
+        Derivatives, first and second, are those at the line.
+        """
 
     def measure(self, line: Line) -> Floats:
         """Return valid values of g."""
@@ -72,12 +100,15 @@ def _solve(program: Program, P: Any, gradient: Floats, x: Floats, precision: flo
     return None if found is None else _Solved(program, found[0])
 
 
-def _bound(solved: _Solved | None, value: float, gradient: Floats, x: Floats, largest: Floats) -> float:
+def _bound(
+    solved: _Solved | None, value: float, gradient: Floats, P: Any, x: Floats, largest: Floats, weight: float
+) -> float:
     """Bound a convex loss from below, from its derivatives at x and any multipliers.
 
-    The loss is nowhere below its tangent. Constraints, times multipliers that are not negative, bound the tangent; what
-    they leave of its slope counts in full, with variables as large as they may be. Multipliers of a program are those
-    of its own function; least squares over constraints that hold fit them to the tangent.
+    The loss is nowhere below its tangent, and by weight * d'Pd above it at a distance of d. Constraints, times
+    multipliers that are not negative, bound the tangent; what they leave of its slope counts in full, with variables as
+    large as they may be, or is balanced by the curvature. Multipliers of a program are those of its own function; least
+    squares over constraints that hold fit them to the tangent.
     """
     if solved is None:
         return -np.inf
@@ -87,15 +118,35 @@ def _bound(solved: _Solved | None, value: float, gradient: Floats, x: Floats, la
     def at(z: Floats) -> tuple[float, Floats]:
         z = np.append(z[: program.n_equal], np.maximum(z[program.n_equal :], 0))
         rest = gradient + A.T @ z
-        return float(value - gradient @ x - limit @ z - np.abs(rest) @ largest), rest
+        return float(value - limit @ z - (gradient - rest) @ x), rest
 
     z = program.multipliers
-    first, rest = at(z)
     holding = z > limit - A @ solved.x  # constraints with more of a multiplier than of a distance
     holding[: program.n_equal] = True
     better = z.copy()
-    better[holding] += lsqr(A[holding].T, -rest, atol=1e-15, btol=1e-15, iter_lim=2 * len(rest))[0]
-    return max(first, at(better)[0])
+    better[holding] += lsqr(A[holding].T, -at(z)[1], atol=1e-15, btol=1e-15, iter_lim=2 * A.shape[1])[0]
+    (first, rest), (second, less) = at(z), at(better)
+    reach = np.abs(x) + largest
+    depth = min(float(np.abs(less) @ reach), _depth(less, P, reach, weight, PRICE * value))
+    return max(first - float(np.abs(rest) @ reach), second - depth)
+
+
+def _depth(rest: Floats, P: Any, reach: Floats, weight: float, price: float) -> float:
+    """Return what -(rest'd + weight * d'Pd) is at most, over steps d with no variable beyond its reach.
+
+    A little is added to the diagonal, so that it can be divided by; that can cost the bound no more than the price.
+    """
+    curved = P.diagonal() > 0
+    if weight == 0 or not curved.any() or curved.sum() > CURVED_LIMIT:
+        return np.inf
+    inner, far = P.tocsc()[curved][:, curved].toarray(), float(reach[curved] @ reach[curved])
+    added = max(price / (weight * far), 1e-13 * float(inner.diagonal().max()))
+    try:
+        solved = cho_solve(cho_factor(inner + added * np.eye(len(inner)), overwrite_a=True), rest[curved])
+    except LinAlgError:
+        return np.inf
+    flat = float(np.abs(rest[~curved]) @ reach[~curved])
+    return flat + float(rest[curved] @ solved) / (4 * weight) + weight * added * far
 
 
 class ElementLines(LineProgram):
@@ -108,13 +159,9 @@ class ElementLines(LineProgram):
         self._solved: _Solved | None = None
 
     def minimise(self, form: Gram, sums: LossSums, at: Line, precision: float) -> Line | None:
-        e, u = self._elements, self._boundary
-        pull = form.matrix @ u
-        inner = form.matrix[e][:, e]
-        unseen = np.where(inner.diagonal() > 0, 0.0, self._use * form.constant)  # where few instances were asked
-        columns = np.column_stack([pull[e], form.linear[e]])
-        corner = np.array([[u @ pull, form.linear @ u], [form.linear @ u, form.constant]])
-        P = sp.block_array([[inner + sp.diags_array(unseen), columns], [columns.T, corner]], format="csc")
+        e, u, P = self._elements, self._boundary, self._matrix(form)
+        unseen = np.append(self._use * form.constant, [0.0, 0.0])  # where few instances were asked
+        P = P + sp.diags_array(np.where(P.diagonal() > 0, 0.0, unseen))
         x, gradient, more = self._point(at), self._gradient(sums), True
         while more:
             found = _solve(self._program(), P, gradient, x, precision)
@@ -128,15 +175,24 @@ class ElementLines(LineProgram):
         values[e] = solution[:-2]
         return Line(values, float(solution[-2]), float(solution[-1]))
 
-    def bound(self, sums: LossSums, at: Line, offset_limit: float) -> float:
+    def bound(self, sums: LossSums, form: Gram, at: Line, limits: Limits) -> float:
         largest = np.full(len(self._elements) + 2, SLOPE_LIMIT)
-        largest[-1] = offset_limit
-        return _bound(self._solved, sums.value, self._gradient(sums), self._point(at), largest)
+        largest[-1] = limits.offset
+        given = self._gradient(sums), self._matrix(form), self._point(at), largest, limits.weight(at)
+        return _bound(self._solved, sums.value, *given)
 
     def measure(self, line: Line) -> Floats:
         partial = np.where(self._used, line.values / max(line.slope, FLAT), np.nan)
         partial[list(self._lattice.fixed)] = np.nan
         return completion_of(self._lattice, partial, "lowest").values
+
+    def _matrix(self, form: Gram) -> Any:
+        """Return second derivatives by the elements, the slope and the offset."""
+        e, u = self._elements, self._boundary
+        pull = form.matrix @ u
+        columns = np.column_stack([pull[e], form.linear[e]])
+        corner = np.array([[u @ pull, form.linear @ u], [form.linear @ u, form.constant]])
+        return sp.block_array([[form.matrix[e][:, e], columns], [columns.T, corner]], format="csc")
 
     def _point(self, at: Line) -> Floats:
         return np.concatenate([at.values[self._elements], [at.slope, at.offset]])
@@ -168,12 +224,10 @@ class TermLines(LineProgram):
         self._solved: _Solved | None = None
 
     def minimise(self, form: Gram, sums: LossSums, at: Line, precision: float) -> Line | None:
-        c, n_helpers = self._columns, self._active.n_helpers
-        inner, cross = form.matrix[c][:, c].toarray(), form.linear[c, None]
-        inner += np.diag(np.where(inner.diagonal() > 0, 0.0, self._use[c] * form.constant))
-        n = len(c) + n_helpers + 2
-        P = np.zeros((n, n))
-        P[: len(c), : len(c)], P[: len(c), -1:], P[-1:, : len(c)], P[-1, -1] = inner, cross, cross.T, form.constant
+        c, P = self._columns, self._matrix(form)
+        unseen = np.zeros(P.shape[0])
+        unseen[: len(c)] = self._use[c] * form.constant  # where few instances were asked
+        P = P + sp.diags_array(np.where(P.diagonal() > 0, 0.0, unseen))
         found = _solve(self._active.scaled_program(SLOPE_LIMIT), P, self._gradient(sums), self._point(at), precision)
         if found is None:
             return None
@@ -182,13 +236,23 @@ class TermLines(LineProgram):
         values[c] = found.x[: len(c)]
         return Line(values, float(found.x[-2]), float(found.x[-1]))
 
-    def bound(self, sums: LossSums, at: Line, offset_limit: float) -> float:
+    def bound(self, sums: LossSums, form: Gram, at: Line, limits: Limits) -> float:
         largest = np.full(len(self._columns) + self._active.n_helpers + 2, SLOPE_LIMIT)
-        largest[-1] = offset_limit
-        return _bound(self._solved, sums.value, self._gradient(sums), self._point(at), largest)
+        largest[-1] = limits.offset
+        given = self._gradient(sums), self._matrix(form), self._point(at), largest, limits.weight(at)
+        return _bound(self._solved, sums.value, *given)
 
     def measure(self, line: Line) -> Floats:
         return self._terms.repaired(line.values / max(line.slope, FLAT))
+
+    def _matrix(self, form: Gram) -> Any:
+        """Return second derivatives by the terms, helpers (none), the slope (none) and the offset."""
+        c = self._columns
+        n = len(c) + self._active.n_helpers + 2
+        P = np.zeros((n, n))
+        P[: len(c), : len(c)], P[: len(c), -1] = form.matrix[c][:, c].toarray(), form.linear[c]
+        P[-1, : len(c)], P[-1, -1] = form.linear[c], form.constant
+        return sp.csc_array(P)
 
     def _point(self, at: Line) -> Floats:
         # Helpers have no derivatives, so that what they are does not matter here.

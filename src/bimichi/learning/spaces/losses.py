@@ -1,5 +1,7 @@
-"""Losses of all instances, their derivatives and their curvature: the log-loss, f = C of h + offset being the log-odds,
-and the mean over each bag of squared distances of f to the label, -1 or +1.
+"""Losses of all instances, their derivatives and their curvature.
+
+With f = C of h + offset, these are the log-loss, f being the log-odds, and the mean over each bag of squared distances
+of f to the label, -1 or +1.
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +15,7 @@ from bimichi._types import Flags, Floats
 from bimichi.integral.planes import SMALL_CHUNK, run_chunks
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.gram import Gram
+from bimichi.link import count_outputs
 
 CHUNKS = 32  # at most so many, as each has a gradient of its own
 
@@ -49,6 +52,10 @@ class LossInstances(ABC):
     _n_jobs: int
 
     @abstractmethod
+    def fuse(self, values: Floats) -> Floats:
+        """Return the integral of every instance."""
+
+    @abstractmethod
     def _fuse_part(self, values: Floats, part: slice) -> Floats:
         """Return the integrals of some instances."""
 
@@ -68,11 +75,21 @@ class LossInstances(ABC):
         """Return how many instances there are, equal ones merged."""
         return len(self._bags.X)
 
+    def mass(self) -> Floats:
+        """Return how much all instances count, and how much those of positive bags."""
+        share, positive = self._outcomes
+        return np.array([share.sum(), share[positive].sum()])
+
     def use(self) -> Floats:
         """Return how much weight instances give each code."""
         share = self._outcomes.share
         parts = run_chunks(lambda part: self._add_part(share[part], part), self._loss_chunks(1), self._n_jobs)
         return np.asarray(np.sum(parts, axis=0))
+
+    def count_outputs(self, values: Floats) -> Floats:
+        """Return how much instances count whose integral is in each bin of a link, of negative and positive bags."""
+        fused, (share, positive) = self.fuse(values), self._outcomes
+        return np.array([count_outputs(fused[side], share[side]) for side in (~positive, positive)])
 
     def log_loss(self, values: Floats, offset: float, step: int = 1) -> LossSums:
         """Return the sum of share * (log(1 + e^f) - y f), and its derivatives; one pass over the instances."""
