@@ -58,21 +58,17 @@ def fuse_scene(
     return FusedScene(files, scene.shape[0] * scene.shape[1], missing)
 
 
-def shifted_strips(
-    rule: FusionRule,
-    images: Sequence[Image],
-    recipes: Sequence[str],
-    n_jobs: int | None = None,
-    dtypes: Sequence[np.dtype[Any]] | None = None,
-    watch: InputWatch | None = None,
-) -> Iterator[Plane]:
-    """Yield probabilities for the share of targets that the scene itself suggests; its integrals are held in memory."""
+def shifted_strips(rule: FusionRule, *arguments: Any) -> Iterator[Plane]:
+    """Yield probabilities for the share of targets that the scene itself suggests; arguments as in `fused_strips`.
+
+    Its integrals are held in memory.
+    """
     if rule.link is None:
         raise InvalidInputError(
             "Only the share of targets behind probabilities can be shifted, and this model gives none. Train it with "
             "objective='logistic', or leave out prior_shift (--prior-shift)."
         )
-    strips = list(fused_strips(replace(rule, link=None), images, recipes, n_jobs, dtypes, watch))
+    strips = list(fused_strips(replace(rule, link=None), *arguments))
     link = rule.link.adapted(np.concatenate([strip.ravel() for strip in strips]))
     for strip in strips:
         yield link.probability(strip).astype(np.float32, copy=False)
