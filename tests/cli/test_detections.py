@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import BOX, images, run
+from program import BOX, PAPER, images, run
 
 from bimichi import FusionRule
 from bimichi.imaging import detect, read_boxes, read_image, to_bipolar
@@ -30,7 +30,18 @@ def test_from_training_to_boxes(here):
 
 
 def test_a_decision_on_masks(here):
-    run("train", "thermal.png", "grey.png", "--labels", "mask.png", "--decision", "precision=0.5", "-o", "model.json")
+    run(
+        "train",
+        *PAPER,
+        "thermal.png",
+        "grey.png",
+        "--labels",
+        "mask.png",
+        "--decision",
+        "precision=0.5",
+        "-o",
+        "model.json",
+    )
     assert "a precision of 0.5" in FusionRule.load("model.json").decision.chosen
 
 
@@ -60,6 +71,7 @@ def test_options_replace_those_of_the_model(trained):
 def test_many_scenes_go_to_one_file(many):
     run(
         "train",
+        *PAPER,
         "thermals",
         "greys",
         "--boxes",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 import xarray as xr
-from program import SHAPE, images, run, target_mask
+from program import PAPER, SHAPE, images, run, target_mask
 from rasters import GRID, write
 
 from bimichi import BiMIChI, FusionRule, InvalidInputError, Scene
@@ -141,7 +141,7 @@ def test_a_mask_of_another_place_is_refused(planes):
     assert found["scenes"][0]["left_out"] == 6  # bags below, whose pixels the mask does not know
     elsewhere = GRID["transform"] @ GRID["transform"].translation(60, 0)
     write("mask.tif", [mask], transform=elsewhere)
-    failed = run("train", *files, "--labels", "mask.tif", "-o", "m.json", code=1).stderr
+    failed = run("train", *PAPER, *files, "--labels", "mask.tif", "-o", "m.json", code=1).stderr
     assert "labels mask.tif has" in failed
     assert "Warp it to the scene" in failed
 
@@ -234,7 +234,7 @@ def test_align_works_in_training_too(planes):
         "thermal.tif", [planes["thermal"][::2, ::2]], transform=GRID["transform"] @ GRID["transform"].scale(2)
     )
     grey = write("grey.tif", [planes["grey"]])
-    failed = run("train", grey, small, "--labels", "mask.png", "-o", "m.json", code=1).stderr
+    failed = run("train", *PAPER, grey, small, "--labels", "mask.png", "-o", "m.json", code=1).stderr
     assert "--align" in failed
     train(grey, small, options=("--align",))
     run("fuse", "model.json", small, grey, "--align", "-o", "f.tif")
@@ -288,7 +288,7 @@ def test_radar_and_optical_bands_stay_georeferenced(tmp_path, monkeypatch):
     sources = [f"{DATA}/{stem}_S1Hand.tif[VV,VH]", f"{DATA}/{stem}_S2Hand.tif[B3,B8]"]
     label = f"{DATA}/{stem}_LabelHand.tif"
     options = ["--labels", label, "--recipe", "as_is", "--scale", "minmax", "--superpixels", 200]
-    run("train", *sources, *options, "--polarity", "learn", "--objective", "mean", "-o", "m.json")
+    run("train", *PAPER, *sources, *options, "--polarity", "learn", "--objective", "mean", "-o", "m.json")
     assert learned_names("m.json") == ["VV", "VH", "B3", "B8"]
     run("fuse", "m.json", *sources, "-o", "fused.tif")
     fused, dataset = read("fused.tif")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import BOX, images, run, target_mask
+from program import BOX, PAPER, images, run, target_mask
 
 from bimichi import BiMIChI, FusionRule
 from bimichi.imaging import read_image, write_image
@@ -41,8 +41,8 @@ def project(here):
 
 
 def test_a_project_gives_what_typing_it_all_gives(project, monkeypatch):
-    run("train", *TYPED, "--objective", "mean", "--polarity", "learn", "-o", "typed.json")
-    run("train", "--project", "bimichi.toml", "-o", "model.json")
+    run("train", *PAPER, *TYPED, "--objective", "mean", "--polarity", "learn", "-o", "typed.json")
+    run("train", *PAPER, "--project", "bimichi.toml", "-o", "model.json")
     assert Path("model.json").read_bytes() == Path("typed.json").read_bytes()
     record = json.loads(Path("model.json.run.json").read_text())["parameters"]
     assert record["sources"] == ["thermal.png", "grey.png"]
@@ -59,24 +59,24 @@ def test_a_project_gives_what_typing_it_all_gives(project, monkeypatch):
 
 
 def test_the_command_line_overrides_the_project(project):
-    run("train", "--project", ".", "--objective", "bipolar", "--superpixels", 30, "-o", "model.json")
+    run("train", *PAPER, "--project", ".", "--objective", "bipolar", "--superpixels", 30, "-o", "model.json")
     record = json.loads(Path("model.json.run.json").read_text())["parameters"]
     assert (record["objective"], record["superpixels"], record["polarity"]) == ("bipolar", 30, "learn")
-    run("train", "--project", ".", "--labels", "mask.png", "-o", "model.json")  # instead of boxes
+    run("train", *PAPER, "--project", ".", "--labels", "mask.png", "-o", "model.json")  # instead of boxes
     assert json.loads(Path("model.json.run.json").read_text())["parameters"]["boxes"] is None
-    run("train", "--project", ".", "--names", "a,b", "-o", "model.json")
+    run("train", *PAPER, "--project", ".", "--names", "a,b", "-o", "model.json")
     assert FusionRule.load(Path("model.json")).source_names == ("a", "b")
 
 
 def test_other_sources_do_not_take_the_names_of_the_project(project):
-    run("train", "other/grey.png", "other/thermal.png", "--project", ".", "-o", "model.json")
+    run("train", *PAPER, "other/grey.png", "other/thermal.png", "--project", ".", "-o", "model.json")
     rule = FusionRule.load(Path("model.json"))
     assert rule.source_names == ("grey", "thermal")
     assert rule.recipes == ("to_bipolar", "to_bipolar")
 
 
 def test_sources_are_needed_from_somewhere(here):
-    assert "--project" in run("train", "-o", "model.json", code=2).stderr.replace("\n", " ")
+    assert "--project" in run("train", *PAPER, "-o", "model.json", code=2).stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -96,22 +96,22 @@ def test_slips_in_a_project_are_reported(here, text, message):
     Path("bimichi.toml").write_text(f"[[sources]]\npath = 'thermal.png'\n{text}\n")
     failed = run("fuse", "model.json", "--project", ".", "-o", "fused.tif", code=1)
     if "must be a path" in message:
-        failed = run("train", "--project", ".", "-o", "model.json", code=1)
+        failed = run("train", *PAPER, "--project", ".", "-o", "model.json", code=1)
     assert message in failed.stderr
 
 
 def test_values_of_a_project_are_checked_as_options_are(here):
     Path("bimichi.toml").write_text("[[sources]]\npath = 'thermal.png'\n[labels]\nsuperpixels = 0\n")
-    assert "superpixels" in run("train", "--project", ".", "-o", "model.json", code=2).stderr
+    assert "superpixels" in run("train", *PAPER, "--project", ".", "-o", "model.json", code=2).stderr
     Path("bimichi.toml").write_text("[[sources]]\npath = 'thermal.png'\n[train]\npolarity = 'no'\n")
-    assert "polarity" in run("train", "--project", ".", "-o", "model.json", code=2).stderr
+    assert "polarity" in run("train", *PAPER, "--project", ".", "-o", "model.json", code=2).stderr
 
 
 def test_expressions_are_computed_in_training_and_kept_for_fusing(here):
     sources = "".join(f"[[sources]]\npath = '{name}.png'\n" for name in ("thermal", "grey"))
     formulas = ["warm: thermal / 255", "difference: (thermal - b2) / 255"]
     Path("bimichi.toml").write_text(f"expressions = {formulas}\n{sources}[labels]\nlabels = 'mask.png'\n")
-    run("train", "--project", ".", "--superpixels", 40, "-o", "model.json")
+    run("train", *PAPER, "--project", ".", "--superpixels", 40, "-o", "model.json")
     rule = FusionRule.load("model.json")
     assert rule.source_names == ("warm", "difference")
     assert [one.expression for one in rule.inputs] == formulas
@@ -137,7 +137,7 @@ def test_init_finds_folders_masks_and_boxes_and_the_rest_works(many):
     run("init", ".", "--force", "--quiet")
     found = json.loads(run("check", "--project", ".", "--superpixels", 40, "--json").stdout)
     assert [scene["targets"] for scene in found["scenes"]] == [1, 0, 1]
-    run("train", "--project", ".", "--superpixels", 40, "-o", "model.json")
+    run("train", *PAPER, "--project", ".", "--superpixels", 40, "-o", "model.json")
     run("compare", "--project", ".", "--superpixels", 40, "--methods", "mean")
 
 
@@ -182,7 +182,7 @@ def test_check_shows_sources_scenes_and_what_train_would_do(many):
     done = run("check", "thermals", "greys", "--boxes", "all.csv", "--superpixels", 40)
     assert "thermal" in done.stdout
     assert "train would learn from 3 scenes" in done.stdout
-    assert "objective bipolar, solver convex" in done.stdout
+    assert "objective auto, solver convex" in done.stdout
     assert "1 of 3 scenes have no target: s1." in done.stderr
     found = json.loads(run("check", "thermals", "greys", "--boxes", "all.csv", "--superpixels", 40, "--json").stdout)
     assert [one["name"] for one in found["sources"]] == ["thermals", "greys"]
@@ -190,7 +190,9 @@ def test_check_shows_sources_scenes_and_what_train_would_do(many):
     assert found["train"]["bags"]["positive"] == sum(bag["positive"] for bag in found["bags"].values()) > 0
     assert found["problems"] == {}
     trained = json.loads(
-        run("train", "thermals", "greys", "--boxes", "all.csv", "--superpixels", 40, "-o", "m.json", "--json").stdout
+        run(
+            "train", *PAPER, "thermals", "greys", "--boxes", "all.csv", "--superpixels", 40, "-o", "m.json", "--json"
+        ).stdout
     )
     assert trained["bags"] == {kind: found["train"]["bags"][kind] for kind in ("positive", "negative")}
     assert trained["sources"] == found["train"]["recipes"]

@@ -6,12 +6,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bimichi._checks import check_choice, check_integer
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.averages import SignedSource
-from bimichi.estimators.base import FLOATS, Fusion, FusionClassifier
+from bimichi.estimators.base import Fusion, FusionClassifier
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.measured import BagFusion
 from bimichi.imaging.making import make_plane
@@ -220,7 +220,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the log-odds of a target, or without calibration the confidence in [-1, 1]; above 0 for targets."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, reset=False, ensure_all_finite=self._finite())
+        X = self._validated(X, reset=False)
         if self.rule_.link is None:
             return super().decision_function(X)
         return np.asarray(self.rule_.log_odds(self._split(X), self.n_jobs))

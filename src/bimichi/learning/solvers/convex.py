@@ -23,7 +23,7 @@ from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import Problem, Solution, Summed
 from bimichi.learning.solvers.certificate import Certified, Limits
 from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of, step, take_up_missing
-from bimichi.learning.solvers.moves import improve_by_moves, random_signs
+from bimichi.learning.solvers.moves import improve_by_moves
 from bimichi.learning.solvers.newton import solve_free_scale, solve_logistic
 from bimichi.learning.solvers.proof import check_provable, prove, relaxed_start
 from bimichi.learning.solvers.snapping import snapped
@@ -153,10 +153,9 @@ class ConvexSolver:
         if self.n_starts > 1 and space.size <= GUESS_LIMIT:
             starts.append((working.fitted(), None))
         either = len(working.form.positive) > 1
-        n_positive = int(np.count_nonzero(working.problem.labels))
         for k, seed in enumerate(rng.spawn(self.n_starts - len(starts))):
             values = space.sample(seed)
-            starts.append((values, random_signs(seed, n_positive) if either and k % 2 else None))
+            starts.append((values, working.signs(space.sample(seed)) if either and k % 2 else None))
         relaxed = relaxed_start(working, rng) if self.n_starts > 2 else None
         return starts if relaxed is None else [*starts, (relaxed, None)]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from bimichi._types import Ints
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers.descent import RISE, Descent, step, take_up_missing
 from bimichi.learning.solvers.working_set import Witnesses, WorkingSet
@@ -89,8 +88,3 @@ class _Options:
         codes, weights = witnesses.codes.copy(), witnesses.weights.copy()
         rows[bag], signs[bag], codes[bag], weights[bag] = self.rows[row], sign, self._codes[row], self._weights[row]
         return Witnesses(rows, signs, codes, weights)
-
-
-def random_signs(rng: np.random.Generator, n_bags: int) -> Ints:
-    """Draw which pole each positive bag is drawn to at first."""
-    return np.asarray(rng.choice([-1, 1], n_bags))

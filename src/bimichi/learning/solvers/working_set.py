@@ -97,6 +97,10 @@ class WorkingSet:
         rows = np.where(up, seen.high_row[labels], seen.low_row[labels])
         return Witnesses(rows, np.where(up, 1, -1), *self.problem.rows(rows))
 
+    def signs(self, values: Floats) -> Ints:
+        """For each positive bag, the pole that it is nearer to at these values."""
+        return self.witnesses(self.problem.extremes(values)).sign
+
     def value(self, seen: Extremes) -> float:
         """J, which the extremes of the bags decide."""
         labels = self.problem.labels
