@@ -1,7 +1,7 @@
 """`Link`: from the output of a rule to the probability of a target; base rates, and how reliable probabilities are."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -45,7 +45,7 @@ class Link:
     slope: float
     offset: float
     base_rate: float | None = None
-    outputs: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    outputs: tuple[tuple[float, ...], tuple[float, ...]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slope", check_number(self.slope, "slope", 0.0))

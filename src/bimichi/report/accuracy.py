@@ -74,10 +74,10 @@ def _table(scored: list[tuple[str, Scores, Curve]]) -> Markup:
     rows = []
     for k, (name, one, _) in enumerate(scored):
         line = element("svg", element("line", x1=1, x2=25, y1=5, y2=5), viewBox="0 0 26 10", class_=_line(k))
-        numbers = (one.auc, one.average_precision, one.best_f1, one.rmse)
+        numbers = (one.auc, one.average_precision, one.best_f1, one.rmse, one.calibration_error)
         cells = [element("th", line, name, scope="row"), *(element("td", shown(number, 3)) for number in numbers)]
         rows.append(element("tr", *cells, class_="first" if k == 0 else None))
-    return table(["Map", "AUC", "AP", "F1", "RMSE"], rows, "plain numbers")
+    return table(["Map", "AUC", "AP", "F1", "RMSE", "ECE"], rows, "plain numbers")
 
 
 def _line(k: int) -> str:

@@ -15,6 +15,7 @@ from bimichi.learning.spaces.terms import TermSpace
 
 NEAR = (1e-7, 1e-9, 1e-11)  # what counts as equal: the first by which J does not rise
 ROUNDING = 1e-15  # of J, which is a sum
+GRID = 2.0**40  # terms become multiples of its inverse, so that their sums are exact
 
 
 def snapped(problem: Any, solution: Solution) -> Solution:
@@ -63,11 +64,9 @@ def _terms(space: Any, values: Floats, near: float) -> Floats | None:
         return None
     terms, m = space.terms, space.n_sources
     made = np.where(np.abs(values) <= near, 0.0, values)
-    if (made == values).all():
-        return values
     lack = -terms.slack(made)
     made[: 2 * m] += terms.sign * np.where(lack > 0, lack, 0.0)
     up, down = terms.totals(made) * [1, -1]
     made[int(np.argmax(made[:m]))] += max(0.0, down - up)
     made[m + int(np.argmin(made[m : 2 * m]))] -= max(0.0, up - down)
-    return np.asarray(made / max(up, down))
+    return np.asarray(np.rint(made / max(up, down) * GRID) / GRID)
