@@ -25,19 +25,19 @@ from bimichi.cli.app import app
 
 LONGEST = 2_000
 BOXES = "--boxes boxes.csv"
-PLAIN = "train thermal.png grey.png --superpixels 40 -o m.json"
+PLAIN = "train thermal.png grey.png --objective mean --superpixels 40 -o m.json"
 TRAIN = f"{PLAIN} {BOXES}"
 MASKED = f"{PLAIN} --labels mask.png"
 GEO = "train thermal.tif grey.tif --superpixels 40 --labels mask.png -o m.json"
-MANY = "train thermal grey --superpixels 40 -o m.json"
+MANY = "train thermal grey --objective mean --superpixels 40 -o m.json"
 FUSE = "fuse model.json thermal.png grey.png -o f.tif"
 REPORT = "report model.json thermal.png grey.png --truth mask.png -o r.html"
-PROJECTED = "train --project . --superpixels 40 -o m.json"
+PROJECTED = "train --project . --objective mean --superpixels 40 -o m.json"
 MASK, GREY = target_mask(), images(0)["grey"]
 CORNERS = (f"{X},{Y},{X + W},{Y + H}", "30,20,38,30", "40,10,46,21")
 WHOLE = boxes(f"{X},{Y},{W},{H}")
 CLASSES = mask(MASK + 2 * (np.arange(SHAPE[1]) > 50) * ~MASK)
-QUOTED = "train 'flat/*_thermal.png' 'flat/*_grey.png' --boxes all.csv --superpixels 40 -o m.json"
+QUOTED = "train 'flat/*_thermal.png' 'flat/*_grey.png' --boxes all.csv --objective mean --superpixels 40 -o m.json"
 
 
 class Slip(NamedTuple):
@@ -290,13 +290,13 @@ IMAGES = [
     ),
     Slip(
         "the same file twice",
-        f"train grey.png grey.png {BOXES} --superpixels 40 -o m.json",
+        f"train grey.png grey.png {BOXES} --objective mean --superpixels 40 -o m.json",
         ("Warning: Sources 'grey' and 'grey 2' are the same", "--recipe"),
         remedy=f"train grey.png grey.png {BOXES} --superpixels 40 --recipe equalize,edge_strength -o m.json",
     ),
     Slip(
         "copies under other names",
-        f"train grey.png copy.png {BOXES} --superpixels 40 -o m.json",
+        f"train grey.png copy.png {BOXES} --objective mean --superpixels 40 -o m.json",
         ("Warning: Sources 'grey' and 'copy' are the same", "Leave one out"),
         image("copy.png", GREY),
     ),
@@ -374,7 +374,7 @@ SOURCES = [
         "train 'both.tif[B3,B9]' --labels mask.png -o m.json",
         ("no band 'B9'; it has 1 (B3), 2 (B8)",),
         files.stacked,
-        "train 'both.tif[B3,B8]' --labels mask.png --superpixels 40 -o m.json",
+        "train 'both.tif[B3,B8]' --labels mask.png --objective mean --superpixels 40 -o m.json",
     ),
     Slip(
         "unknown band in an expression",
@@ -467,7 +467,7 @@ ANNOTATIONS = [
         "train 'thermal/*/1.png' 'grey/*/1.png' --boxes boxes.csv -o m.json",
         ("'1.png' may be any of the scenes 'mon', 'tue'", "by its path"),
         files.twins,
-        "train 'thermal/*/1.png' 'grey/*/1.png' --boxes boxes.csv --superpixels 40 -o m.json",
+        "train 'thermal/*/1.png' 'grey/*/1.png' --boxes boxes.csv --objective mean --superpixels 40 -o m.json",
         boxes("mon/1.png,12,8,9,14", header="image,x,y,w,h"),
     ),
     Slip(
