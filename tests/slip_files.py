@@ -137,6 +137,12 @@ def counts():
     write_image("thermal.png", (7000 + images(0)["thermal"].astype(np.uint16) * 20))
 
 
+def fifteen():
+    """One raster of fifteen bands of 16 bits, which use little of their type, with nodata."""
+    rng = np.random.default_rng(0)
+    write("bands.tif", rng.integers(300, 2000, (15, *SHAPE), np.int16), nodata=-32768)
+
+
 def kelvin():
     write_image("thermal.tif", (250 + images(0)["thermal"] / 4).astype(np.float32))
 

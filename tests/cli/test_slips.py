@@ -316,6 +316,20 @@ IMAGES = [
 ]
 SOURCES = [
     Slip(
+        "too many bands",
+        "check bands.tif --labels mask.png",
+        (
+            "15 sources are more than the 14",
+            "'s2.tif[B3,B8]'",
+            "--additivity 2",
+            "band 1 (",
+            "of the range of int16",
+            "--scale minmax",
+        ),
+        files.fifteen,
+        "check 'bands.tif[3,8]' --labels mask.png --scale minmax --superpixels 40",
+    ),
+    Slip(
         "swapped by names",
         "fuse model.json grey.png thermal.png --names thermal,grey -o f.tif",
         ("Warning: names (--names)", "may be swapped", "or none"),
