@@ -116,9 +116,9 @@ def train(
     labelling = labelled.labelling()
     scenes = made.open(sources, MAX_SOURCES if additivity is None else MAX_ADDITIVE_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
+    keep_inputs([output_file(output), run_path(output)], inputs)
     if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
         raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
-    keep_inputs([output_file(output), run_path(output)], inputs)
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
             reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=scale is not None)
