@@ -88,6 +88,16 @@ def twins():
     Path("boxes.csv").write_text(f"image,x,y,w,h\n1.png,{X},{Y},{W},{H}\n")
 
 
+def nested():
+    """Scenes, and the boxes of each, in folders of their own."""
+    for k, day in enumerate(("mon", "tue")):
+        for name, pixels in images(k).items():
+            Path(f"{day}/{name}").mkdir(parents=True, exist_ok=True)
+            write_image(f"{day}/{name}/1.png", pixels)
+        Path(f"notes/{day}").mkdir(parents=True)
+        Path(f"notes/{day}/1.csv").write_text(f"x,y,w,h\n{X},{Y},{W},{H}\n")
+
+
 def geotiffs(*, bands=False, **options):
     """thermal.tif and grey.tif, or the bands of both.tif."""
     planes = images(0)

@@ -30,6 +30,7 @@ TRAIN = f"{PLAIN} {BOXES}"
 MASKED = f"{PLAIN} --labels mask.png"
 GEO = "train thermal.tif grey.tif --superpixels 40 --labels mask.png -o m.json"
 MANY = "train thermal grey --objective mean --superpixels 40 -o m.json"
+NESTED = "train '*/thermal/1.png' '*/grey/1.png' --objective mean --superpixels 40 -o m.json"
 FUSE = "fuse model.json thermal.png grey.png -o f.tif"
 REPORT = "report model.json thermal.png grey.png --truth mask.png -o r.html"
 PROJECTED = "train --project . --objective mean --superpixels 40 -o m.json"
@@ -406,6 +407,20 @@ SOURCES = [
     Slip("other grid", GEO, ("60 x 40 pixels", "30 x 20 pixels", "--align"), files.coarser, f"{GEO} --align"),
 ]
 ANNOTATIONS = [
+    Slip(
+        "annotations in folders of a folder",
+        f"{NESTED} --boxes notes",
+        ("notes has no annotation file, but the folders mon, tue", "a quoted pattern", "--labels"),
+        files.nested,
+        f"{NESTED} --labels 'notes/*/1.csv'",
+    ),
+    Slip(
+        "unquoted patterns of nested folders",
+        "train mon/thermal/1.png tue/thermal/1.png mon/grey/1.png tue/grey/1.png --labels notes -o m.json",
+        ("look like 2 scenes of 2 sources. Quote patterns, or the shell",),
+        files.nested,
+        f"{NESTED} --labels 'notes/*/1.csv'",
+    ),
     Slip(
         "missing boxes",
         f"{PLAIN} --boxes box.csv",

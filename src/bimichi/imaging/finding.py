@@ -118,7 +118,7 @@ def _instead(source: str) -> str:
 def warn_if_expanded(files: Sequence[Path]) -> None:
     """Warn if the files of one scene look like two sources of several, as when the shell expands patterns."""
     stems = [stem_of(file) for file in files]
-    by_folder = [(file.parent.as_posix(), stem_of(file)) for file in files]
+    by_folder = [(file.parent.name, (file.parent.parent / stem_of(file)).as_posix()) for file in files]
     scenes_of = [stem.rstrip(string.ascii_letters).rstrip("_-. ") for stem in stems]
     by_ending = [(stem[len(scene) :], scene) for stem, scene in zip(stems, scenes_of, strict=True)]
     numbered = all(any(map(str.isdigit, scene)) for _, scene in by_ending)  # as scenes are, but seldom sensors
@@ -126,11 +126,13 @@ def warn_if_expanded(files: Sequence[Path]) -> None:
         sources, scenes = ({pair[k] for pair in pairs} for k in (0, 1))
         whole = len(sources) * len(scenes) == len(set(pairs)) == len(files)
         if whole and min(len(sources), len(scenes)) > 1 and (numbered or not ending) and all(map(all, pairs)):
-            pattern = files[0].parent / f"*{ending}{files[0].suffix}"
+            one_place = len({file.parent for file in files}) <= len(sources)
+            pattern = (files[0].parent / f"*{ending}{files[0].suffix}").as_posix()
+            example = f", as in '{pattern}'," if one_place else ","
             warnings.warn(
                 f"{len(files)} files, {first_few([str(file) for file in files])}, are taken for {len(files)} sources "
-                f"of one scene, but look like {len(scenes)} scenes of {len(sources)} sources. Quote patterns, as in "
-                f"'{pattern.as_posix()}', or the shell replaces each by all its files.",
+                f"of one scene, but look like {len(scenes)} scenes of {len(sources)} sources. Quote patterns"
+                f"{example} or the shell replaces each by all its files.",
                 stacklevel=2,
             )
             return
