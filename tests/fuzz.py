@@ -20,19 +20,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from annotation_files import PLACES, WRITERS
 from mutation import mutate_content
 from samples import scene
 from typer.testing import CliRunner
 
-from bimichi import BiMIChI, BimichiError, Capacity, EvolutionarySolver, FusionRule
+from bimichi import BiMIChI, BimichiError, Capacity, EvolutionarySolver, FusionRule, Scene
 from bimichi.cli.app import app
-from bimichi.imaging import read_image, write_image
-from bimichi.imaging.annotations import read_annotations
+from bimichi.evaluation.metrics import Scores
+from bimichi.evaluation.study import StudyResult, StudyRow, _done
+from bimichi.imaging import check_annotations, rasterise, read_annotations, read_image, write_image
+from bimichi.imaging.formats.yolo import CLASS_FILES
+from bimichi.imaging.placement import in_pixels
+from bimichi.imaging.projects import Project, ProjectSource, read_project, write_project
 from bimichi.learning.objectives import OBJECTIVES
 from bimichi.learning.problem import InMemory
 
 OUTPUT = Path("output/fuzz")
 MEMORY = 8 << 30  # bytes of address space; a bomb ends in a MemoryError, which is a bug
+SETTING = {"train": ["a"], "test": ["a"], "sources": ["ir"], "seed": 0, "way of making scenes": {}}
 HANGING = 120  # seconds after which a case is taken to hang
 
 
@@ -87,9 +93,51 @@ def _read_model(path: Path) -> object:
 
 
 def _annotations(folder: Path) -> None:
-    (folder / "boxes.csv").write_text("image,x,y,w,h,label\na.png,1,2,3,4,person\nb.png,5,6,7,8,car\n")
-    (folder / "bbgt.txt").write_text("% bbGt version=3\nperson 1 2 3 4 0 0 0 0 0 0 0\npeople 5 6 7 8 0 0 0 0 0 1 0\n")
-    write_image(folder / "mask.png", np.eye(8, dtype=np.uint8))
+    """One file of each dialect of each format, but those that are several files."""
+    for name, writers in WRITERS.items():
+        for k, writer in enumerate(writers[:1] if name == "vector" else writers):
+            with TemporaryDirectory() as made:
+                writer(Path(made))
+                files = [path for path in sorted(Path(made).iterdir()) if path.name not in CLASS_FILES]
+                (folder / f"{name}-{k}{files[0].suffix}").write_bytes(files[0].read_bytes())
+
+
+def _read_annotations(path: Path) -> object:
+    """Read a file, and find the pixels of what it holds."""
+    place = PLACES["a.png"]
+    for found in read_annotations(path).values():
+        pixels = in_pixels(found, place, str(path))
+        check_annotations(pixels, place.shape, str(path))
+        if pixels.mask is None:
+            rasterise(pixels, place.shape)
+    return None
+
+
+def _projects(folder: Path) -> None:
+    sources = [
+        ProjectSource("*.png", ("1",), ("ir",), ("to_bipolar",)),
+        ProjectSource("vi", (), ("vi",), ("equalize",)),
+    ]
+    labels = {"boxes": "boxes.csv", "superpixels": 40, "min_overlap": 0.5, "target": "person"}
+    project = Project(sources, ["n: (ir - vi) / 2"], labels, {"train": {"objective": "mean"}, "fuse": {"png": True}})
+    write_project(folder / "bimichi.toml", project)
+
+
+def _read_project(path: Path) -> object:
+    done = CliRunner().invoke(app, ["train", "--project", str(path), "-o", str(path.with_name("m.json"))])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return read_project(path).to_toml()
+
+
+def _studies(folder: Path) -> None:
+    row = StudyRow("mean", "baseline", "none", {"a": Scores(0.5, 0.5, 0.5, 0.0, 0.5, 9, 0.1)}, 1.0)
+    StudyResult(SETTING, [row]).write(folder)
+    (folder / "results.md").unlink()
+
+
+def _read_study(path: Path) -> object:
+    return StudyResult(SETTING, _done(path.parent, SETTING)).to_markdown()
 
 
 def _images(folder: Path) -> None:
@@ -103,8 +151,11 @@ def _images(folder: Path) -> None:
 TARGETS = {
     "models": Target(_models, _read_model),
     "checkpoints": Target(lambda folder: _evolve(folder / "search.npz"), _evolve),
-    "annotations": Target(_annotations, read_annotations),
+    "annotations": Target(_annotations, _read_annotations),
     "images": Target(_images, read_image),
+    "scenes": Target(lambda folder: scene(0, "a").save(folder / "scene.npz"), Scene.load),
+    "projects": Target(_projects, _read_project),
+    "studies": Target(_studies, _read_study),
 }
 """What is fuzzed. A new reader is one more line."""
 

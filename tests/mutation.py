@@ -43,7 +43,7 @@ def mutate(content, rng):
 def mutate_content(content, rng):
     """Damage a file by what it is: values of JSON, members of an archive, or else, and sometimes anyway, its bytes."""
     if rng.random() < 0.5:
-        if content[:1] == b"{":
+        if content[:1] in (b"{", b"["):
             return _mutate_json(content, rng)
         if content[:2] == b"PK":
             return _mutate_archive(content, rng)

@@ -35,7 +35,7 @@ def read(path):
 
 
 def train(*sources, options=()):
-    command = ["train", *sources, "--labels", "mask.png", "--superpixels", 40, "-o", "model.json", *options]
+    command = ["train", *PAPER, *sources, "--labels", "mask.png", "--superpixels", 40, "-o", "model.json", *options]
     return run(*command)
 
 
@@ -169,8 +169,11 @@ def test_a_geotiff_without_rasterio_says_what_to_install(planes, monkeypatch):
     train(*files)
     for name in ("rasterio", "rasterio.errors", "rasterio.enums"):
         monkeypatch.setitem(sys.modules, name, None)
-    for command in (("fuse", "model.json", *files), ("train", *files, "--labels", "mask.png")):
-        assert "pip install 'bimichi[raster]'" in run(*command, "-o", "out.tif", code=1).stderr
+    for command in (
+        ("fuse", "model.json", *files, "-o", "f.tif"),
+        ("train", *files, "--labels", "mask.png", "-o", "m.json"),
+    ):
+        assert "pip install 'bimichi[raster]'" in run(*command, code=1).stderr
 
 
 def test_a_loaded_model_keeps_recipes_and_inputs(planes):

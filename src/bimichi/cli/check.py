@@ -12,7 +12,7 @@ from bimichi._tables import Cell, Table
 from bimichi.cli.console import Output, rich_table, say as say_error
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
+from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
     from bimichi.imaging.checking import DatasetCheck, DatasetChecker
@@ -70,7 +70,12 @@ def check(
     found = checker.result()
     plan = _plan(ctx, scale, viewer, bags)
     about = found.warnings(viewer.recipes, plan["scale"] is not None, plan["polarity"] == "learn")
-    warnings = [*about, *_about_bags(plan), *(str(one.message) for one in doubts)]
+    warnings = [
+        *about,
+        *_about_number(len(found.sources), plan),
+        *_about_bags(plan),
+        *(str(one.message) for one in doubts),
+    ]
     data = {**asdict(found), "bags": bags, "train": plan, "warnings": warnings, "problems": problems}
     say.result(data, *_shown(found, bags, plan))
     for warning in warnings:
@@ -85,9 +90,9 @@ def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[st
     images, targets = viewer.images(name), viewer.targets(name)
     made = viewer.scene(name)
     if targets is None:
-        checker.add(name, images)
+        checker.add(name, images, dtypes=viewer.dtypes(name))
     else:
-        checker.add(name, images, targets.inside, targets.count)
+        checker.add(name, images, targets.inside, targets.count, viewer.dtypes(name))
     return None if made is None else made[1]._asdict()
 
 
@@ -107,6 +112,15 @@ def _plan(
         kind: sum(counts[kind] for counts in bags.values()) for kind in ("positive", "negative", "left_out") if bags
     }
     return plan
+
+
+def _about_number(n_sources: int, plan: dict[str, Any]) -> list[str]:
+    if n_sources <= MAX_SOURCES or plan["additivity"] is not None:
+        return []
+    return [
+        f"{n_sources} sources are more than the {MAX_SOURCES} that train takes. Choose bands, as in 's2.tif[B3,B8]' "
+        '(bands = ["B3", "B8"] in a project file), or fewer terms: --additivity 2 with --objective mean or magnitude.'
+    ]
 
 
 def _about_bags(plan: dict[str, Any]) -> list[str]:

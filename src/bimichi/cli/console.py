@@ -111,11 +111,18 @@ def user_errors() -> Iterator[None]:
             say("Stopped; no file is half-written.")
             raise typer.Exit(TERMINATED if isinstance(error, Terminated) else 130) from None
         except typer.BadParameter as error:
-            error.message = clean(error.message)  # which may show what was typed
+            error.message = clean(f"{error.message}{_origin(error)}")  # which may show what was typed
             raise
         except (BimichiError, ImportError, OSError, MemoryError) as error:
             say(_message(error), "[bold red]Error:[/] ")
             raise typer.Exit(1) from error
+
+
+def _origin(error: typer.BadParameter) -> str:
+    """Where a wrong value comes from, if it was not typed."""
+    name = getattr(error.param, "name", None)
+    source = error.ctx.get_parameter_source(name) if error.ctx and name else None
+    return " (a value of the project file)" if getattr(source, "name", "") == "DEFAULT_MAP" else ""
 
 
 def _message(error: Exception) -> str:

@@ -38,7 +38,7 @@ def init(
         raise BimichiError(f"{file} exists already; it is kept. Pass --force to replace it.")
     seen = discover(folder)
     if seen.project is None:
-        held = f"It holds {first_few(seen.unknown)}." if seen.unknown else "It is empty."
+        held = f"It holds {first_few(seen.unknown)}." if seen.unknown else "It is empty; name the folder of the images."
         raise BimichiError(f"Found no images of sources in {folder}. {held} Nothing was written.")
     write_project(file, seen.project, [*(line.format(file=file) for line in NEXT), *seen.hints])
     lines = [*(f"Found {line}." for line in seen.found), *seen.hints]

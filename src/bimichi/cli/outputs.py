@@ -9,6 +9,8 @@ from bimichi.errors import BimichiError, InvalidInputError
 
 def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
     """Check that a file can be written, with one of the suffixes if given, and create its folder if it is missing."""
+    if str(path) == "-":
+        raise InvalidInputError("Results are written to files, not to standard output; name one instead of -.")
     if suffixes and path.suffix.lower() not in suffixes:
         raise InvalidInputError(f"The output must end in {' or '.join(suffixes)}, got {path}.")
     if path.is_dir():

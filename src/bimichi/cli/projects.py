@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.projects import Project, read_project, unknown_key
+from bimichi.imaging.projects import FILE_NAME, Project, read_project, unknown_key
 
 ONLY_TYPED = ("output", "project", "trust_recipes", "driver", "force", "help")
 """Options that write, trust or reach out: a file that came with data must not set them."""
@@ -69,6 +69,7 @@ def use_project(given: dict[str, Any], argument: str, needed: bool) -> None:
 
 def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any]:
     """Return the values of the options of this command, by their names."""
+    file = file / FILE_NAME if file.is_dir() else file
     own = str(ctx.info_name)
     commands = _commands(ctx)
     labels = _labels(commands)

@@ -1,5 +1,6 @@
 """`bimichi report`: a page that shows a fused scene and explains every pixel."""
 
+import warnings
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,13 +23,14 @@ from bimichi.cli.options import (
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.cli.scene_reports import SceneReports
-from bimichi.errors import BimichiError
+from bimichi.errors import AnnotationWarning, BimichiError
 
 if TYPE_CHECKING:
     from bimichi.imaging.collecting import SceneCollection
     from bimichi.report import IndexEntry
 
 INDEX = "index.html"
+WHICH = "Check that it is the mask of this scene, above 0 for targets, and --target."
 
 
 def report(
@@ -104,6 +106,8 @@ def report(
             with run.timed("explain and write"):
                 entries.append(writer.attempt(one, pages[one.name]) if scenes.many else writer.write(one, output))
             say.note(_outcome(entries[-1]))
+            if entries[-1].note and truth and not scenes.many:
+                warnings.warn(f"{truth} gives no scores: {entries[-1].note} {WHICH}", AnnotationWarning, stacklevel=2)
         if index:
             write_index(index, entries, title or f"Reports of {len(entries):,} scenes")
             say.note(f"Wrote {index}.")

@@ -26,6 +26,7 @@ from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
+from bimichi.imaging.finding import SUFFIXES
 
 if TYPE_CHECKING:
     from bimichi.decision import Decision
@@ -179,6 +180,8 @@ def train(
     scenes = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
     inputs = [*scenes.files, *labelling.files(scenes)]
     keep_inputs([output_file(output), run_path(output)], inputs)
+    if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
+        raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
             truth = decision is not None

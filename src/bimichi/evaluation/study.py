@@ -224,7 +224,8 @@ def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
         return []
     try:
         earlier = StudyResult.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        earlier.to_markdown()  # fails here, rather than after the work, if values have wrong types
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         said = f"{path} does not hold the results of a study: {error!r}. Choose another folder."
         raise InvalidInputError(said) from error
     for what, value in setting.items():

@@ -116,6 +116,12 @@ def annotation_files(folder: Path) -> tuple[AnnotationFormat, list[Path]]:
     if len(found) > 1:
         found.pop("mask", None)  # the images themselves
     if not found:
+        deeper = first_few(sorted(place.name for place in folder.iterdir() if place.is_dir()))
+        if deeper and not files:
+            raise InvalidInputError(
+                f"{folder} has no annotation file, but the folders {deeper}. Name one of them, or a quoted pattern "
+                "with one file per scene (--labels)."
+            )
         raise InvalidInputError(f"{folder} has no annotation file of a known format. {_known()}")
     if len(found) > 1:
         shown = ", ".join(f"{name} ({some[0].name})" for name, some in found.items())

@@ -106,7 +106,12 @@ class DatasetChecker:
         self._scenes: list[SceneCheck] = []
 
     def add(
-        self, name: str, images: Sequence[Image], inside: Flags | None = None, targets: int | None = None
+        self,
+        name: str,
+        images: Sequence[Image],
+        inside: Flags | None = None,
+        targets: int | None = None,
+        dtypes: Sequence[str] | None = None,
     ) -> SceneCheck:
         """Add a scene.
 
@@ -120,14 +125,18 @@ class DatasetChecker:
             Where the targets are.
         targets : int, optional
             How many they are.
+        dtypes : sequence of str, optional
+            Types in which the images are stored, where they are read as others to hold NaN; by default their own.
         """
         planes = [lightness(image) for image in images]
         if len(planes) != len(self._names) or len({plane.shape for plane in planes}) != 1:
             shapes = ", ".join(str(plane.shape) for plane in planes)
             raise InvalidInputError(f"images must be {len(self._names)} of one size, one per source, got {shapes}.")
         height, width = planes[0].shape
-        for total, image, plane in zip(self._totals, images, planes, strict=True):
-            _gather(total, name, image, plane, inside)
+        stored = [image.dtype.name for image in images] if dtypes is None else dtypes
+        for total, plane, kind in zip(self._totals, planes, stored, strict=True):
+            total.dtypes[kind] = None
+            _gather(total, name, plane, inside)
         self._compare(planes)
         if len(self._scenes) % self._every == 0:
             self._shifts.add(planes)
@@ -178,9 +187,8 @@ def _sampled(values: Image, n: int) -> Image:
     return values[:: max(1, values.size // n)]
 
 
-def _gather(total: _Totals, name: str, image: Image, plane: Image, inside: Flags | None) -> None:
+def _gather(total: _Totals, name: str, plane: Image, inside: Flags | None) -> None:
     known = plane[np.isfinite(plane)]
-    total.dtypes[image.dtype.name] = None
     total.pixels += plane.size
     total.missing += plane.size - known.size
     if known.size:
@@ -237,7 +245,7 @@ def _about_ranges(sources: Sequence[tuple[SourceCheck, str]], scaled: bool) -> l
         if source.low is None or source.high is None or source.percentile_1 is None or source.percentile_99 is None:
             continue
         kind = np.dtype(source.dtypes[0])
-        if kind.kind in "iu" and recipe in FULL_RANGE and source.low < source.high:
+        if kind.kind in "iu" and recipe in FULL_RANGE and not scaled and source.low < source.high:
             low, high = type_range(kind)
             used = (source.percentile_99 - source.percentile_1) / (high - low)
             narrow += [f"{source.name} ({used:.1%} of the range of {kind.name})"] if used < NARROW else []
@@ -247,7 +255,7 @@ def _about_ranges(sources: Sequence[tuple[SourceCheck, str]], scaled: bool) -> l
     if narrow:
         found.append(
             f"Mapped to a sliver of [-1, 1] by the recipe, which maps the range of the type: {first_few(narrow)}. "
-            "Use --recipe equalize, or as_is with --scale minmax."
+            "Learn a scale (--scale minmax), or choose the recipe equalize."
         )
     if outside:
         found.append(

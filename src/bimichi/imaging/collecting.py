@@ -5,6 +5,7 @@ their name without suffix, or by what the wildcards match. Files may hold severa
 ``s2.tif[B3,B8]`` chooses some of them.
 """
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from bimichi.imaging.finding import (
     name_of_source,
     selected_bands,
     stem_of,
+    warn_if_expanded,
 )
 from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
@@ -128,7 +130,10 @@ class SceneCollection(Sequence[OpenScene]):
         found = files_by_scene(given)
         missing = [name for name in self.names if name not in found]
         if missing and not (partial and len(missing) < len(self.names)):
-            raise InvalidInputError(f"{what} {given} has no file for {first_few(missing)}; it has {first_few(found)}.")
+            raise InvalidInputError(
+                f"{what} {given} has no file for {first_few(missing)}; it has {first_few(found)}. "
+                "Every scene needs one; add it, or leave the scene out."
+            )
         return {name: found[name] for name in self.names if name in found}
 
 
@@ -184,6 +189,12 @@ def open_scenes(
     """
     found = _collection(sources, limit)
     given = None if names is None else tuple(names)
+    if given and given != tuple(found.source_names) and sorted(given) == sorted(found.source_names):
+        warnings.warn(
+            f"names (--names) gives sources the names of others: {', '.join(given)} for {', '.join(found.source_names)}"
+            ", which may be swapped. Give names in the order of the sources, or none to take them as they are called.",
+            stacklevel=2,
+        )
     return replace(found, given=given, align=align, drivers=tuple(drivers), computed=tuple(computed))
 
 
@@ -279,6 +290,7 @@ def _one_scene(files: tuple[Path, ...], picks: tuple[tuple[str, ...], ...]) -> S
     for file in files:
         if not is_store(file):
             check_file(file)
+    warn_if_expanded(files)
     stems, folders = [stem_of(file) for file in files], [file.resolve().parent.name for file in files]
     if len(set(stems)) == 1 and len(set(folders)) == len(files):
         return SceneCollection([SceneFiles(stems[0], files, picks)], folders if len(files) > 1 else stems, False)

@@ -267,7 +267,9 @@ def _describe(
             result.hints.append(f"Other masks: {', '.join(group.path for group in masks[1:])}.")
         image = looked[masks[0].path]
         if image is not None and image.min() < 0:
-            result.hints.append('The masks have values below 0, which count as background; ignore = "MASK" leaves out.')
+            result.hints.append(
+                "Values below 0 in the masks are unknown: bags there are left out unless they are positive."
+            )
         if image is not None and len(np.unique(image[image > 0])) > 1:
             result.hints.append('The masks have several classes; choose the target in [labels], as in target = "2".')
     if not labels:

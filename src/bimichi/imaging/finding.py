@@ -2,10 +2,14 @@
 
 import glob
 import re
-from collections.abc import Mapping
+import string
+import warnings
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import first_few
 from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
 
@@ -39,10 +43,29 @@ def selected_bands(source: str) -> tuple[str, tuple[str, ...]]:
 def existing_path(path: Path) -> Path:
     """Return a path that exists; that it does not is the first thing to say."""
     if not path.exists():
-        parent = next((folder for folder in path.parents if folder.exists()), None)
-        where = f" ({parent} exists.)" if parent not in (None, path.parent) else ""
-        raise InvalidInputError(f"There is no file or folder {path}.{where}")
+        raise InvalidInputError(f"There is no file or folder {path}. {_nearest(path)}")
     return path
+
+
+def _nearest(path: Path) -> str:
+    """Return a sentence on what is there instead of a path that is not."""
+    if str(path) == "-":
+        return "Standard input is not read; name a file."
+    parent = next((folder for folder in path.parents if folder.exists()), Path())
+    if parent != path.parent:
+        return f"({parent} exists.) Check the path."
+    names = _names_in(parent)
+    stems = {Path(name).stem: name for name in names}
+    alike = [stems[stem] for stem in get_close_matches(path.stem, stems, 1)]
+    where = "The current folder" if parent == Path() else f"The folder {parent}"
+    return f"Did you mean {parent / alike[0]}?" if alike else f"{where} has {first_few(names) or 'no files'}."
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(file.name for file in folder.iterdir() if not file.name.startswith("."))
+    except OSError:
+        return []
 
 
 def is_pattern(source: str) -> bool:
@@ -73,12 +96,46 @@ def files_by_scene(source: str) -> Mapping[str, Path]:
         pairs = [(_matched(source, file), file) for file in files]
         what = "files"
     if not pairs:
-        raise InvalidInputError(f"{source} has no {what}.")
+        raise InvalidInputError(f"{source} has no {what}. {_instead(source)}")
     by_scene: dict[str, Path] = {}
     for scene, file in pairs:
         if by_scene.setdefault(scene, file) is not file:
             raise InvalidInputError(f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.")
     return by_scene
+
+
+def _instead(source: str) -> str:
+    """Return a sentence on what a folder holds instead of images, or that of a pattern instead of what it matches."""
+    folder = Path(source)
+    if not folder.is_dir():
+        folder = folder.parent
+        if not folder.is_dir():
+            return f"There is no folder {folder}." if not is_pattern(str(folder)) else "Check the pattern."
+    names = [name + "/" if (folder / name).is_dir() else name for name in _names_in(folder)]
+    return f"The folder {folder} has {first_few(names)}; name what you mean." if names else f"{folder} is empty."
+
+
+def warn_if_expanded(files: Sequence[Path]) -> None:
+    """Warn if the files of one scene look like two sources of several, as when the shell expands patterns."""
+    stems = [stem_of(file) for file in files]
+    by_folder = [(file.parent.name, (file.parent.parent / stem_of(file)).as_posix()) for file in files]
+    scenes_of = [stem.rstrip(string.ascii_letters).rstrip("_-. ") for stem in stems]
+    by_ending = [(stem[len(scene) :], scene) for stem, scene in zip(stems, scenes_of, strict=True)]
+    numbered = all(any(map(str.isdigit, scene)) for _, scene in by_ending)  # as scenes are, but seldom sensors
+    for pairs, ending in ((by_folder, ""), (by_ending, by_ending[0][0])):
+        sources, scenes = ({pair[k] for pair in pairs} for k in (0, 1))
+        whole = len(sources) * len(scenes) == len(set(pairs)) == len(files)
+        if whole and min(len(sources), len(scenes)) > 1 and (numbered or not ending) and all(map(all, pairs)):
+            one_place = len({file.parent for file in files}) <= len(sources)
+            pattern = (files[0].parent / f"*{ending}{files[0].suffix}").as_posix()
+            example = f", as in '{pattern}'," if one_place else ","
+            warnings.warn(
+                f"{len(files)} files, {first_few([str(file) for file in files])}, are taken for {len(files)} sources "
+                f"of one scene, but look like {len(scenes)} scenes of {len(sources)} sources. Quote patterns"
+                f"{example} or the shell replaces each by all its files.",
+                stacklevel=2,
+            )
+            return
 
 
 def _is_input(path: Path) -> bool:

@@ -86,6 +86,10 @@ def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str
     called, expected = scene.source_names, rule.source_names
     quote = " Quote patterns, or the shell replaces each by all its files." if len(called) > len(expected) else ""
     remedy = f"If they are the same, name them with names (--names), in the order given.{quote}"
+    if set(called) < set(expected):
+        remedy = f"Give {', '.join(name for name in expected if name not in called)}, too."
+    elif set(called) > set(expected):
+        remedy = f"Leave out {', '.join(name for name in called if name not in expected)}.{quote}"
     if len(scene.layers) == 1 and len(called) > len(expected):
         remedy = f"Choose bands, as in {scene.layers[0].label}[{','.join(expected)}]. {remedy}"
     positions = match_sources(expected, len(expected), called, len(called), f"Scene {scene.name!r}", remedy)

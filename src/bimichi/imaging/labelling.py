@@ -29,7 +29,14 @@ from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar
 from bimichi.imaging.targets import NOTHING, SceneTargets, target_files
-from bimichi.imaging.trained import describe_input, join_inputs, means_other, warn_of_inputs
+from bimichi.imaging.trained import (
+    describe_input,
+    join_inputs,
+    means_other,
+    warn_of_copies,
+    warn_of_fill,
+    warn_of_inputs,
+)
 from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.record import SourceInput
@@ -109,6 +116,7 @@ class SceneReader:
         self._targets = None if given is None else SceneTargets(given, collection, labelling.target)
         self.notes = [] if self._targets is None else self._targets.notes
         self._doubted: set[str] = set()
+        self._filled: set[str] = set()
         self._values: set[float] = set()
         self._n_targets = 0
         self._companions = labelling.companions(collection)
@@ -150,7 +158,7 @@ class SceneReader:
             raise InvalidInputError(
                 f"Of {positive + negative + left_out} bags, 0 are positive, as {self._labelling.annotations} has no "
                 f"targets in {n} scene{'s' * (n != 1)}; learning needs at least one of each class. Check that it names "
-                "these images, and which labels it has (--target)."
+                "these images, which labels it has (--target), and that targets are above 0 if it is a mask."
             )
         check_both(positive, negative, left_out, remedy)
 
@@ -181,11 +189,14 @@ class SceneReader:
         self.grids[name] = opened.grid
         self._check_places(opened)
         self._seen[name] = [describe_input(*pair) for pair in zip(images, opened.sources, strict=True)]
+        self._check_data(name, images)
         self._check_types(name)
         planes = [make_plane(*one) for one in zip(images, self.recipes, opened.dtypes, strict=True)]
         if not self._scaled:
             remedy = "Choose a recipe (--recipe), map it to [-1, 1] first, or learn a scale in training (--scale)."
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
+        if name == self._first:
+            warn_of_copies(planes, self.source_names)
         return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
 
     def _check_places(self, scene: OpenScene) -> None:
@@ -199,6 +210,17 @@ class SceneReader:
                     raise InvalidInputError(
                         f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Warp it to the scene."
                     )
+
+    def _check_data(self, name: str, images: Sequence[Image]) -> None:
+        """Raise an error if a source has no data; warn if some of it seems to mean that there is none."""
+        for image, found, source in zip(images, self._seen[name], self.source_names, strict=True):
+            if found is None:
+                raise InvalidInputError(
+                    f"Source {source!r} of scene {name!r} has no data: every pixel is nodata or NaN. Check its file "
+                    "and its nodata value, or leave it out."
+                )
+            if source not in self._filled and warn_of_fill(image, source, name):
+                self._filled.add(source)
 
     def _check_types(self, name: str) -> None:
         """Raise an error if a scene has other types than another, so that a recipe would mean something else."""
@@ -303,6 +325,13 @@ def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) 
 def _superpixels(scene: Scene, n_segments: int) -> Ints:
     """Superpixels of all sources together, each mapped to [-1, 1] if any leaves that range."""
     stack = scene.sources
+    n_pixels = int((~np.isnan(stack).any(axis=2)).sum())
+    if n_segments > n_pixels:
+        warnings.warn(
+            f"superpixels (--superpixels) is {n_segments:,}, but scene {scene.name!r} has {n_pixels:,} pixels with "
+            "data, so that most bags are single pixels. Use fewer.",
+            stacklevel=2,
+        )
     if np.nanmin(stack) < -1 or np.nanmax(stack) > 1:
         stack = np.stack([to_bipolar(plane, percentiles=(0, 100)) for plane in np.moveaxis(stack, -1, 0)], axis=-1)
     return superpixels(stack, n_segments, lab=False)
@@ -329,5 +358,6 @@ def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:
 def _check_size(found: ImageAnnotations, scene: Scene, where: str) -> None:
     if found.mask is not None and found.mask.shape != scene.shape:
         raise InvalidInputError(
-            f"{where} is {size_of(found.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}."
+            f"{where} is {size_of(found.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}. "
+            "Name the mask of this scene, or resample it without interpolation."
         )

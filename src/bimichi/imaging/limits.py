@@ -12,6 +12,9 @@ MAX_PIXELS = 500_000_000
 
 VARIABLE = "BIMICHI_MAX_PIXELS"
 
+AGAIN = "Copy or export it again."
+"""The remedy for damaged files."""
+
 KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a named pipe"),

@@ -88,6 +88,10 @@ class SceneViewer:
             raise InvalidInputError(f"Scene {name!r} has {len(found)} sources instead of {len(self.source_names)}.")
         return found
 
+    def dtypes(self, name: str) -> list[str]:
+        """Return the types in which the images of a scene are stored."""
+        return [dtype.name for dtype in self._collection.open(name).dtypes]
+
     def targets(self, name: str) -> Targets | None:
         """Return where the targets of a scene are, None without a labelling."""
         if self._labelling is None or self._targets is None:

@@ -9,7 +9,7 @@ from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.imaging.layers import MemoryLayer, memory_layer
-from bimichi.imaging.limits import check_file, check_size
+from bimichi.imaging.limits import AGAIN, check_file, check_size
 
 NIFTI = (".nii", ".nii.gz")
 
@@ -38,7 +38,7 @@ def dicom_layer(path: Path) -> MemoryLayer:
     except (ImportError, InvalidInputError):
         raise
     except Exception as error:  # pydicom raises all kinds of errors
-        raise InvalidInputError(f"Cannot read {path}: it is damaged, or has no image ({error}).") from error
+        raise InvalidInputError(f"Cannot read {path}: it is damaged, or has no image ({error}). {AGAIN}") from error
     if np.array_equal(values, stored):
         values = stored
     padding = image.get("PixelPaddingValue")
@@ -58,7 +58,7 @@ def nifti_layer(path: Path) -> MemoryLayer:
     except InvalidInputError:
         raise
     except Exception as error:
-        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not NIfTI ({error}).") from error
+        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not NIfTI ({error}). {AGAIN}") from error
     if values.ndim not in (2, 3) or values.dtype.kind not in "buif":
         raise InvalidInputError(
             f"Cannot read {path}: it holds {values.dtype} of shape {values.shape}; save one volume of real numbers."

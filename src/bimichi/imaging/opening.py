@@ -15,7 +15,7 @@ from bimichi.imaging.gdal import gdal_settings
 from bimichi.imaging.grids import Window
 from bimichi.imaging.labelled_layers import is_store, labelled_layer, open_store
 from bimichi.imaging.layers import Layer, memory_layer
-from bimichi.imaging.limits import check_file, check_size
+from bimichi.imaging.limits import AGAIN, check_file, check_size
 from bimichi.imaging.medical import dicom_layer, is_dicom, is_nifti, nifti_layer
 from bimichi.imaging.raster_layers import RasterLayer, raster_layer
 from bimichi.imaging.reading import TIFF, has_geotags, is_image, read_arrays, read_image
@@ -45,6 +45,8 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
             start = file.read(START)
     except OSError as error:
         raise InvalidInputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    if not start:
+        raise InvalidInputError(f"Cannot read {path}: it is empty. {AGAIN}")
     return _by_content(path, start, drivers)
 
 
@@ -52,7 +54,10 @@ def read_band(path: Path) -> Image:
     """Read a file of one band, such as a mask; integers stay integers, and are -1 where there is no data."""
     layer = open_layer(path)
     if len(layer.bands) != 1:
-        raise InvalidInputError(f"{path} has {len(layer.bands)} bands; a mask has one.")
+        raise InvalidInputError(
+            f"{path} has {len(layer.bands)} bands; a mask has one. Save it with one band, 0 for "
+            "background and above 0 for targets."
+        )
     check_size(layer.grid.width * layer.grid.height, f"{path}")
     settings = gdal_settings() if isinstance(layer, RasterLayer) else nullcontext()
     with settings, ExitStack() as held:

@@ -15,7 +15,7 @@ from bimichi.imaging.bands import Image
 from bimichi.imaging.gdal import open_source, reason_of
 from bimichi.imaging.grids import Grid, Window
 from bimichi.imaging.layers import Band, Layer, ReadBands, float_type
-from bimichi.imaging.limits import check_file, check_size
+from bimichi.imaging.limits import AGAIN, check_file, check_size
 
 RGB = ("red", "green", "blue")
 
@@ -73,7 +73,9 @@ class _Reader:
             if self._masked:
                 block[self._dataset.read_masks(numbers, window=part) == 0] = np.nan
         except (errors.RasterioError, OSError, MemoryError) as error:
-            raise InvalidInputError(f"Cannot read {self._layer.label}: {reason_of(error)}. It is damaged.") from error
+            raise InvalidInputError(
+                f"Cannot read {self._layer.label}: {reason_of(error)}. It is damaged. {AGAIN}"
+            ) from error
         for plane, k in zip(block, bands, strict=True):
             nodata = self._nodata[k]
             if nodata is not None and not np.isnan(nodata):
@@ -95,7 +97,7 @@ def raster_layer(path: Path, drivers: Sequence[str] = ()) -> RasterLayer:
         except InvalidInputError:
             raise
         except Exception as error:  # of a damaged file, rasterio raises all kinds of errors
-            raise InvalidInputError(f"Cannot read {path}: {reason_of(error)}. It is damaged.") from error
+            raise InvalidInputError(f"Cannot read {path}: {reason_of(error)}. It is damaged. {AGAIN}") from error
 
 
 def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:

@@ -13,7 +13,7 @@ import numpy as np
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.imaging.limits import check_file, check_size
+from bimichi.imaging.limits import AGAIN, check_file, check_size
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
 UPRIGHT: dict[int, Callable[[Image], Image]] = {
@@ -73,10 +73,14 @@ def read_image(path: str | PathLike[str]) -> Image:
             raise
         raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
     except OSError as error:
-        reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error})."  # Pillow raises OSError, too
+        reason = (
+            f"{error.strerror}." if error.strerror else f"it is damaged ({error}). {AGAIN}"
+        )  # Pillow raises OSError, too
         raise InvalidInputError(f"Cannot read {path!s}: {reason}") from error
     except Exception as error:  # decoders raise all kinds of errors
-        raise InvalidInputError(f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}).") from error
+        raise InvalidInputError(
+            f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}). {AGAIN}"
+        ) from error
 
 
 def is_image(start: bytes) -> bool:
@@ -145,7 +149,7 @@ def read_arrays(path: Path) -> dict[str, Image]:
     except InvalidInputError as error:
         raise InvalidInputError(f"Cannot read {path}: {str(error).removeprefix(f'Cannot read {path}: ')}") from error
     except Exception as error:
-        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not an .npz file ({error}).") from error
+        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not an .npz file ({error}). {AGAIN}") from error
     for name, array in found.items():
         if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
             raise InvalidInputError(

@@ -233,6 +233,11 @@ def _common_grid(layers: Sequence[Layer], align: bool) -> Grid:
     for layer in layers:
         if grid.matches(layer.grid):
             continue
+        if layer.grid.shape == first.grid.shape[::-1] and not (first.grid.placed and layer.grid.placed):
+            raise InvalidInputError(
+                f"{layer.label} has {layer.grid}, but {first.label} has {first.grid}: width and height are exchanged. "
+                "Rotate or transpose one of them and save it again."
+            )
         if not align:
             raise InvalidInputError(
                 f"Sources must lie on one grid and show the same place in each pixel, but\n  {first.label} has "

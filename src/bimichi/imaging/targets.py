@@ -1,14 +1,15 @@
 """The annotations of scenes, from a file or folder of any format, or from one file per scene."""
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from bimichi.errors import InvalidInputError
+from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.annotations import annotation_files, format_of, read_annotations
 from bimichi.imaging.bands import first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
-from bimichi.imaging.finding import is_pattern
+from bimichi.imaging.finding import existing_path, is_pattern
 from bimichi.imaging.formats import AnnotationTable, ImageAnnotations, boxes_array
 from bimichi.imaging.matching import match_images
 from bimichi.imaging.placement import Placement, in_pixels
@@ -89,7 +90,13 @@ class SceneTargets:
         images = match_images([image for image in table if image is not None], scenes, where)
         if not images and len(scenes) == 1 and len(table) == 1:
             image = next(iter(table))
-            self.notes.append(f"{where} is about one image, {image!r}; it is taken for scene {scenes[0].name!r}.")
+            files = first_few([file.name for file in scenes[0].files])
+            warnings.warn(
+                f"{where} is about one image, {image!r}, which is none of {files}; it is "
+                f"taken for scene {scenes[0].name!r}. If it is another, name the file of this scene (--boxes).",
+                AnnotationWarning,
+                stacklevel=2,
+            )
             images = {scenes[0].name: [str(image)]}
         self._report_rest(table, images, scenes, where)
         for name, some in images.items():
@@ -140,7 +147,7 @@ def _files_of_scenes(given: str, collection: SceneCollection) -> Path | dict[str
     if is_pattern(given):
         return collection.companions(given, "labels")
     if not path.exists():
-        raise InvalidInputError(f"Cannot read {given}: No such file or folder.")
+        existing_path(path)
     if path.is_dir():
         known, files = annotation_files(path)
         if known.name != "mask":

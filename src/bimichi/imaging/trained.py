@@ -20,6 +20,7 @@ SAMPLE = 1 << 20  # pixels that percentiles are taken from
 MARGIN = 0.5  # of the trained range, on either side, beyond which a value is far outside
 MANY = 0.05  # share of such pixels that is worth a warning
 NARROW = 0.02  # of the trained range: new images that span less are constant, or in other units
+DISTINCT, FILLED = 16, 0.001  # values, and the share of one of them, that it takes to be taken for no data
 SLIVER = 0.125  # of [-1, 1]: a source that fills less is hardly used
 
 
@@ -64,6 +65,40 @@ def warn_of_inputs(inputs: Sequence[SourceInput], recipes: Sequence[str], names:
                 "minmax) to learn its range, or choose the recipe equalize.",
                 stacklevel=2,
             )
+
+
+def warn_of_fill(image: Image, name: str, scene: str) -> bool:
+    """Warn, and return True, if an extreme value lies so far from all others that it probably means no data."""
+    values = image[np.isfinite(image)] if image.dtype.kind == "f" else image.ravel()
+    distinct, counts = np.unique(values[:: max(1, values.size // SAMPLE)], return_counts=True)
+    if len(distinct) < DISTINCT or counts.max() < FILLED * counts.sum():
+        return False
+    steps = np.diff(distinct.astype(np.float64))
+    for end, step in ((0, steps[0]), (-1, steps[-1])):
+        if step > steps.sum() / 2 and counts[end] >= FILLED * counts.sum():
+            rest = np.delete(distinct, end)
+            warnings.warn(
+                f"Source {name!r} of scene {scene!r} is {distinct[end]:.6g} in {counts[end] / counts.sum():.1%} of its "
+                f"pixels, far from all others ({rest[0]:.6g} to {rest[-1]:.6g}). If that means no data, declare it as "
+                f"the nodata value of the file, or replace it by NaN.",
+                stacklevel=2,
+            )
+            return True
+    return False
+
+
+def warn_of_copies(planes: Sequence[Image], names: Sequence[str]) -> None:
+    """Warn of sources that are the same in every pixel, and not constant."""
+    for k, plane in enumerate(planes):
+        for other, earlier in zip(planes[:k], names, strict=False):
+            if np.array_equal(plane[::9], other[::9], equal_nan=True) and np.array_equal(plane, other, equal_nan=True):
+                if np.nanmin(plane) < np.nanmax(plane):
+                    warnings.warn(
+                        f"Sources {earlier!r} and {names[k]!r} are the same in every pixel. Leave one out, check their "
+                        "files, or give them different recipes (--recipe).",
+                        stacklevel=2,
+                    )
+                break
 
 
 def check_types(rule: FusionRule, scene: OpenScene, recipes: Sequence[str]) -> None:

@@ -217,10 +217,15 @@ def check_names(source_names: Sequence[str] | None, n_sources: int) -> tuple[str
         if not isinstance(name, str) or not name or any("\ud800" <= sign <= "\udfff" for sign in name):
             raise InvalidInputError(f"source_names must be non-empty strings of valid text, got {name!r}.")
     if len(names) != n_sources:
-        raise InvalidInputError(f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}.")
+        raise InvalidInputError(
+            f"source_names has {len(names)} names for {n_sources} sources: {', '.join(names)}. Give one each."
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InvalidInputError(f"source_names must be distinct, but {twice[0]!r} occurs more than once.")
+        raise InvalidInputError(
+            f"source_names must be distinct, but {twice[0]!r} occurs more than once. Give each "
+            "source a name of its own."
+        )
     return tuple(str(name) for name in names)
 
 

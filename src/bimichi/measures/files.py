@@ -61,6 +61,9 @@ def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], ar
     atomic_write(path, write)
 
 
+EXPECTED = "Name a file that `bimichi train` or `save` wrote."
+
+
 def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], Arrays]:
     """Read a model of one of these kinds: its header and its arrays, not yet interpreted, or a `ModelFileError`."""
     try:
@@ -68,7 +71,7 @@ def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], 
             size = os.fstat(file.fileno()).st_size  # so that no more memory is taken than the file needs
             content = file.read(min(max(size, DOCUMENT_LIMIT), SIZE_LIMIT) + 1)
     except OSError as error:
-        raise ModelFileError(f"Cannot read the model file {path}: {error.strerror or error}.") from error
+        raise ModelFileError(f"Cannot read the model file {path}: {error.strerror or error}. {EXPECTED}") from error
     except (ValueError, TypeError) as error:  # a path with a NUL in it, or no path at all
         raise ModelFileError(f"Cannot read the model file {path!r}: {error}.") from error
     archive = content[:2] == b"PK"
@@ -210,7 +213,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content.decode("utf-8"), parse_constant=refuse, parse_float=finite)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"its JSON cannot be read ({error}).") from error
+        raise ModelFileError(f"its JSON cannot be read ({error}). {EXPECTED}") from error
     if not isinstance(header, dict):
         raise ModelFileError("its JSON is not an object.")
     _check_depth(header)

@@ -111,7 +111,10 @@ def read_csv(path: Path) -> Annotations:
     for line, cells in rows:
         with naming(f"{path}, line {line + before}"):
             if len(cells) != len(names):
-                raise InvalidInputError(f"{len(cells)} fields under {len(names)} columns.")
+                raise InvalidInputError(
+                    f"{len(cells)} fields under {len(names)} columns. Give each column one "
+                    "value; where numbers have decimal commas, separate columns by semicolons."
+                )
             image = None if how.image is None else cells[how.image]
             label = None if how.label is None else cells[how.label] or None
             out = how.ignored is not None and _flag(cells[how.ignored])

@@ -1,5 +1,6 @@
 """Bytes, JSON and XML of annotation files, read with limits; nothing in a file can name another or run anything."""
 
+import codecs
 import json
 import math
 import stat
@@ -38,8 +39,15 @@ def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the content of a text file in UTF-8, or else in the Latin-1 of old tools."""
+    """Return the content of a text file in UTF-8, UTF-16 with its mark, or else in the Latin-1 of old tools."""
     content = read_bytes(path)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return content.decode("utf-16")
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(
+                f"{path} is damaged: it is not UTF-16 ({error.reason}). Save it as UTF-8."
+            ) from error
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

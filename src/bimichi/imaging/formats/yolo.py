@@ -7,6 +7,7 @@ import numpy as np
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bands import first_few
 from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
 from bimichi.imaging.formats.loading import box_of, naming, number, read_text, shortly
 from bimichi.imaging.shapes import Polygons
@@ -22,7 +23,7 @@ def _recognises(path: Path, start: bytes) -> bool:
     if path.suffix.lower() != ".txt" or path.name in CLASS_FILES:
         return False
     fields = start.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0].split()
-    return not fields or (len(fields) > 4 and fields[0].isdigit() and all(map(NUMBER.fullmatch, fields[1:5])))
+    return not fields or (len(fields) > 3 and fields[0].isdigit() and all(map(NUMBER.fullmatch, fields[1:5])))
 
 
 def read_yolo(path: Path) -> Annotations:
@@ -44,7 +45,14 @@ def read_yolo(path: Path) -> Annotations:
                     f"{shortly(line)!r} must be in fractions of the image, from 0 to 1; divide x by its width and y by "
                     "its height, or write a CSV file with the columns x, y, w, h for pixels."
                 )
-            label = names.get(int(fields[0]), fields[0]) if len(fields[0]) < 10 else fields[0]
+            label = names.get(int(fields[0])) if len(fields[0]) < 10 else None
+            if names and label is None:
+                known = first_few([f"{k} {name}" for k, name in names.items()])
+                raise InvalidInputError(
+                    f"class {shortly(fields[0])} has no name in {source}, which names {known}. "
+                    "Correct the class, or add its name."
+                )
+            label = fields[0] if label is None else label
             objects.append(Found(_place(values), label))
     said = f"{path.parent}: class names are those of {source}." if source else ""
     return AnnotationTable({None: image_annotations(objects, "fractions")}, said)
