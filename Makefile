@@ -8,16 +8,19 @@ BUILD = hatchling editables
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
 
+# One process per core; the tests of one file stay together, since they share what they fit.
+PARALLEL = -n auto --dist loadfile
+
 test: .venv/installed .venv-bare/installed
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest $(PARALLEL)
 
 # Without the tests that take more than about five seconds each.
 quick: .venv/installed
-	.venv/bin/python -m pytest -m 'not slow'
+	.venv/bin/python -m pytest $(PARALLEL) -m 'not slow'
 
 # Fails below the floor that pyproject.toml sets.
 coverage: .venv/installed .venv-bare/installed
-	.venv/bin/python -m pytest --cov
+	.venv/bin/python -m pytest $(PARALLEL) --cov
 
 lint: .venv/installed
 	.venv/bin/ruff check .

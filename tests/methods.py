@@ -2,7 +2,7 @@
 
 from sklearn.base import clone
 
-from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, Capacity, DetectorMask, EvolutionarySolver
+from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, BiMIChICV, Capacity, DetectorMask, EvolutionarySolver
 from bimichi.estimators.measured import MeasureFusion
 from bimichi.evaluation.methods import registered_methods
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES
@@ -15,6 +15,8 @@ def quick(entry):
     method = entry.make()
     parameters = method.get_params()
     objective = CAPACITY_OBJECTIVES.get(parameters.get("objective"))
+    if isinstance(method, BiMIChICV):
+        return method.set_params(candidates=[{"objective": "mean", "additivity": 2}, {"objective": "logistic"}])
     slow = parameters.get("solver") == "auto" and objective is not None and objective.convex is None
     return method.set_params(solver=QUICK) if slow or parameters.get("solver") == "evolutionary" else method
 

@@ -11,7 +11,7 @@ from bimichi import FusionRule
 from bimichi.imaging import detect, read_boxes, read_image, to_bipolar
 from bimichi.metrics import object_scores
 
-TRAIN = ("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
+TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
 FUSE = ("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fused.tif")
 
 

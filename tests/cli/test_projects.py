@@ -41,8 +41,8 @@ def project(here):
 
 
 def test_a_project_gives_what_typing_it_all_gives(project, monkeypatch):
-    run("train", *PAPER, *TYPED, "--objective", "mean", "--polarity", "learn", "-o", "typed.json")
-    run("train", *PAPER, "--project", "bimichi.toml", "-o", "model.json")
+    run("train", *TYPED, "--objective", "mean", "--polarity", "learn", "-o", "typed.json")
+    run("train", "--project", "bimichi.toml", "-o", "model.json")
     assert Path("model.json").read_bytes() == Path("typed.json").read_bytes()
     record = json.loads(Path("model.json.run.json").read_text())["parameters"]
     assert record["sources"] == ["thermal.png", "grey.png"]

@@ -24,12 +24,12 @@ from bimichi import (
     estimators,
     paper_methods,
 )
-from bimichi.estimators import SignedSource
+from bimichi.estimators import SceneKFold, SignedSource
 from bimichi.evaluation import registered_methods
 
 
 def test_every_method_is_under_contract():
-    exported = {getattr(estimators, name) for name in estimators.__all__}
+    exported = {kind for kind in map(vars(estimators).get, estimators.__all__) if isinstance(kind, type)} - {SceneKFold}
     registered = {entry.estimator for entry in registered_methods()}
     assert exported == registered
     assert {type(method) for method in METHODS.values()} == registered - {DetectorMask}  # which has tests of its own
@@ -191,4 +191,4 @@ def test_methods_of_the_paper():
     assert {"source a", "source b", "min", "KNN", "SVM", "Mask R-CNN", "CI-QP", "MICI noisy-or", "MICI-BFM"} < set(
         methods
     )
-    assert sum(method.fuzzy for method in methods.values()) == 10
+    assert sum(method.fuzzy for method in methods.values()) == 11

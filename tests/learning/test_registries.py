@@ -249,7 +249,6 @@ def test_what_does_not_go_together_is_refused_before_anything_is_computed():
     for arguments, message in (
         ((noisy, ConvexSolver()), r"ConvexSolver cannot minimise 'noisy-or': it has no convex form"),
         ((noisy, EvolutionarySolver(), "learn"), r"'noisy-or' is for sources in \[0, 1\]\. Use polarity='given'"),
-        ((mean, EvolutionarySolver(checkpoint="a"), "learn"), "A checkpoint holds one search"),
         ((mean, EvolutionarySolver(), "given", ON_CLUSTER), "needs its data in memory. Use solver='convex', or fit"),
         ((mean, ConvexSolver(), "no"), "polarity must be one of given, learn"),
         ((mean, object(), "given", ON_CLUSTER), "object cannot minimise 'mean' here: it needs its data in memory"),

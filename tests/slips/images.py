@@ -127,7 +127,7 @@ IMAGES = [
         "the same file twice",
         f"train grey.png grey.png {BOXES} --objective mean --superpixels 40 -o m.json",
         ("Warning: Sources 'grey' and 'grey 2' are the same", "--recipe"),
-        remedy=f"train grey.png grey.png {BOXES} --superpixels 40 --recipe equalize,edge_strength -o m.json",
+        remedy=f"train grey.png grey.png {BOXES} --objective mean --recipe equalize,edge_strength -o m.json",
     ),
     Slip(
         "copies under other names",

@@ -73,7 +73,7 @@ SOURCES = [
     Slip(
         "unknown recipe",
         f"{TRAIN} --recipe equalise",
-        ("'equalise' is not one of", "equalize"),
+        ("no recipe 'equalise'; it must be one of", "equalize"),
         remedy=f"{TRAIN} --recipe equalize",
     ),
     Slip(

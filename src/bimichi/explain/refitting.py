@@ -66,7 +66,8 @@ def recorded_objective(rule: FusionRule) -> Objective:
     if record.objective != LEAST_SQUARES:
         measure = "capacity" if kind == "capacity" else "bicapacity"
         among = {objective.name: objective for objective in REGISTRY if objective.measure == measure}
-        return get_objective(record.objective, among, given.get("additivity"), given, bool(given.get("free_scale")))
+        additivity = getattr(rule.measure, "order", None)  # which may have been chosen, and is then no parameter
+        return get_objective(record.objective, among, additivity, given, bool(given.get("free_scale")))
     if kind == "bicapacity":
         targets = given.get("targets", MEAN.parameters)
         return replace(MEAN, zero_bound=bool(given.get("zero_bound")), parameters=tuple(targets))

@@ -9,7 +9,8 @@ from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers.descent import RISE, Descent, step, take_up_missing
 from bimichi.learning.solvers.working_set import Witnesses, WorkingSet
 
-FEW = 500  # rows of positive bags up to which all moves are tried; QPs are quick then
+FEW = 500  # rows of positive bags up to which all moves are tried, if values are few, too: QPs are quick then
+FEW_VALUES = 3**4
 MANY_MOVES = 1000  # how many programs that may take at most
 
 
@@ -24,7 +25,8 @@ def improve_by_moves(working: WorkingSet, best: Descent, tolerance: float, max_r
     if not isinstance(problem, InMemory) or best.status != "converged":
         return best
     options = _Options(working, problem)
-    budget = budget if len(options.rows) > FEW else MANY_MOVES
+    if len(options.rows) <= FEW and working.space.size <= FEW_VALUES:
+        budget = MANY_MOVES
     tried = {best.witnesses.key}
     moves = options.moves(best)
     while budget > 0:
