@@ -9,7 +9,7 @@ from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers.descent import RISE, Descent, step, take_up_missing
 from bimichi.learning.solvers.working_set import Witnesses, WorkingSet
 
-FEW = 500  # rows of positive bags up to which all moves are tried, if values are few, too: QPs are quick then
+FEW = 64  # rows of positive bags up to which all moves are tried, if values are few, too: QPs are quick then
 FEW_VALUES = 3**4
 MANY_MOVES = 1000  # how many programs that may take at most
 
