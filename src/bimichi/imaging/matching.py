@@ -32,7 +32,7 @@ def match_images(images: Iterable[str], scenes: Sequence[SceneFiles], where: str
 
 
 def _best(scene: str, found: list[tuple[int, str]], where: str) -> list[str]:
-    """Return the images that fit best; several paths that merely end alike are not told apart by a guess."""
+    """Return the images that fit best; among several paths that merely end alike none is guessed."""
     level = min(fit for fit, _ in found)
     best = sorted(image for fit, image in found if fit == level)
     if len(best) > 1 and level != PATH and any("/" in _slashes(image) for image in best):

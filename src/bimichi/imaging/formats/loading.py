@@ -19,7 +19,7 @@ from bimichi.errors import InvalidInputError
 SIZE_LIMIT = 512 << 20
 """Bytes of the largest annotation file."""
 
-LARGEST = 1e9  # of coordinates; beyond it pixels cannot be told apart
+LARGEST = 1e9  # of coordinates; beyond it pixels cannot be distinguished
 SHOWN = 80  # characters of a wrong value in an error
 
 
