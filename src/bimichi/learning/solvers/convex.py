@@ -32,6 +32,7 @@ from bimichi.learning.spaces.quadratic import POLISH, PRECISION
 
 log = logging.getLogger(__name__)
 
+MOVES_SHARE = 3  # of the QPs of all starts, which share threads, one in so many is spent on moves, which do not
 GUESS_LIMIT = 3**6  # with more elements, fitting all instances would cost more than a few random starts
 
 
@@ -70,7 +71,7 @@ class ConvexSolver:
     This is exact for the given witnesses, and no QP grows with the 3^m elements: those cost O(m 3^m) a step.
 
     Starts end at local minima. From the best of them, other witnesses (and signs) of single bags are tried, those first
-    that are nearest to being the best of their bag; with many rows, as many as all starts took QPs.
+    that are nearest to being the best of their bag; with many rows, a third as many as all starts took QPs.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("convex form",)
@@ -119,7 +120,7 @@ class ConvexSolver:
         states[first] = best
         values = np.array([state.best_value for state in states])
         if self.moves:
-            best = improve_by_moves(working, best, self.tolerance, self.max_rounds, n_programs[0])
+            best = improve_by_moves(working, best, self.tolerance, self.max_rounds, n_programs[0] // MOVES_SHARE)
         best = polish(working, best, self.tolerance)
         proof = None
         if self.certify:
