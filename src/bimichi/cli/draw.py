@@ -1,0 +1,51 @@
+"""`bimichi draw`: write drawn scenes as files, to try the other commands on."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.markup import escape
+
+from bimichi.cli.console import Output
+from bimichi.cli.options import output_option
+from bimichi.cli.outputs import output_folder
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Return height and width."""
+    width, _, height = text.partition("x")
+    return int(height), int(width)
+
+
+def _check_size(text: str) -> str:
+    if not re.fullmatch(r"\d{2,4}x\d{2,4}", text):
+        raise typer.BadParameter(f"{text!r} must be width and height in pixels, such as 320x240")
+    return text
+
+
+def draw(
+    *,
+    kind: Annotated[Literal["street"], typer.Argument(help="What to draw.", metavar="street")],
+    output: Annotated[Path, output_option("Folder for the files.", metavar="FOLDER")],
+    scenes: Annotated[int, typer.Option(min=1, help="How many scenes to draw.", metavar="N")] = 6,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first scene; the next ones follow.", metavar="N")] = 0,
+    size: Annotated[str, typer.Option(help="Of the images, in pixels.", metavar="WxH", callback=_check_size)] = "640x480",
+    say: Output,
+) -> None:
+    """Draw scenes with exact truth, and write them as image files, boxes and masks, with a project file.
+
+    The folder looks as one of your own would: one folder per image, files of one scene with one name.
+
+    ```
+    bimichi draw street -o street
+    bimichi draw street -o street/new --scenes 2 --seed 6
+    bimichi train --project street -o model.json
+    ```
+    """
+    from bimichi.datasets.folders import write_folder
+
+    folder = output_folder(output)
+    written = write_folder(folder, kind, range(seed, seed + scenes), _size(size))
+    lines = f"Wrote {len(written)} files in {folder}. Next: bimichi check --project {folder}"
+    say.result({"files": written, "scenes": scenes}, escape(lines))
