@@ -1,15 +1,21 @@
 """Draw the pictures of the documentation: ``python docs/pictures.py``. They are kept beside the pages."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
-from bimichi import BiCapacity, BiMIChI, Scene
+from bimichi import BiCapacity, BiMIChI, BiMIChICV, FusionRule, Scene
+from bimichi._types import Floats
 from bimichi.datasets import street
+from bimichi.datasets.folders import FIELDS
 from bimichi.explain import contributions, identifiability, indices
 from bimichi.imaging.looking import photograph
+from bimichi.imaging.making import make_plane
 from bimichi.plotting import plot_bags, plot_importance, plot_lattice, plot_maps, plot_matrix
 
 FOLDER = Path(__file__).parent / "images"
@@ -69,6 +75,60 @@ def importance(scene: Scene, model: BiMIChI) -> None:
     save(figure, "contributions")
 
 
+def overview() -> None:
+    """The first picture of the README: two cameras, boxes, what was learned from six other streets, and one pixel."""
+    sources = FIELDS["street"].sources
+    scenes = [_as_drawn(street(random_state=seed)) for seed in (*range(6), 9)]
+    unseen = scenes.pop()
+    model = BiMIChICV(random_state=0).fit(scenes)
+    fused, shares = model.fuse(unseen.sources), contributions(model, unseen.sources)
+    y, x = np.unravel_index(np.argmin(np.abs(fused - 0.95) + ~np.asarray(unseen.truth)), fused.shape)
+    figure, axes = plt.subplots(
+        1, 4, figsize=(16, 3.5), gridspec_kw={"width_ratios": [1, 1, 1, 0.8]}, layout="constrained"
+    )
+    shown = scenes[1]
+    axes[0].imshow(photograph([np.asarray(shown.rgb)], ["rgb"]))
+    for left, top, width, height in shown.boxes:
+        axes[0].add_patch(Rectangle((left, top), width, height, fill=False, edgecolor="#ffd84d", linewidth=1.5))
+    axes[0].set_title("you draw boxes on some scenes")
+    axes[1].imshow(np.asarray(unseen.thermal), cmap="gray")
+    axes[1].set_title("another scene: warm people, windows, a car")
+    axes[2].imshow(fused, cmap="magma", vmin=0, vmax=1)
+    axes[2].plot(x, y, "+", color="#00e5ff", markersize=16, markeredgewidth=2)
+    axes[2].set_title("fused: the probability of a person")
+    for ax in axes[:3]:
+        ax.set_axis_off()
+    _why(axes[3], [source.names[0] for source in sources], shares[y, x], model.rule_, float(fused[y, x]))
+    save(figure, "overview")
+
+
+def _as_drawn(scene: Scene) -> Scene:
+    """Return the scene with the sources that the project file of `bimichi draw street` makes of its images."""
+    sources = FIELDS["street"].sources
+    images = [np.asarray(getattr(scene, source.path)) for source in sources]
+    planes = [make_plane(image, source.recipes[0], image.dtype) for image, source in zip(images, sources, strict=True)]
+    names = tuple(source.names[0] for source in sources)
+    return replace(scene, sources=np.stack(planes, axis=-1), source_names=names)
+
+
+def _why(ax: Axes, names: list[str], shares: Floats, rule: FusionRule, fused: float) -> None:
+    """Draw how the offset and the contributions of one pixel add up to its log-odds."""
+    offset = rule.link.offset if rule.link else 0.0
+    steps = [("offset", offset), *zip(names, shares.tolist(), strict=True)]
+    total = 0.0
+    for row, (_, share) in enumerate(steps):
+        ax.barh(row, share, left=total, color="#b2182b" if share > 0 else "#2166ac", height=0.62)
+        total += share
+        ax.plot([total, total], [row, row + 1], color="0.6", linewidth=0.8)
+    ax.barh(len(steps), total, color="0.35", height=0.62)
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    ax.set_yticks(range(len(steps) + 1), [*(name for name, _ in steps), f"log-odds {total:.1f}"])
+    ax.invert_yaxis()
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(length=0)
+    ax.set_title(f"why the pixel at + is {fused:.2f}")
+
+
 def save(figure: Figure, name: str) -> None:
     """Write a picture that is small enough for a repository."""
     FOLDER.mkdir(exist_ok=True)
@@ -77,6 +137,7 @@ def save(figure: Figure, name: str) -> None:
 
 
 if __name__ == "__main__":
+    overview()
     lattice()
     found, learned = scene_and_model()
     bags(found)

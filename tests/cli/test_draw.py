@@ -1,5 +1,6 @@
 """`bimichi draw`: files that the other commands take as a user's own."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from program import run
 
 from bimichi.datasets import street
-from bimichi.imaging import read_image
+from bimichi.imaging import box_mask, read_image, vertical_edges
+from bimichi.imaging.checking import separation
 
 
 def test_a_drawn_folder_can_be_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +26,15 @@ def test_a_drawn_folder_can_be_learned_from(tmp_path: Path, monkeypatch: pytest.
 def test_an_odd_size_is_refused(tmp_path: Path) -> None:
     found = run("draw", "street", "-o", str(tmp_path / "out"), "--size", "wide", code=2)
     assert "320x240" in found.stderr
+
+
+def test_two_recipes_of_one_image_are_no_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("draw", "street", "-o", "street", "--scenes", "1", "--size", "128x96")
+    found = json.loads(run("check", "--project", "street", "--json").stdout)
+    scene = street(96, 128, random_state=0)
+    assert not any(pair["duplicate"] for pair in found["pairs"])
+    assert not any("copy" in line for line in found["warnings"])
+    assert found["train"]["polarity"] == "learn"
+    edges = separation(vertical_edges(scene.thermal).astype(float), box_mask(scene.boxes, scene.shape))
+    assert found["sources"][2]["auc"] == pytest.approx(edges)

@@ -5,12 +5,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, simplefilter
 
+import numpy as np
 import typer
 from rich.markup import escape
 
 from bimichi._tables import Cell, Table
 from bimichi.cli.console import Output, rich_table, say as say_error
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources
+from bimichi.cli.train import AUTO
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
@@ -43,7 +45,7 @@ def check(
     bimichi check --project bimichi.toml
     ```
 
-    AUC is that of the values of a source alone, inside of boxes or masks against outside: 0.5 means that it does not
+    AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does not
     tell them apart, below that it is low on targets. Exit code 1 means that some scene cannot be used.
     """
     from bimichi.imaging.checking import DatasetChecker
@@ -88,12 +90,11 @@ def check(
 def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
     """Check one scene; return the numbers of its bags."""
     images, targets = viewer.images(name), viewer.targets(name)
-    made = viewer.scene(name)
-    if targets is None:
-        checker.add(name, images, dtypes=viewer.dtypes(name))
-    else:
-        checker.add(name, images, targets.inside, targets.count, viewer.dtypes(name))
-    return None if made is None else made[1]._asdict()
+    found = viewer.scene(name)
+    made = viewer.made(name) if found is None else list(np.moveaxis(found[0].sources, -1, 0))
+    labels = (None, None) if targets is None else (targets.inside, targets.count)
+    checker.add(name, images, *labels, viewer.dtypes(name), made)
+    return None if found is None else found[1]._asdict()
 
 
 def _plan(
@@ -107,6 +108,7 @@ def _plan(
     defaults = {name: inspect.signature(train).parameters[name].default for name in PLANNED}
     plan: dict[str, Any] = {name: options.get(name, default) for name, default in defaults.items()}
     plan["scale"] = scale or plan["scale"]
+    plan["polarity"] = plan["polarity"] or ("learn" if plan["objective"] == AUTO else "given")
     plan["recipes"] = dict(zip(viewer.source_names, viewer.recipes, strict=False))
     plan["bags"] = {
         kind: sum(counts[kind] for counts in bags.values()) for kind in ("positive", "negative", "left_out") if bags
@@ -115,7 +117,7 @@ def _plan(
 
 
 def _about_number(n_sources: int, plan: dict[str, Any]) -> list[str]:
-    if n_sources <= MAX_SOURCES or plan["additivity"] is not None:
+    if n_sources <= MAX_SOURCES or plan["additivity"] is not None or plan["objective"] == AUTO:
         return []
     return [
         f"{n_sources} sources are more than the {MAX_SOURCES} that train takes. Choose bands, as in 's2.tif[B3,B8]' "

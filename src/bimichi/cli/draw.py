@@ -30,7 +30,9 @@ def draw(
     output: Annotated[Path, output_option("Folder for the files.", metavar="FOLDER")],
     scenes: Annotated[int, typer.Option(min=1, help="How many scenes to draw.", metavar="N")] = 6,
     seed: Annotated[int, typer.Option(min=0, help="Of the first scene; the next ones follow.", metavar="N")] = 0,
-    size: Annotated[str, typer.Option(help="Of the images, in pixels.", metavar="WxH", callback=_check_size)] = "640x480",
+    size: Annotated[
+        str, typer.Option(help="Of the images, in pixels.", metavar="WxH", callback=_check_size)
+    ] = "640x480",
     say: Output,
 ) -> None:
     """Draw scenes with exact truth, and write them as image files, boxes and masks, with a project file.

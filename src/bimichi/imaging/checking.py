@@ -25,7 +25,8 @@ class SourceCheck:
     """One source over all scenes; numbers are None if no pixel is known.
 
     `missing` is the share of pixels without a value, `constant` names scenes in which all pixels are equal, and `auc`
-    is the mean over scenes of the area under the ROC curve of its values, inside of the targets against outside.
+    is the mean over scenes of the area under the ROC curve of the source that its recipe makes, inside of the targets
+    against outside.
     """
 
     name: str
@@ -112,6 +113,7 @@ class DatasetChecker:
         inside: Flags | None = None,
         targets: int | None = None,
         dtypes: Sequence[str] | None = None,
+        made: Sequence[Image] | None = None,
     ) -> SceneCheck:
         """Add a scene.
 
@@ -127,6 +129,9 @@ class DatasetChecker:
             How many they are.
         dtypes : sequence of str, optional
             Types in which the images are stored, where they are read as others to hold NaN; by default their own.
+        made : sequence of ndarray, shape (height, width), optional
+            The sources that recipes make of the images, which are what can be copies of each other, and what separates
+            targets from the rest; by default the images.
         """
         planes = [lightness(image) for image in images]
         if len(planes) != len(self._names) or len({plane.shape for plane in planes}) != 1:
@@ -134,10 +139,13 @@ class DatasetChecker:
             raise InvalidInputError(f"images must be {len(self._names)} of one size, one per source, got {shapes}.")
         height, width = planes[0].shape
         stored = [image.dtype.name for image in images] if dtypes is None else dtypes
-        for total, plane, kind in zip(self._totals, planes, stored, strict=True):
+        sources = planes if made is None else made
+        for total, plane, source, kind in zip(self._totals, planes, sources, stored, strict=True):
             total.dtypes[kind] = None
-            _gather(total, name, plane, inside)
-        self._compare(planes)
+            _gather(total, name, plane)
+            auc = None if inside is None else separation(source.astype(np.float64), inside)
+            total.aucs += [] if auc is None else [auc]
+        self._compare(sources)
         if len(self._scenes) % self._every == 0:
             self._shifts.add(planes)
         covered = None if inside is None else float(inside.mean())
@@ -187,7 +195,7 @@ def _sampled(values: Image, n: int) -> Image:
     return values[:: max(1, values.size // n)]
 
 
-def _gather(total: _Totals, name: str, plane: Image, inside: Flags | None) -> None:
+def _gather(total: _Totals, name: str, plane: Image) -> None:
     known = plane[np.isfinite(plane)]
     total.pixels += plane.size
     total.missing += plane.size - known.size
@@ -197,9 +205,6 @@ def _gather(total: _Totals, name: str, plane: Image, inside: Flags | None) -> No
         if low == high:
             total.constant.append(name)
         total.samples.append(_sampled(known.astype(np.float64), SAMPLE))
-    auc = None if inside is None else separation(plane.astype(np.float64), inside)
-    if auc is not None:
-        total.aucs.append(auc)
 
 
 def _is_copy(first: Floats, second: Floats) -> bool:

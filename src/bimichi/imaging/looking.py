@@ -12,6 +12,7 @@ from bimichi.imaging.bands import Image
 from bimichi.imaging.checking import lightness
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.labelling import BagCounts, Labelling, SceneReader
+from bimichi.imaging.making import make_plane
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.rasterising import rasterise
 from bimichi.imaging.recipes import choose_recipes
@@ -87,6 +88,13 @@ class SceneViewer:
         if len(found) != len(self.source_names):
             raise InvalidInputError(f"Scene {name!r} has {len(found)} sources instead of {len(self.source_names)}.")
         return found
+
+    def made(self, name: str) -> list[Image] | None:
+        """Return the sources that recipes make of the images of a scene; None if they cannot be made."""
+        if self.problem:
+            return None
+        opened = self._collection.open(name)
+        return [make_plane(*one) for one in zip(opened.read(), self.recipes, opened.dtypes, strict=True)]
 
     def dtypes(self, name: str) -> list[str]:
         """Return the types in which the images of a scene are stored."""
