@@ -45,8 +45,8 @@ def check(
     bimichi check --project bimichi.toml
     ```
 
-    AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does not
-    tell them apart, below that it is low on targets. Exit code 1 means that some scene cannot be used.
+    AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does
+    not tell them apart, below that it is low on targets. Exit code 1 means that some scene cannot be used.
     """
     from bimichi.imaging.checking import DatasetChecker
     from bimichi.imaging.looking import SceneViewer

@@ -1,4 +1,4 @@
-"""Drawn scenes as a folder of image files, boxes and truth, with a project file: as a user's own data would lie there."""
+"""Drawn scenes as a folder of image files, boxes and truth, with a project file, like a user's own data."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

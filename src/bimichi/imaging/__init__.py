@@ -12,6 +12,7 @@ from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.detection_files import Georeference, write_detections
 from bimichi.imaging.detections import Detections, detect
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
+from bimichi.imaging.fusing import make_sources
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.placement import Placement, in_pixels
 from bimichi.imaging.rasterising import Regions, rasterise
@@ -81,6 +82,7 @@ __all__ = [
     "load_recipe",
     "local_contrast",
     "local_difference",
+    "make_sources",
     "open_scenes",
     "parse_expression",
     "pedestrian_sources",

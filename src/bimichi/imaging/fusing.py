@@ -100,7 +100,25 @@ def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str
 
 
 def make_sources(rule: FusionRule, scene: OpenScene) -> list[Image]:
-    """Return the sources of a scene as a rule takes them, by its names and recipes, before its scale."""
+    """Make the sources of a scene as a rule takes them.
+
+    Parameters
+    ----------
+    rule : FusionRule
+        What was learned: its names, recipes and expressions are applied; scale and polarity are left to `rule.fuse`.
+    scene : OpenScene
+        One of `open_scenes`; its sources are matched by name, in any order.
+
+    Returns
+    -------
+    list of ndarray, shape (height, width)
+        One per source of the rule, as `rule.fuse` takes them; NaN where there is no data.
+
+    Warns
+    -----
+    UserWarning
+        If images are unlike those of training.
+    """
     matched, recipes = match_scene(rule, scene)
     images, watch = matched.read(), InputWatch(rule, matched)
     watch.see(images)
