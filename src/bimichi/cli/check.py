@@ -92,8 +92,8 @@ def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[st
     images, targets = viewer.images(name), viewer.targets(name)
     found = viewer.scene(name)
     made = viewer.made(name) if found is None else list(np.moveaxis(found[0].sources, -1, 0))
-    labels = (None, None) if targets is None else (targets.inside, targets.count)
-    checker.add(name, images, *labels, viewer.dtypes(name), made)
+    inside, count = (None, None) if targets is None else (targets.inside, targets.count)
+    checker.add(name, images, inside, count, viewer.dtypes(name), made)
     return None if found is None else found[1]._asdict()
 
 
