@@ -1,8 +1,24 @@
 """Scenes to learn from and to compare on: drawn ones, and readers of public ones, which are not included."""
 
+from bimichi.datasets.brains import BrainImages, draw_lesions, lesions
+from bimichi.datasets.floods import FloodImages, draw_flood, flood
 from bimichi.datasets.letters import UMOptimum, um, um_optimum
 from bimichi.datasets.public import kaist, msrs
 from bimichi.datasets.streets import street
 from bimichi.learning.scene import Scenes
 
-__all__ = ["Scenes", "UMOptimum", "kaist", "msrs", "street", "um", "um_optimum"]
+__all__ = [
+    "BrainImages",
+    "FloodImages",
+    "Scenes",
+    "UMOptimum",
+    "draw_flood",
+    "draw_lesions",
+    "flood",
+    "kaist",
+    "lesions",
+    "msrs",
+    "street",
+    "um",
+    "um_optimum",
+]

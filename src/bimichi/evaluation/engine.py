@@ -180,7 +180,7 @@ class TrainingData:
 
     def _first_scene(self) -> tuple[Any, ...]:
         first = self._scenes[0]
-        return (first.sources.reshape(-1, first.n_sources),)
+        return (first.sources[_counted(first)],)
 
     def _unread(self) -> tuple[Any, ...]:
         return (self._scenes if isinstance(self._scenes, Scenes) else list(self._scenes),)
@@ -190,7 +190,7 @@ class TrainingData:
         for scene in self._scenes:
             if scene.truth is None:
                 raise NotRunError(NO_TRUTH)
-            counted = np.ones(scene.shape, dtype=bool) if scene.ignore is None else ~scene.ignore
+            counted = _counted(scene)
             X.append(scene.sources[counted])
             y.append(scene.truth[counted])
         return np.concatenate(X), np.concatenate(y).astype(int)
@@ -211,6 +211,12 @@ class TrainingData:
         known = [np.ravel(truth) for truth in truths if truth is not None]
         truth = np.concatenate(known)[bags.instance].astype(int) if len(known) == len(truths) else None
         return bags.X, np.repeat(bags.labels, sizes).astype(int), np.repeat(np.arange(len(bags)), sizes), truth
+
+
+def _counted(scene: Scene) -> NDArray[np.bool_]:
+    """Where a scene has data and is not to be ignored."""
+    known = ~np.isnan(scene.sources).any(axis=-1)
+    return known if scene.ignore is None else known & ~scene.ignore
 
 
 def _columns(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) -> tuple[Any, ...]:
@@ -272,7 +278,7 @@ def _run(
             start = time.perf_counter()
             fused = _fuse(result.model, scene)
             result.fuse_seconds += time.perf_counter() - start
-            found = scores(np.asarray(scene.truth), fused, result.model.output_range, scene.ignore)
+            found = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_counted(scene))
             result.scores.append(found)
             if keep_maps:
                 result.maps.append(fused)

@@ -1,4 +1,4 @@
-"""The paper's experiments, and a study over many scenes; each writes its figures, tables and numbers."""
+"""The paper's experiments, those in other fields, and a study over many scenes; each writes its figures, tables and numbers."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from bimichi._tables import Table
 from bimichi.evaluation.split import names_of, shows_both, split_scenes, street_scenes
 from bimichi.evaluation.study import StudyResult, StudyRow, check_folder, run_study
+from bimichi.experiments.fields import FieldResult, field_methods, run_field
 from bimichi.experiments.pedestrian import SLOW, PedestrianResult, mean_table, run_pedestrian, scene_folder
 from bimichi.experiments.um import UMResult, UMRun, run_um
 
 __all__ = [
     "SLOW",
+    "FieldResult",
     "PedestrianResult",
     "StudyResult",
     "StudyRow",
     "UMResult",
     "UMRun",
     "check_folder",
+    "field_methods",
     "mean_table",
     "names_of",
+    "run_field",
     "run_pedestrian",
     "run_study",
     "run_um",

@@ -13,6 +13,7 @@ from bimichi.imaging.detection_files import Georeference, write_detections
 from bimichi.imaging.detections import Detections, detect
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.fusing import make_sources
+from bimichi.imaging.geotiff import write_geotiff
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.placement import Placement, in_pixels
 from bimichi.imaging.rasterising import Regions, rasterise
@@ -101,5 +102,6 @@ __all__ = [
     "vertical_edges",
     "write_annotations",
     "write_detections",
+    "write_geotiff",
     "write_image",
 ]

@@ -22,6 +22,7 @@ __all__ = ["Scene", "Scenes", "check_joins", "join_bags"]
 
 ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal", "pixels")
 TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
+PLACE = ("crs", "transform")
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # arrays do not compare to one bool, and do not fit on a line
@@ -60,6 +61,10 @@ class Scene:
         What `truth` was made from: "pixels", or "boxes" where nothing better exists.
     licence, citation : str
         Of the data.
+    crs : str, optional
+        The reference system of a georeferenced scene, such as "EPSG:32630" or WKT.
+    transform : sequence of six floats, optional
+        Where the pixels of a georeferenced scene are: x = a column + b row + c, y = d column + e row + f.
     """
 
     sources: NDArray[Any]
@@ -77,6 +82,8 @@ class Scene:
     citation: str = ""
     weights: Mapping[int, float] | None = None
     pixels: NDArray[np.int8] | None = None
+    crs: str | None = None
+    transform: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         self._load_xarray()
@@ -88,6 +95,7 @@ class Scene:
         for what in ARRAYS:
             refuse_masked(getattr(self, what), what)
         object.__setattr__(self, "source_names", check_names(self.source_names or None, self.n_sources))
+        self._check_place()
         for what in ("segments", "truth", "ignore", "pixels"):
             given = getattr(self, what)
             if given is not None and np.shape(given) != self.shape:
@@ -95,6 +103,17 @@ class Scene:
                     f"{what} of scene {self.name!r} has shape {np.shape(given)}; "
                     f"it must be that of a source, {self.shape}."
                 )
+
+    def _check_place(self) -> None:
+        """Raise an error unless the transform is six finite numbers, which it is then kept as."""
+        if self.transform is None:
+            return
+        numbers = np.asarray(tuple(self.transform)[:6], dtype=np.float64)
+        if numbers.shape != (6,) or not np.isfinite(numbers).all():
+            raise InvalidInputError(
+                f"transform of scene {self.name!r} must be six numbers (a, b, c, d, e, f), got {self.transform!r}."
+            )
+        object.__setattr__(self, "transform", tuple(numbers.tolist()))
 
     def _load_xarray(self) -> None:
         """Replace arrays of xarray by plain ones, with sources along the last axis."""
@@ -140,7 +159,7 @@ class Scene:
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a compressed NumPy file (.npz) that `load` reads, replacing it only when complete."""
         arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
-        texts = json.dumps({name: getattr(self, name) for name in TEXTS})
+        texts = json.dumps({name: getattr(self, name) for name in (*TEXTS, *PLACE)})
         if self.labels is not None:
             arrays["labels"] = np.array([*self.labels.items()], dtype=np.int64).reshape(-1, 2)
         if self.weights is not None:
@@ -155,6 +174,7 @@ class Scene:
                 given: dict[str, Any] = {name: file[name] for name in ARRAYS if name in file}
                 texts = json.loads(str(file["texts"]))
                 given |= {name: texts[name] for name in TEXTS}
+                given |= {name: texts[name] for name in PLACE if name in texts}  # since version 1.0
                 if "labels" in file:
                     given["labels"] = {int(segment): bool(label) for segment, label in file["labels"]}
                 if "weights" in file:
