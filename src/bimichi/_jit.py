@@ -41,7 +41,11 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a function when it is first called, without the GIL; ``@jit``, or ``@jit(...)`` with options."""
     if function is None:
         return lambda function: jit(function, **options)
-    options = {"nogil": True, "no_cfunc_wrapper": True, **options}  # the wrapper is for callers in C, of which none exist
+    options = {
+        "nogil": True,
+        "no_cfunc_wrapper": True,
+        **options,
+    }  # a wrapper for callers in C
     kernel: Any = numba.njit(**options)(function)
     if hasattr(kernel, "py_func"):  # else NUMBA_DISABLE_JIT is set
         kernel._cache = KernelCache(function, kernel.targetoptions)
