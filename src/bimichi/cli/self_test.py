@@ -9,6 +9,8 @@ from bimichi._extras import is_installed
 from bimichi.errors import BimichiError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bimichi import BiMIChI
 
 SIZE = (96, 128)  # of the streets; all in all, the tests take a second besides compiling
@@ -56,7 +58,7 @@ def check_learning() -> str:
 
     model, next_one = _learned(), street(*SIZE, random_state=SEED + 1, n_segments=80)
     solution, truth = model.solution_, np.asarray(next_one.truth)
-    gap = solution.objective_value - solution.lower_bound
+    gap = solution.objective_value - (solution.lower_bound or 0.0)
     _ensure(abs(gap) < 1e-6 * solution.objective_value, f"J is {gap:.2g} above its lower bound; it should be on it.")
     fused = scores(truth, model.fuse(next_one.sources), model.output_range).auc
     alone = max(scores(truth, plane, (-1.0, 1.0)).auc for plane in np.moveaxis(np.asarray(next_one.sources), -1, 0))
@@ -95,7 +97,7 @@ def check_images() -> str:
     from bimichi.imaging import read_image, write_image
 
     rng = np.random.default_rng(SEED)
-    images = {
+    images: dict[str, NDArray[Any]] = {
         "image.png": rng.integers(0, 256, (7, 5, 3)).astype(np.uint8),
         "image16.png": rng.integers(0, 65536, (7, 5)).astype(np.uint16),
         "image.tif": rng.normal(size=(7, 5)).astype(np.float32),
