@@ -43,7 +43,7 @@ class Copy:
     def __init__(self, root):
         self.root, self.folder = root, root / "bimichi"
         self.folder.mkdir()
-        for name in ("_jit.py", "_files.py", "_version.py", "errors.py"):
+        for name in ("_jit.py", "_clock.py", "_progress.py", "_files.py", "_version.py", "errors.py"):
             shutil.copy(Path(bimichi.__file__).with_name(name), self.folder)
         (self.folder / "__init__.py").write_text("")
         for name, text in FILES.items():

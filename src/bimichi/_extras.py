@@ -1,6 +1,7 @@
 """Packages that only some functions need, imported when one of those is first called."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 EXTRAS = {
@@ -15,12 +16,22 @@ EXTRAS = {
     "pydicom": "medical",
     "pyogrio": "vector",
     "rasterio": "raster",
+    "rich": "progress",
     "skimage": "image",
     "tifffile": "image",
+    "typer": "cli",
     "xarray": "raster",
     "zarr": "raster",
 }
 """The extra of bimichi that installs each package."""
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module is there, without importing it."""
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # it is in sys.modules, as None or by hand
+        return False
 
 
 def import_optional(name: str, extra: str | None = None) -> Any:

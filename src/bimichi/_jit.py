@@ -19,13 +19,16 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
 from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
+from bimichi._clock import COMPILING
 from bimichi._files import atomic_write
+from bimichi._progress import COMPILE_NOTICE
 from bimichi._version import __version__
 from bimichi.errors import BimichiError
 
@@ -38,7 +41,12 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a function when it is first called, without the GIL; ``@jit``, or ``@jit(...)`` with options."""
     if function is None:
         return lambda function: jit(function, **options)
-    kernel = numba.njit(nogil=True, **options)(function)
+    options = {
+        "nogil": True,
+        "no_cfunc_wrapper": True,
+        **options,
+    }  # a wrapper for callers in C
+    kernel: Any = numba.njit(**options)(function)
     if hasattr(kernel, "py_func"):  # else NUMBA_DISABLE_JIT is set
         kernel._cache = KernelCache(function, kernel.targetoptions)
     return kernel
@@ -58,8 +66,25 @@ def function_pointer(function: Callable[..., Any], signature: Any, **options: An
     """
     pointer: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
     pointer._cache = KernelCache(function, {"pointer": True, **options})
-    pointer.compile()
+    with COMPILING.running():
+        pointer.compile()
     return pointer
+
+
+class _CompileListener(event.Listener):
+    """Times all compiling, and reports that of this package's kernels as users call them, not of those inside."""
+
+    def on_start(self, event: Any) -> None:
+        outermost, kernel = COMPILING.enter(), event.data["dispatcher"].py_func
+        if outermost and kernel.__module__.partition(".")[0] == PACKAGE.name:
+            COMPILE_NOTICE.begin(kernel.__name__)
+
+    def on_end(self, event: Any) -> None:
+        if COMPILING.leave():
+            COMPILE_NOTICE.end()
+
+
+event.register("numba:compile", _CompileListener())
 
 
 class KernelCache(NullCache):
@@ -76,6 +101,10 @@ class KernelCache(NullCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled code for a signature, None if there is none, or none that is whole."""
+        with COMPILING.running():
+            return self._load(signature, target_context)
+
+    def _load(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         path = self._path(signature)
         try:

@@ -1,8 +1,12 @@
-"""A progress bar where work is long, someone watches, and rich is installed."""
+"""A progress bar where work is long, someone watches, and rich is installed; and a notice while kernels compile."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+FIRST_USE = "Compiling kernels for this machine, once per installation; later runs load them."
 
 
 @contextmanager
@@ -24,7 +28,8 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
         TimeRemainingColumn(),
         TextColumn("{task.fields[J]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    with COMPILE_NOTICE.giving_way(), bar:
         task = bar.add_task(what, total=total, J="")
         yield lambda steps, value: bar.update(task, advance=steps, J="" if value is None else f"J = {value:.5g}")
 
@@ -40,5 +45,67 @@ def status_line(what: str, verbose: int) -> Iterator[Callable[[str], None]]:
     except ImportError:
         yield lambda text: None
         return
-    with Console(stderr=True).status(what) as line:
+    with COMPILE_NOTICE.giving_way(), Console(stderr=True).status(what) as line:
         yield lambda text: line.update(f"{what}: {text}")
+
+
+class CompileNotice:
+    """One message when kernels are first compiled, and a bar while they are, on a terminal with rich.
+
+    `say` prints the message, `bars` is whether bars may be drawn; the program sets both by its options.
+    """
+
+    def __init__(self) -> None:
+        self.say: Callable[[str], None] = _tell
+        self.bars = True
+        self._count, self._others = 0, 0
+        self._bar: Any = None
+
+    def begin(self, kernel: str) -> None:
+        """Report that a kernel is being compiled."""
+        self._count += 1
+        if self._count == 1:
+            self.say(FIRST_USE)
+        if self.bars and not self._others and sys.stderr.isatty():
+            self._bar = _moving_bar(f"kernel {self._count}: {kernel.strip('_')}")
+
+    def end(self) -> None:
+        """Report that it is compiled."""
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.stop()
+
+    @contextmanager
+    def giving_way(self) -> Iterator[None]:
+        """Draw no bar while another is shown: two in one place would overwrite each other."""
+        self._others += 1
+        try:
+            yield
+        finally:
+            self._others -= 1
+
+
+def _moving_bar(text: str) -> Any:
+    """Start a bar for work of unknown length; None without rich."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    except ImportError:
+        return None
+    columns = (TextColumn("compiling"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(text, total=None)
+    bar.start()
+    return bar
+
+
+def _tell(text: str) -> None:
+    """Print a message where someone reads it at once, a terminal or a notebook; otherwise, log it."""
+    if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
+        sys.stderr.write(f"bimichi: {text}\n")
+        sys.stderr.flush()
+    else:
+        logging.getLogger("bimichi").info(text)
+
+
+COMPILE_NOTICE = CompileNotice()

@@ -564,4 +564,4 @@ def test_demo_ends_with_table_pictures_and_what_to_try(tmp_path, monkeypatch):
     assert (np.diff([printed.index(part) for part in parts]) > 0).all()
     pictures = [line.strip() for line in printed.splitlines() if line.endswith(".png")]
     assert [str(path) for path in sorted(tmp_path.rglob("*.png"))] == sorted(pictures)
-    assert json.loads((tmp_path / "run.json").read_text())["seconds"].keys() == {"UM", "street", "total"}
+    assert json.loads((tmp_path / "run.json").read_text())["seconds"].keys() == {"UM", "street", "compile", "total"}

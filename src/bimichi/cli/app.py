@@ -16,6 +16,7 @@ from bimichi.cli.check import check
 from bimichi.cli.compare import compare
 from bimichi.cli.console import STOPPED, LogHandler, terminated_as_interrupted, user_errors
 from bimichi.cli.demo import demo
+from bimichi.cli.doctor import doctor
 from bimichi.cli.draw import draw
 from bimichi.cli.fuse import fuse
 from bimichi.cli.init import init
@@ -64,7 +65,7 @@ def program(
     """
 
 
-for _command in (init, check, bags, train, fuse, show, compare, report, study, draw, demo):
+for _command in (init, check, bags, train, fuse, show, compare, report, study, draw, demo, doctor):
     app.command()(expand_groups(_command))
 app.add_typer(reproduce)
 

@@ -21,6 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from bimichi._files import plain
+from bimichi._progress import COMPILE_NOTICE
 from bimichi._tables import Table
 from bimichi.errors import AnnotationWarning, BimichiError, shortened
 
@@ -49,6 +50,9 @@ class Output:
 
     quiet: Quiet = False
     json: Json = False
+
+    def __post_init__(self) -> None:
+        COMPILE_NOTICE.say, COMPILE_NOTICE.bars = self.note, bool(self.verbose)
 
     @property
     def verbose(self) -> int:

@@ -11,17 +11,20 @@ from pathlib import Path
 from typing import Any, Self
 
 import bimichi
+from bimichi._clock import COMPILING, Stopwatch
 from bimichi._files import atomic_write, plain
 
 
 class Run:
     """A run of a command, as a context: the SHA-256 of inputs is computed in the background, parts are timed.
 
+    Time to compile kernels is booked as "compile", and not as that of a part.
+
     >>> with Run("nothing", {"sources": [Path("a.png")]}, seed=1) as run:
     ...     with run.timed("work"):
     ...         pass
     >>> run.record()["parameters"], list(run.record()["seconds"])
-    ({'sources': ['a.png']}, ['work', 'total'])
+    ({'sources': ['a.png']}, ['work', 'compile', 'total'])
     """
 
     def __init__(
@@ -30,6 +33,7 @@ class Run:
         self.command, self.parameters, self.seed = command, plain(parameters), seed
         self.seconds: dict[str, float] = {}
         self._started, self._clock = datetime.now(UTC), time.perf_counter()
+        self._compiled = COMPILING.seconds
         self._pool = ThreadPoolExecutor(1)
         self._hashes = {str(path): self._pool.submit(_sha256, path) for path in dict.fromkeys(inputs)}
 
@@ -42,14 +46,15 @@ class Run:
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
         """Add the time spent in the context to this part of the run."""
-        start = time.perf_counter()
+        watch = Stopwatch()
         yield
-        self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - start
+        self.seconds[part] = self.seconds.get(part, 0.0) + watch.seconds
 
     def record(self, outputs: Iterable[Path] = ()) -> dict[str, Any]:
         """Return the record that `write` writes."""
         inputs = {path: digest.result() for path, digest in self._hashes.items()}
-        seconds = self.seconds | {"total": time.perf_counter() - self._clock}
+        whole = {"compile": COMPILING.seconds - self._compiled, "total": time.perf_counter() - self._clock}
+        seconds = self.seconds | whole
         return {
             "bimichi": bimichi.__version__,
             "command": self.command,

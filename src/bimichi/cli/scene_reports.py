@@ -1,11 +1,11 @@
 """The reports of scenes, one after another, as `bimichi report` writes them."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bimichi._clock import Stopwatch
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ def _compared(rules: "Mapping[Path, FusionRule]", scenes: "Mapping[Path, Scene]"
 
     results = []
     for file, rule in rules.items():
-        start = time.perf_counter()
+        watch = Stopwatch()
         fused = rule.fuse(scenes[file].sources)
-        taken = time.perf_counter() - start
+        taken = watch.seconds
         truth = np.asarray(scenes[file].truth)  # which --compare asks for
         found = scores(truth, fused, rule.output_range, _unscored(scenes[file], fused))
         results.append(Result(_short(file), rule, [found], fuse_seconds=taken))

@@ -1,7 +1,6 @@
 """The engine of `compare` and `run_study`: fit methods under the labels they need, fuse and score scene by scene."""
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bimichi._clock import Stopwatch
 from bimichi._tables import Cell
 from bimichi.errors import BimichiError, NotRunError
 from bimichi.estimators.base import Fusion
@@ -66,7 +66,8 @@ class Result(Scored):
     scores : list of Scores
         One for each test scene.
     fit_seconds, fuse_seconds : float
-        For learning, and for all test scenes; methods that run at the same time share the cores.
+        For learning, and for all test scenes, without the time to compile kernels; methods that run at the same time
+        share the cores.
     problem : str
         Why there are no scores: "not run: ..." or "failed: ..."; empty if there are.
     maps : list of ndarray
@@ -267,17 +268,17 @@ def _run(
     result = Result(name, clone(candidate.method))
     try:
         with data.arguments(candidate) as arguments:
-            start = time.perf_counter()
+            watch = Stopwatch()
             result.model.fit(*arguments)
-            result.fit_seconds, result.fuse_seconds = time.perf_counter() - start, 0.0
+            result.fit_seconds, result.fuse_seconds = watch.seconds, 0.0
         del arguments
         progress(f"{name}: learned in {result.fit_seconds:.1f} s")
         for count, scene in enumerate(test, 1):
             if stopped.is_set():
                 return result
-            start = time.perf_counter()
+            watch = Stopwatch()
             fused = _fuse(result.model, scene)
-            result.fuse_seconds += time.perf_counter() - start
+            result.fuse_seconds += watch.seconds
             found = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_counted(scene))
             result.scores.append(found)
             if keep_maps:

@@ -1,6 +1,5 @@
 """The paper's experiment on pedestrians at night: three sources, and all methods of its table."""
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._clock import Stopwatch
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.bimichi import BiMIChI
@@ -191,11 +191,11 @@ def run_pedestrian(
         raise InvalidInputError(f"{has}. Make scenes with n_sources=3, or use run_study.")
     if not shows_both(scene):
         raise InvalidInputError(f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.")
-    start = time.perf_counter()
+    watch = Stopwatch()
     methods = paper_methods(scene.source_names, detector, random_state)
     kept = {name: method for name, method in methods.items() if name not in leave_out}
     comparison = compare(kept, scene, n_jobs=n_jobs, keep_maps=True, verbose=verbose)
-    seconds = time.perf_counter() - start
+    seconds = watch.seconds
     return PedestrianResult(scene, comparison, seconds, _proven(scene, random_state, n_jobs, verbose, max_nodes))
 
 

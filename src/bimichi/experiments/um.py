@@ -1,6 +1,5 @@
 """The paper's synthetic experiment: a "U" above an "M", both objectives, both solvers, and the optimum beside them."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._clock import Stopwatch
 from bimichi._tables import Cell, Table
 from bimichi.datasets import UMOptimum, um, um_optimum
 from bimichi.estimators.bimichi import BiMIChI
@@ -182,11 +182,11 @@ def run_um(scene: Scene | None = None, random_state: int = 0, n_jobs: int | None
     optimum, bags, runs = um_optimum(picture), picture.bags(), []
     for objective in OBJECTIVES:
         for solver in SOLVERS:
-            start = time.perf_counter()
+            watch = Stopwatch()
             how = ConvexSolver(certify=True) if solver == "convex" else solver
             model = BiMIChI(objective, how, source_names=picture.source_names, n_jobs=n_jobs)
             model.set_params(random_state=random_state).fit(bags)
-            seconds = time.perf_counter() - start
+            seconds = watch.seconds
             fused = model.fuse(picture.sources)
             reached = scores(np.asarray(picture.truth), fused, model.output_range)
             runs.append(UMRun(objective, solver, model, model.integral(picture.sources), fused, reached, seconds))

@@ -17,7 +17,7 @@ from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.linear import digit_steps
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
-from bimichi.integral.terms import integrate_terms, sign_table
+from bimichi.integral.terms import integrate_terms, largest, sign_table
 from bimichi.measures.base import Measure
 
 # "contract" lets a multiplication and an addition be one instruction. No flag here changes what NaN does.
@@ -120,7 +120,7 @@ def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-d
             total += upper * values[np.uint32(code)]
             total = top if total > top else total  # rounding must not carry it out of range; NaN stays
             out[start + lane] = least if total < least else total
-    return peak.max()
+    return largest(peak)
 
 
 @_fast
@@ -223,7 +223,7 @@ def _two(a, b, terms, out):  # type: ignore[no-untyped-def]
             s, t = -one if p[i] < zero else one, -one if q[i] < zero else one
             o[i] = _within(_sum2(terms, s, t, x, y, _lesser(x, y)), _greater(x, y))
             peak[i] = _greater(y, _greater(x, peak[i]))
-    return peak.max()
+    return largest(peak)
 
 
 @_fast
@@ -241,7 +241,7 @@ def _three(a, b, c, terms, out):  # type: ignore[no-untyped-def]
             total = _sum3(terms, s, t, u, x, y, z, xy, xz, yz, _lesser(xy, z))
             o[i] = _within(total, _greater(_greater(x, y), z))
             peak[i] = _greater(z, _greater(y, _greater(x, peak[i])))
-    return peak.max()
+    return largest(peak)
 
 
 @_fast
@@ -280,7 +280,7 @@ def _four(a, b, c, d, terms, out):  # type: ignore[no-untyped-def]
             )
             o[i] = _within(total, _greater(_greater(x, y), _greater(z, w)))
             peak[i] = _greater(w, _greater(z, _greater(y, _greater(x, peak[i]))))
-    return peak.max()
+    return largest(peak)
 
 
 _SMALL: dict[int, Any] = {2: _two, 3: _three, 4: _four}

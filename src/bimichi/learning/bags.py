@@ -214,7 +214,7 @@ class Bags:
         def run(part: slice) -> tuple[Ints, Floats, Ints]:
             rows, offsets = self._part(part)
             X = np.ascontiguousarray(self.X[rows]) + self.X.dtype.type(0)  # which turns -0 into 0
-            first, counts, starts = merge_equal(X, offsets, self.counts[rows])
+            first, counts, starts = merge_equal(X, _bits(X), offsets, self.counts[rows])
             return first + rows.start, counts, np.diff(starts)
 
         firsts, counts, sizes = zip(*run_chunks(run, self._parts(), check_n_jobs(n_jobs)), strict=True)
@@ -229,7 +229,7 @@ class Bags:
             return self
         table = np.column_stack([self.labels, self.X])
         table += table.dtype.type(0)  # which turns -0 into 0
-        first, weights, _ = merge_equal(table, np.array([0, len(table)]), self.weights)
+        first, weights, _ = merge_equal(table, _bits(table), np.array([0, len(table)]), self.weights)
         offsets = np.arange(len(first) + 1)
         ids = [self.ids[k] for k in first]
         return Bags(self.X[first], offsets, self.labels[first], weights, np.ones(len(first)), self.instance[first], ids)
@@ -277,6 +277,11 @@ class Bags:
 
     def _select(self, first: Ints, offsets: Ints, counts: Floats) -> "Bags":
         return replace(self, X=self.X[first], offsets=offsets, counts=counts, instance=self.instance[first])
+
+
+def _bits(rows: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers as unsigned integers, not copied."""
+    return rows.view(f"u{rows.itemsize}")
 
 
 def _usable(rows: NDArray[Any], nan: str) -> Flags:

@@ -1,16 +1,24 @@
-"""Kernels that find the instances that matter; `Bags.reduced` says why the others do not."""
+"""Kernels that find the instances that matter; `Bags.reduced` says why the others do not.
+
+They sort, hash and copy by plain loops: what numba offers for that (`argsort`, `hash`, assignments of slices) takes it
+seconds to compile, which the first fit would wait for.
+"""
 
 import numpy as np
 
 from bimichi._jit import jit
 
 FRONT_LIMIT = 256  # how many kept instances a further one is compared with; more would take time and drop little
+RUN = 16  # rows that are sorted by insertion
 PROBE = 16  # then each 16th further one is tried first; if few of these are dropped, all the others stay
 
 
 @jit
-def merge_equal(X, offsets, counts):  # type: ignore[no-untyped-def]
-    """Indices of the first of equal rows within each bag, what they count together, and new offsets."""
+def merge_equal(X, bits, offsets, counts):  # type: ignore[no-untyped-def]
+    """Indices of the first of equal rows within each bag, what they count together, and new offsets.
+
+    `bits` is X as unsigned integers of the same size. X must have no -0, which equals 0 in other bits.
+    """
     n, m = X.shape
     first = np.empty(n, np.int64)
     merged = np.empty(n, np.float64)
@@ -27,7 +35,8 @@ def merge_equal(X, offsets, counts):  # type: ignore[no-untyped-def]
         for i in range(offsets[b], offsets[b + 1]):
             h = np.uint64(1469598103934665603)
             for k in range(m):
-                h = (h ^ np.uint64(hash(X[i, k]))) * np.uint64(1099511628211)
+                h = (h ^ np.uint64(bits[i, k])) * np.uint64(1099511628211)
+                h ^= h >> np.uint64(32)
             h = (h ^ (h >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # low bits of round numbers are all alike
             slot = np.int64((h ^ (h >> np.uint64(29))) & np.uint64(size - 1))
             while table[slot] >= starts[b]:
@@ -60,15 +69,20 @@ def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
             peak[i] = max(peak[i], abs(X[i, k]))
             total[i] -= X[i, k]
     front = np.empty((FRONT_LIMIT, m + 1), X.dtype)  # the row, and its peak
+    rows, spare = np.empty(n, np.int64), np.empty(n, np.int64)
     for b in range(offsets.size - 1):
-        order = offsets[b] + np.argsort(total[offsets[b] : offsets[b + 1]])
+        order = rows[offsets[b] : offsets[b + 1]]
+        for k in range(order.size):
+            order[k] = offsets[b] + k
+        _sort(order, total, spare)
         found, at = 0, 0
         while at < order.size and found < FRONT_LIMIT:
             i = order[at]
             at += 1
             keep[i] = not _below(X[i], peak[i], front[:found], zero_bound)
             if keep[i]:
-                front[found, :m] = X[i]
+                for k in range(m):
+                    front[found, k] = X[i, k]
                 front[found, m] = peak[i]
                 found += 1
         rest = order[at:]
@@ -80,6 +94,34 @@ def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
             for i in rest:
                 keep[i] = not _below(X[i], peak[i], front, zero_bound)
     return keep
+
+
+@jit
+def _sort(order, key, spare):  # type: ignore[no-untyped-def]
+    """Sort row numbers by their keys: short runs by insertion, which are then merged, two by two; stable."""
+    n = order.size
+    for start in range(0, n, RUN):
+        for i in range(start + 1, min(start + RUN, n)):
+            row, j = order[i], i
+            while j > start and key[order[j - 1]] > key[row]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = row
+    width = RUN
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle, stop = min(start + width, n), min(start + 2 * width, n)
+            i, j = start, middle
+            for k in range(start, stop):
+                if j >= stop or (i < middle and key[order[i]] <= key[order[j]]):
+                    spare[k] = order[i]
+                    i += 1
+                else:
+                    spare[k] = order[j]
+                    j += 1
+        for k in range(n):
+            order[k] = spare[k]
+        width *= 2
 
 
 @jit

@@ -84,6 +84,13 @@ def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[In
 
 
 @jit
+def copy(values, place):  # type: ignore[no-untyped-def]
+    """Copy an array; an assignment of slices takes two seconds to compile, for the text of its error."""
+    for i in range(values.size):
+        place[i] = values[i]
+
+
+@jit
 def uniform(state):  # type: ignore[no-untyped-def]
     """A number in [0, 1) from a splitmix64 stream, which is one word of state."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -112,12 +119,13 @@ def bounds_of(order, values, drawn, code):  # type: ignore[no-untyped-def]
 def _visits(order, state, queue):  # type: ignore[no-untyped-def]
     """The order in which a new measure's elements are drawn."""
     if order.by_rank.size:
-        queue[:] = order.by_rank
+        copy(order.by_rank, queue)
         for r in range(1, order.rank_start.size // 2):  # which of ranks +r and -r comes first is a coin's choice
             start, middle, stop = order.rank_start[2 * r - 1], order.rank_start[2 * r], order.rank_start[2 * r + 1]
             if uniform(state) < 0.5:
-                queue[start:middle] = order.by_rank[middle:stop]
-                queue[middle:stop] = order.by_rank[start:middle]
+                first = stop - middle
+                copy(order.by_rank[middle:stop], queue[start : start + first])
+                copy(order.by_rank[start:middle], queue[start + first : stop])
         return
     seen = np.zeros(queue.size, np.bool_)
     queue[0], seen[0] = 0, True
@@ -138,7 +146,8 @@ def _visits(order, state, queue):  # type: ignore[no-untyped-def]
 @jit
 def draw(order, state, values, queue, drawn):  # type: ignore[no-untyped-def]
     """Draw a new measure into `values`."""
-    drawn[:] = False
+    for code in range(drawn.size):
+        drawn[code] = False
     for i in range(order.fixed.size):
         values[order.fixed[i]] = order.fixed_values[i]
         drawn[order.fixed[i]] = True

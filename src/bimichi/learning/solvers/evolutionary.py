@@ -29,7 +29,7 @@ from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.objectives.base import Term, term_of_bag
 from bimichi.learning.problem import InMemory, Solution
-from bimichi.learning.solvers.drawing import bounds_of, draw, drawing_order, uniform
+from bimichi.learning.solvers.drawing import bounds_of, copy, draw, drawing_order, uniform
 from bimichi.learning.solvers.population import Population
 from bimichi.learning.spaces import ElementSpace
 from bimichi.measures.lattice import Lattice
@@ -284,6 +284,19 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
 
 
 @jit
+def _first_above(rising, x):  # type: ignore[no-untyped-def]
+    """Index of the first number above x, by halving; numba's own search takes a second to compile."""
+    low, high = 0, rising.size
+    while low < high:
+        middle = (low + high) // 2
+        if rising[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
 def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[no-untyped-def]
     """Run one member for as many generations as `track` has room; its J after each is noted there."""
     values, state = member
@@ -292,13 +305,16 @@ def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[
     child = np.empty_like(values)
     fused, child_fused = np.empty(rows.codes.shape[0]), np.empty(rows.codes.shape[0])
     terms, child_terms = np.empty(rows.labels.size), np.empty(rows.labels.size)
-    scratch = np.empty(np.diff(rows.offsets).max())
+    longest = 0
+    for b in range(rows.labels.size):
+        longest = max(longest, rows.offsets[b + 1] - rows.offsets[b])
+    scratch = np.empty(longest)
     if fresh:
         draw(order, state, values, queue, drawn)
     J = _evaluate(rows, setting.objective, values, np.inf, fused, terms)
     for generation in range(track.size):
         if uniform(state) < setting.eta:
-            code = np.searchsorted(setting.choice, uniform(state), side="right")
+            code = _first_above(setting.choice, uniform(state))
             if code < values.size:
                 low, high = bounds_of(order, values, drawn, code)
                 delta = low + (high - low) * uniform(state) - values[code]
@@ -306,12 +322,14 @@ def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[
                 if new < J:
                     _shift(rows, index, setting.objective, code, delta, J, fused, terms, scratch, True)
                     values[code] += delta
-                    J = terms.sum()
+                    J = 0.0
+                    for b in range(terms.size):
+                        J += terms[b]
         else:
             draw(order, state, child, queue, drawn)
             new = _evaluate(rows, setting.objective, child, J, child_fused, child_terms)
             if new < J:
-                values[:] = child
+                copy(child, values)
                 fused, child_fused = child_fused, fused
                 terms, child_terms = child_terms, terms
                 J = new
