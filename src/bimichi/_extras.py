@@ -18,8 +18,11 @@ EXTRAS = {
     "rasterio": "raster",
     "rich": "progress",
     "skimage": "image",
+    "starlette": "studio",
     "tifffile": "image",
     "typer": "cli",
+    "uvicorn": "studio",
+    "websockets": "studio",
     "xarray": "raster",
     "zarr": "raster",
 }

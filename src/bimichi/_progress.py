@@ -1,12 +1,38 @@
-"""A progress bar where work is long, someone watches, and rich is installed; and a notice while kernels compile."""
+"""A progress bar where work is long, someone watches, and rich is installed; a notice while kernels compile; a way to stop work."""
 
 import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
+from bimichi.errors import BimichiError
+
 FIRST_USE = "Compiling kernels for this machine, once per installation; later runs load them."
+
+_asked: ContextVar[Callable[[], bool] | None] = ContextVar("bimichi_stop", default=None)
+
+
+class Stopped(BimichiError):
+    """Work was stopped from outside before it was done."""
+
+
+@contextmanager
+def stopping(asked: Callable[[], bool]) -> Iterator[None]:
+    """Let work in this context, and this thread, end with `Stopped` at its next `checkpoint` once `asked` is true."""
+    token = _asked.set(asked)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def checkpoint() -> None:
+    """Raise `Stopped` if someone asked for it; solvers call it between steps."""
+    asked = _asked.get()
+    if asked is not None and asked():
+        raise Stopped("Stopped, since something newer is wanted.")
 
 
 @contextmanager
