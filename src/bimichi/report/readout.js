@@ -23,12 +23,17 @@ const get = (id) => document.getElementById(id);
 
 class Readout {
   constructor(report) {
+    this.panel = document.querySelector(".readout");
+    addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
+    this.bind(report);
+  }
+
+  // Explain by another rule, whose measure the page shows now.
+  bind(report) {
     this.report = report;
     this.cells = new Map();
     for (const cell of document.querySelectorAll("[data-code]")) this.cells.set(Number(cell.dataset.code), cell);
     this.active = [];
-    this.panel = document.querySelector(".readout");
-    addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
   }
 
   // Explain the pixel at (x, y) of the page's image.

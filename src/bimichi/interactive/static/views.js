@@ -5,7 +5,7 @@ import { bounds, handles, LABELS, outline } from "./shapes.js";
 
 const HANDLE = 4; // half the side of a handle, in pixels of the screen
 const WHEEL = 400;
-const FAINT = 0.16;
+const FAINT = 0.1;
 
 export class Views extends Maps {
   constructor(app) {
@@ -20,9 +20,11 @@ export class Views extends Maps {
   }
 
   setScene({ width, height }) {
-    if (this.width !== width || this.height !== height) this.zoom = 1;
+    if (this.width !== width || this.height !== height) {
+      this.zoom = 1;
+      this.pixel = { x: Math.floor(width / 2), y: Math.floor(height / 2) };
+    }
     Object.assign(this, { width, height });
-    this.pixel = { x: Math.min(width - 1, this.pixel.x), y: Math.min(height - 1, this.pixel.y) };
     this.shift(0, 0);
   }
 
@@ -30,10 +32,7 @@ export class Views extends Maps {
     this.observed.disconnect();
     for (const { view } of this.panels) view.querySelector("canvas").width = 0; // gives its memory back at once
     this.panels = panels.map((panel) => ({ ...panel, canvas: panel.view.querySelector("canvas"), cursor: panel.view.querySelector(".cursor") }));
-    for (const { view } of this.panels) {
-      this.observed.observe(view);
-      this.listen(view);
-    }
+    for (const { view } of this.panels) this.observed.observe(view);
     this.shift(0, 0);
   }
 
@@ -143,16 +142,16 @@ export class Views extends Maps {
     context.imageSmoothingEnabled = unit < 1; // shrinking blends pixels, enlarging shows them
     context.imageSmoothingQuality = "high";
     this.app.drawLayer(context, panel.layer);
-    this.drawMarks(context, this.scale);
+    this.drawMarks(context, this.scale, panel.layer === "photo" || panel.layer.startsWith("source"));
   }
 
   // Everything over the pictures; `hair` is one pixel of the screen.
-  drawMarks(context, hair) {
+  drawMarks(context, hair, filled) {
     context.lineJoin = "round";
     context.lineCap = "round";
     if (this.detections) this.stroke(context, twice(this.detections, "#c2185b"), hair * 0.8);
-    for (const shape of this.app.visibleShapes()) this.drawShape(context, shape, hair, shape.id === this.app.selected);
-    if (this.draft) this.drawShape(context, this.draft, hair, false, true);
+    for (const shape of this.app.visibleShapes()) this.drawShape(context, shape, hair, filled, shape.id === this.app.selected);
+    if (this.draft) this.drawShape(context, this.draft, hair, filled, false, true);
     if (this.marked) this.drawMarked(context, hair);
   }
 
@@ -164,19 +163,20 @@ export class Views extends Maps {
     }
   }
 
-  drawShape(context, shape, hair, selected, draft = false) {
+  // Maps of what was learned are not covered by the labels they were learned from.
+  drawShape(context, shape, hair, filled, selected, draft = false) {
     const path = outline(shape);
     const { colour } = LABELS[shape.label];
     context.setLineDash(draft ? [6 * hair, 4 * hair] : shape.label === "ignore" ? [2 * hair, 4 * hair] : []);
     if (shape.kind === "stroke") {
-      context.globalAlpha = selected ? 0.75 : 0.5;
+      context.globalAlpha = selected ? 0.7 : filled ? 0.45 : 0.2;
       context.setLineDash([]);
       this.stroke(context, [{ path, colour, width: shape.width }], 1);
       context.globalAlpha = 1;
     } else {
       context.globalAlpha = selected ? 2 * FAINT : FAINT;
       context.fillStyle = colour;
-      if (!draft || shape.kind === "polygon") context.fill(path);
+      if (filled && (!draft || shape.kind === "polygon")) context.fill(path);
       context.globalAlpha = 1;
       this.stroke(context, twice(path, colour), hair);
     }
