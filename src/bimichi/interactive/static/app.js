@@ -97,11 +97,11 @@ export class App extends EventTarget {
 
   async loadScene(index) {
     const { current, state } = this;
-    if (current.missing) return;
+    if (current.missing || current.usable === false) return;
     await this.attempt(async () => {
       const data = this.shelf.get(index);
       if (!current.tiled) await data.loadAll(state.sources.length);
-      if (this.model && !current.tiled) await data.loadFused(this.model.number);
+      if (this.model && !current.tiled && !this.connection.connected) await data.loadFused(this.model.number);
     });
     if (this.scene !== index) return;
     this.prepareReport();
@@ -118,6 +118,15 @@ export class App extends EventTarget {
     this.state = state;
     this.shelf.scenes = state.scenes;
     this.tell("state");
+  }
+
+  // Other recipes make other planes.
+  async refreshState() {
+    const state = await this.attempt(() => getJson("state"));
+    if (!state) return;
+    this.shelf.close();
+    this.adopt(state);
+    await this.show(this.scene);
   }
 
   // Labels
@@ -245,7 +254,9 @@ export class App extends EventTarget {
     return this.threshold ?? (this.outputLow < 0 ? 0 : 0.5);
   }
 
+  // A model, or number 0 if there is none any more. A second message of the same model completes it.
   async receiveModel(model) {
+    if (!model.rule) return this.forgetModel();
     const measure = await unpackMeasure(model.rule.measure, model.rule.names.length);
     if (this.model && model.number < this.model.number) return;
     this.model = model;
@@ -253,8 +264,16 @@ export class App extends EventTarget {
     if (model.score !== undefined) this.score = model.score && { number: model.number, ...model.score };
     this.tell("model");
     this.prepareReport();
-    if (this.data && !this.current.tiled && !this.connection.connected) await this.data.loadFused(model.number);
     this.tiles.forget("fused");
+    this.views.draw();
+  }
+
+  forgetModel() {
+    Object.assign(this, { model: null, measure: null, score: null, report: null, suggestions: [], found: null });
+    for (const data of this.shelf.kept.values()) data.forgetMaps();
+    this.views.detections = null;
+    delete document.documentElement.dataset.map;
+    for (const what of ["model", "scene", "suggestions"]) this.tell(what);
     this.views.draw();
   }
 
@@ -281,7 +300,7 @@ export class App extends EventTarget {
   prepareReport() {
     const { model, data, current, state } = this;
     this.report = null;
-    if (!model || !data || current.missing) return;
+    if (!model || !data || current.missing || current.usable === false) return;
     const { width, height, tiled } = current;
     const shared = { ...model.rule, measure: this.measure, width, height, fullWidth: width, fullHeight: height };
     const own = { truth: data.truth, segments: null, labels: null, colours: state.colours };

@@ -132,6 +132,9 @@ function listenToServer(app, header) {
     Object.assign(app.state.settings, settings);
     app.tell("settings");
   });
+  connection.on("state", () => app.refreshState());
+  connection.on("stopped", () => app.announce("Learning was stopped."));
+  connection.on("closed", () => header.banner("closed", "The server was ended. Everything is saved; this page can be closed."));
   connection.on("labels", ({ scene, shapes, revision }) => app.labels.receive(scene, shapes, revision));
   connection.on("suggestions", () => refreshSuggestions(app));
   connection.on("saved", ({ at }) => {

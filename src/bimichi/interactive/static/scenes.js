@@ -75,6 +75,12 @@ export class SceneData {
     if (!this.fused || map.number >= this.fused.number) this.fused = map;
   }
 
+  forgetMaps() {
+    Object.assign(this, { fused: null, uncertainty: null });
+    this.parts.clear();
+    for (const what of [...this.asked.keys()]) if (/^(fused|uncertainty)/.test(what)) this.asked.delete(what);
+  }
+
   loadUncertainty(number) {
     if (this.uncertainty?.number >= number) return Promise.resolve();
     return this.once(`uncertainty ${number}`, async () => {
