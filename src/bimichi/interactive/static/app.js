@@ -14,6 +14,14 @@ import { Views } from "./views.js";
 
 const UNSENT = `bimichi-unsent ${location.pathname}`;
 
+// What the views show at first: the photograph, the map, and as many sources as there is room for.
+function firstLayers({ scenes, sources }) {
+  const photo = scenes.some((scene) => scene.rgb);
+  const own = sources.map((_, k) => `source:${k}`);
+  const layers = [photo ? "photo" : own.shift(), "fused", ...own, "uncertainty", "photo", "photo"].slice(0, 4);
+  return { layers, count: own.length && innerWidth > 900 ? 4 : 2 };
+}
+
 export class App extends EventTarget {
   constructor(state) {
     super();
@@ -28,7 +36,7 @@ export class App extends EventTarget {
     this.keys = { space: false };
     Object.assign(this, { scene: 0, selected: null, preview: null, held: false, model: null, report: null });
     Object.assign(this, { score: null, working: null, suggestions: [], primary: state.primary !== false, saved: null });
-    this.shown = { layers: ["photo", "fused", "source:0", "uncertainty"], count: 2, opacity: 0, brightness: 1, labels: true };
+    this.shown = { ...firstLayers(state), opacity: 0, brightness: 1, labels: true };
     this.contrast = state.sources.map(() => 1);
     this.threshold = state.threshold ?? null;
     this.outlined = true;

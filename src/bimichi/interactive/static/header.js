@@ -54,7 +54,8 @@ export class Header {
       return;
     }
     const learned = app.model ? `Map ${app.model.number}${app.stale ? ", out of date" : ""}` : "";
-    const seconds = app.model?.seconds?.total;
+    const taken = Object.values(app.model?.seconds ?? {}).filter((value) => typeof value === "number");
+    const seconds = taken.length ? (app.model.seconds.total ?? taken.reduce((sum, value) => sum + value, 0)) : null;
     const time = typeof seconds === "number" ? ` in ${seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(1)} s`}` : "";
     const saved = app.saved ? `saved ${new Date(app.saved).toLocaleTimeString()}` : "";
     parts.status.replaceChildren(make("span", { class: "what" }, [learned && learned + time, saved].filter(Boolean).join(" · ")));

@@ -3,6 +3,12 @@
 
 import { button, make, plural, press } from "./dom.js";
 
+// The score of a scene, or the mean of its parts, when it was left out.
+function heldOut(score, name) {
+  const own = (score?.by_scene ?? []).filter((_, k) => score.scenes[k] === name || score.scenes[k].startsWith(`${name}, part `));
+  return own.length ? own.reduce((sum, value) => sum + value, 0) / own.length : null;
+}
+
 export class Left {
   constructor(app, root, actions) {
     Object.assign(this, { app, actions });
@@ -16,6 +22,7 @@ export class Left {
     app.on("state", () => this.build());
     app.on("scene labels model score", () => this.refresh());
     app.on("views", () => this.refresh());
+    app.on("loaded state", () => this.loadPictures());
     this.build();
   }
 
@@ -27,10 +34,18 @@ export class Left {
     this.refresh();
   }
 
+  // After the scene in view, which matters more.
+  loadPictures() {
+    for (const picture of this.scenes.querySelectorAll("img[data-src]")) {
+      picture.src = picture.dataset.src;
+      delete picture.dataset.src;
+    }
+  }
+
   sceneRow(scene, k) {
     const picture = scene.missing
       ? make("span", { class: "thumb missing" }, "?")
-      : make("img", { class: "thumb", src: `scenes/${k}/thumbnail`, alt: "", loading: "lazy", width: 56, height: 42 });
+      : make("img", { class: "thumb", data: { src: `scenes/${k}/thumbnail` }, alt: "", width: 56, height: 42 });
     const words = make("span", { class: "words" }, make("b", { title: scene.name }, scene.name), make("small", { class: "facts-line" }));
     const notes = scene.problems?.length ? make("small", { class: "problem", title: scene.problems.join("\n") }, scene.problems[0]) : null;
     const row = make("button", { type: "button", class: "scene", on: { click: () => this.actions.show(k) } }, picture, words);
@@ -74,7 +89,7 @@ export class Left {
       const chosen = k === app.scene;
       row.querySelector("button").setAttribute("aria-current", String(chosen));
       const count = app.labels.of(k).length;
-      const score = app.score?.scenes?.[k];
+      const score = heldOut(app.score, scene.name);
       const parts = [count ? plural(count, "label") : "no labels"];
       if (typeof score === "number") parts.push(`AP ${shown(score, 2)}`);
       row.querySelector(".facts-line").textContent = scene.missing ? "images not found" : parts.join(" · ");

@@ -1,7 +1,7 @@
 // On the right: the score, the chosen pixel, what was learned, and what to label next.
 /* global shown */
 
-import { button, make } from "./dom.js";
+import { button, make, plural } from "./dom.js";
 import { measureView } from "./measure.js";
 import { Pixel } from "./pixel.js";
 
@@ -48,15 +48,15 @@ export class Right {
     const { app } = this;
     if (!app.model) return app.labels.total ? "It appears when the first map has been learned." : "Label something to see a score.";
     if (!app.score) return "The score of this map is being computed …";
-    const folds = app.score.folds ? ` (average precision, ${app.score.folds} folds)` : "";
-    return app.score.sentence || `On what was held out${folds}.`;
+    if (typeof app.score.ap !== "number") return app.score.sentence ?? "";
+    return `Average precision on ${plural(app.score.folds, "scene or part", "scenes or parts")} left out of learning in turn.`;
   }
 
   settingText() {
     const { model, state } = this.app;
     const { objective, additivity } = model?.setting ?? state.settings;
     const order = additivity === null || additivity === undefined || additivity === "full" ? "full" : `${additivity}-additive`;
-    const value = typeof model?.J === "number" ? ` · J ${shown(model.J, 4)}` : "";
+    const value = typeof model?.J === "number" ? ` · J ${Number(model.J.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 })}` : "";
     return `${objective}, ${order}${value}`;
   }
 

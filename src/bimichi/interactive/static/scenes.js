@@ -50,10 +50,16 @@ export class SceneData {
     });
   }
 
+  // What the whole numbers of each source mean.
+  meanings() {
+    return this.once("planes", async () => this.scene.planes ?? (await getJson(`${this.path}/planes`)));
+  }
+
   loadSource(k) {
     return this.once(`source ${k}`, async () => {
-      const indices = new Uint16Array(await this.bytes(`sources/${k}`));
-      const given = meaningOf(this.scene.planes[k]);
+      const [meanings, bytes] = await Promise.all([this.meanings(), this.bytes(`sources/${k}`)]);
+      const indices = new Uint16Array(bytes);
+      const given = meaningOf(meanings[k]);
       this.sources[k] = { indices, given, range: spread(indices, given) };
     });
   }
@@ -89,6 +95,7 @@ export class SceneData {
   }
 
   loadAll(count) {
+    this.count = count;
     const wanted = Array.from({ length: count }, (_, k) => this.loadSource(k));
     if (this.scene.rgb) wanted.push(this.loadPhoto());
     return Promise.all(wanted);
@@ -108,8 +115,7 @@ export class SceneData {
   }
 
   get complete() {
-    const count = this.scene.planes?.length ?? 0;
-    return count > 0 && Array.from({ length: count }, (_, k) => this.sources[k]).every(Boolean);
+    return this.count > 0 && Array.from({ length: this.count }, (_, k) => this.sources[k]).every(Boolean);
   }
 
   close() {

@@ -149,7 +149,8 @@ export class Views extends Maps {
   drawMarks(context, hair, filled) {
     context.lineJoin = "round";
     context.lineCap = "round";
-    if (this.detections) this.stroke(context, twice(this.detections, "#c2185b"), hair * 0.8);
+    const thin = [{ path: this.detections, colour: "#c2185b", width: 1 }]; // so that the map itself can be seen
+    if (this.detections) this.stroke(context, filled ? twice(this.detections, "#c2185b") : thin, hair * 0.8);
     for (const shape of this.app.visibleShapes()) this.drawShape(context, shape, hair, filled, shape.id === this.app.selected);
     if (this.draft) this.drawShape(context, this.draft, hair, filled, false, true);
     if (this.marked) this.drawMarked(context, hair);
