@@ -6,6 +6,7 @@ from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import Indices, indices
 from bimichi.explain.sentences import Fact, Summary, summary
 from bimichi.explain.stability import Stability, bootstrap
+from bimichi.explain.uncertainty import Uncertainty, uncertainty
 
 __all__ = [
     "Chain",
@@ -16,6 +17,7 @@ __all__ = [
     "Stability",
     "Step",
     "Summary",
+    "Uncertainty",
     "bootstrap",
     "chain",
     "contributions",
@@ -23,4 +25,5 @@ __all__ = [
     "identifiability",
     "indices",
     "summary",
+    "uncertainty",
 ]
