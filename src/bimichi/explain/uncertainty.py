@@ -146,7 +146,7 @@ def uncertainty(
         given: dict[str, Any] = {name: getattr(made, name) for name in ARRAYS}
         named = {name: relabelled(array, found.like, name) for name, array in given.items() if array is not None}
         return replace(made, **dict[str, Any](named))
-    used = _used(rule, training, n_jobs)
+    used = used_parts(rule, training, n_jobs)
     entered = rule.enter(X)
     integral = integrate(entered, rule.measure, check_range=False, n_jobs=n_jobs)
     low, high, exact = same_fit(rule.measure, used, entered, n_jobs)
@@ -168,7 +168,7 @@ def uncertainty(
     )
 
 
-def _used(rule: FusionRule, training: Any, n_jobs: int | None) -> Flags:
+def used_parts(rule: FusionRule, training: Any, n_jobs: int | None) -> Flags:
     """Return which elements or terms training gave weight; those of the boundary are as good as used."""
     if training is not None:
         _, parts, planes = prepare(rule, training)
