@@ -16,7 +16,10 @@ EXTRAS = {
     "pyogrio": "vector",
     "rasterio": "raster",
     "skimage": "image",
+    "starlette": "studio",
     "tifffile": "image",
+    "uvicorn": "studio",
+    "websockets": "studio",
     "xarray": "raster",
     "zarr": "raster",
 }

@@ -1,8 +1,34 @@
-"""A progress bar where work is long, someone watches, and rich is installed."""
+"""A progress bar where work is long, someone watches, and rich is installed; and a way to stop work from outside."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+
+from bimichi.errors import BimichiError
+
+_asked: ContextVar[Callable[[], bool] | None] = ContextVar("bimichi_stop", default=None)
+
+
+class Stopped(BimichiError):
+    """Work was stopped from outside before it was done."""
+
+
+@contextmanager
+def stopping(asked: Callable[[], bool]) -> Iterator[None]:
+    """Let work in this context, and this thread, end with `Stopped` at its next `checkpoint` once `asked` is true."""
+    token = _asked.set(asked)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def checkpoint() -> None:
+    """Raise `Stopped` if someone asked for it; solvers call it between steps."""
+    asked = _asked.get()
+    if asked is not None and asked():
+        raise Stopped("Stopped, since something newer is wanted.")
 
 
 @contextmanager

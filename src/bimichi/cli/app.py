@@ -22,6 +22,7 @@ from bimichi.cli.options import expand_groups
 from bimichi.cli.report import report
 from bimichi.cli.reproduce import reproduce
 from bimichi.cli.show import show
+from bimichi.cli.studio import studio
 from bimichi.cli.study import study
 from bimichi.cli.train import train
 
@@ -63,7 +64,7 @@ def program(
     """
 
 
-for _command in (init, check, bags, train, fuse, show, compare, report, study, demo):
+for _command in (init, check, bags, train, fuse, show, compare, report, study, studio, demo):
     app.command()(expand_groups(_command))
 app.add_typer(reproduce)
 

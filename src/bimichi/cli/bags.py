@@ -16,7 +16,7 @@ from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from bimichi.imaging.labelling import BagCounts
+    from bimichi.imaging.bagging import BagCounts
     from bimichi.imaging.looking import SceneViewer
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -19,8 +19,8 @@ from bimichi.imaging.collecting import MAX_SOURCES, open_scenes
 from bimichi.imaging.recipes import RECIPES, load_recipe
 
 if TYPE_CHECKING:
+    from bimichi.imaging.bagging import Labelling
     from bimichi.imaging.collecting import SceneCollection
-    from bimichi.imaging.labelling import Labelling
 
 
 def _label(text: str, metavar: str, **limits: Any) -> Any:
@@ -229,13 +229,48 @@ class LabelOptions:
         ),
     ] = False
 
+    negative: Annotated[
+        str | None,
+        _label("Label of objects that are no targets, not even within others; with --bags boxes.", "LABEL"),
+    ] = None
+    rest: Annotated[
+        Literal["negative", "unknown"],
+        _label("What pixels outside all objects are; with --bags boxes.", "negative|unknown"),
+    ] = "negative"
+    core: Annotated[
+        str | None,
+        _label("With --bags boxes, the share of a box that shows its target, across and down.", "SHARE,SHARE"),
+    ] = None
+    labelled_only: Annotated[
+        bool,
+        typer.Option(
+            "--labelled-only",
+            help="Leave out scenes that the annotations do not name, instead of taking them to have no targets.",
+            rich_help_panel=LABELS,
+        ),
+    ] = False
+
     def labelling(self) -> "Labelling":
         """Return them as the library takes them."""
-        from bimichi.imaging.labelling import Labelling
+        from bimichi.imaging.bagging import Labelling
+        from bimichi.imaging.cores import CORE
 
+        given = vars(self) | {"core": CORE if self.core is None else _shares(self.core)}
         if (self.boxes is None) == (self.labels is None):
             raise typer.BadParameter("give exactly one of them", param_hint="'--boxes' / '--labels'")
-        return Labelling(**vars(self))
+        return Labelling(**given)
+
+
+def _shares(text: str) -> tuple[float, float]:
+    """Return the two shares of --core."""
+    parts = text.split(",")
+    try:
+        across, down = (float(part) for part in parts)
+        if 0 < across <= 1 and 0 < down <= 1:
+            return across, down
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} must be two shares in (0, 1], such as 0.6,0.9", param_hint="'--core'")
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -169,6 +169,7 @@ def train(
     bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
+    from bimichi.estimators.scenes import scene_rule
     from bimichi.imaging.labelling import SceneReader
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
@@ -196,15 +197,14 @@ def train(
         reader.warn_of_inputs()
         with run.timed("decide"):
             decided = _decided(model, data, decision, min_size, smooth)
-        recipes = [_followed(*pair) for pair in zip(reader.recipes, model.rule_.recipes or reader.recipes, strict=True)]
-        kept: dict[str, Any] = {"recipes": tuple(recipes), "inputs": reader.inputs, "decision": decided}
-        replace(model.rule_, **kept).save(output)
+        rule = scene_rule(model, reader.recipes, reader.inputs, decided)
+        rule.save(output)
         record = run.write(run_path(output), [output])
     counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
     found = {
         "model": output,
         "run": record,
-        "sources": dict(zip(reader.source_names, recipes, strict=True)),
+        "sources": dict(zip(reader.source_names, rule.recipes or (), strict=True)),
         "scenes": len(reader.scenes),
         "bags": counts,
         "objective": model.rule_.training.objective,
@@ -269,14 +269,6 @@ def _model(
     return bimichi.BiMIChI(objective, solver, signs, scale, **chosen, **options)
 
 
-def _followed(recipe: str, own: str) -> str:
-    """Return the recipe of an image, followed by what the model does to its source."""
-    from bimichi.imaging.recipes import AS_IS
-
-    later = own.removeprefix(f"{AS_IS}|")
-    return recipe if own in (recipe, AS_IS) else later if recipe == AS_IS else f"{recipe}|{later}"
-
-
 def _chosen(selection: "Selection", say: Output) -> list[Any]:
     """Return the table and the sentence of a choice; what warns of it goes to standard error."""
     warning = selection.warning()
@@ -290,9 +282,10 @@ def _chosen(selection: "Selection", say: Output) -> list[Any]:
 def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
     """Fit to one scene, or to many that are read one after another."""
     say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
-    alone = len(scenes) == 1 and isinstance(model, bimichi.BiMIChI)
+    from bimichi.estimators.scenes import fit_scenes
+
     try:
-        model.fit(scenes[0].bags() if alone else scenes)
+        fit_scenes(model, scenes)
     except InvalidInputError:
         if len(reader.counts) == len(scenes):
             reader.check_both()  # whose message says more if all bags are of one class

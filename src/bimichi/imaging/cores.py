@@ -30,6 +30,7 @@ def label_pixels(
     polygons: Sequence[ArrayLike] | None = None,
     mask: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
+    negative: ArrayLike | None = None,
 ) -> NDArray[np.int8]:
     """Label pixels by regions around targets: 1 in the core of a region, 0 (left out) in the rest of it, -1 outside.
 
@@ -47,6 +48,8 @@ def label_pixels(
         border of the image does not erode them. Where the core of one region lies in the rest of another, it counts.
     ignore : array-like of bool, shape (height, width), or of shape (n_boxes, 4), optional
         A mask or boxes where targets are unknown: pixels there are left out unless they are in a core.
+    negative : array-like of bool, shape (height, width), optional
+        Where there is surely no target, also within regions and cores, or where targets are unknown.
 
     Returns
     -------
@@ -68,6 +71,8 @@ def label_pixels(
     labels[_regions(size, boxes, polygons, mask)] = 0
     for pixels in _cores(size, boxes, polygons, mask, _check_core(core)):
         labels[pixels] = 1
+    if negative is not None:
+        labels[check_mask(negative, "negative", size)] = -1
     return labels
 
 
@@ -79,6 +84,7 @@ def core_bags(
     polygons: Sequence[ArrayLike] | None = None,
     mask: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
+    negative: ArrayLike | None = None,
     valid: ArrayLike | None = None,
     n_blocks: int = 300,
 ) -> tuple[Ints, dict[int, bool]]:
@@ -89,7 +95,7 @@ def core_bags(
 
     Parameters
     ----------
-    shape, boxes, core, polygons, mask, ignore
+    shape, boxes, core, polygons, mask, ignore, negative
         As in `label_pixels`.
     valid : array-like of bool, shape (height, width), optional
         Which pixels can be used, such as those without NaN.
@@ -115,7 +121,7 @@ def core_bags(
     """
     size = check_shape(shape)
     check_integer(n_blocks, "n_blocks")
-    known = label_pixels(size, boxes, core, polygons=polygons, mask=mask, ignore=ignore)
+    known = label_pixels(size, boxes, core, polygons=polygons, mask=mask, ignore=ignore, negative=negative)
     if valid is not None:
         known[~check_mask(valid, "valid", size)] = 0
     segments = np.full(size, -1, np.int64)

@@ -1,18 +1,17 @@
 """From image files and annotations to scenes with labelled bags, for learning and scoring."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from bimichi._types import Flags, Floats, Ints
+from bimichi._types import Flags, Floats
 from bimichi.errors import AnnotationWarning, InvalidInputError
+from bimichi.imaging.bagging import BagCounts, Labelling, bag_scene, split_negative
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection
-from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import Annotations, ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
@@ -23,12 +22,10 @@ from bimichi.imaging.placement import Placement
 from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import size_of
 from bimichi.imaging.recipes import choose_recipes, load_recipe
-from bimichi.imaging.regions import check_both, label_bags
+from bimichi.imaging.regions import check_both
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.scenes import OpenScene
-from bimichi.imaging.segments import superpixels
-from bimichi.imaging.sources import to_bipolar
-from bimichi.imaging.targets import NOTHING, SceneTargets, target_files
+from bimichi.imaging.targets import NOTHING, SceneTargets
 from bimichi.imaging.trained import (
     describe_input,
     join_inputs,
@@ -40,54 +37,6 @@ from bimichi.imaging.trained import (
 from bimichi.integral.planes import Planes
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.record import SourceInput
-
-BAG_WORDS = ("superpixels", "boxes")
-"""Ways to make bags, beside a file that numbers them."""
-
-
-@dataclass(frozen=True)
-class Labelling:
-    """How to make bags, and where the targets are; the options of `bimichi train` describe each field.
-
-    `boxes` and `labels` name annotation files of any format; `bags` and `ignore` are files for one scene, folders or
-    patterns for many. `bags` may also be the word "superpixels", the default, or "boxes", for `core_bags`; a file of
-    such a name is reached by "./boxes".
-    """
-
-    boxes: Path | None = None
-    labels: str | None = None
-    bags: str | None = None
-    ignore: str | None = None
-    target: str | None = None
-    superpixels: int = 300
-    min_overlap: float = 0.0
-    point_radius: float = 0.0
-    count_ignored: bool = False
-    by_pixel: bool = False
-    """Whether bags of cores count by their number of pixels, as objectives that take the mean over a bag need it."""
-
-    @property
-    def annotations(self) -> str | None:
-        """`boxes` or `labels`, whichever is given."""
-        return self.labels if self.boxes is None else str(self.boxes)
-
-    def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
-        """Return the files of `bags` and `ignore`, as far as given, by the name of the scene."""
-        given = {"bags": None if self.bags in BAG_WORDS else self.bags, "ignore": self.ignore}
-        return {what: scenes.companions(files, what) for what, files in given.items() if files}
-
-    def files(self, scenes: SceneCollection) -> list[Path]:
-        """Return all files that will be read."""
-        found = [path for by_scene in self.companions(scenes).values() for path in by_scene.values()]
-        return found if self.annotations is None else [*target_files(self.annotations, scenes), *found]
-
-
-class BagCounts(NamedTuple):
-    """How many bags of a scene are positive, negative, and left out of learning."""
-
-    positive: int
-    negative: int
-    left_out: int
 
 
 class SceneReader:
@@ -114,6 +63,9 @@ class SceneReader:
         self._collection = collection if names is None else replace(collection, given=tuple(names))
         given = labelling.annotations
         self._targets = None if given is None else SceneTargets(given, collection, labelling.target)
+        if labelling.labelled_only and self._targets is not None:
+            collection = collection.only(self._targets.named)
+            self._collection = collection if names is None else replace(collection, given=tuple(names))
         self.notes = [] if self._targets is None else self._targets.notes
         self._doubted: set[str] = set()
         self._filled: set[str] = set()
@@ -137,7 +89,11 @@ class SceneReader:
     @property
     def inputs(self) -> tuple[SourceInput, ...] | None:
         """Type and range of each source in the scenes that have been read; None if one has no data."""
-        joined = [join_inputs(found) for found in zip(*self._seen.values(), strict=True)]
+        return self.inputs_of(self._seen)
+
+    def inputs_of(self, names: Iterable[str]) -> tuple[SourceInput, ...] | None:
+        """Return type and range of each source in some of the scenes that have been read; None if one has no data."""
+        joined = [join_inputs(found) for found in zip(*(self._seen[name] for name in names), strict=True)]
         known = tuple(one for one in joined if one is not None)
         return known if len(known) == len(self.source_names) else None
 
@@ -184,6 +140,10 @@ class SceneReader:
         return scene
 
     def _read(self, name: str) -> Scene:
+        return self._labelled(self.unlabelled(name))
+
+    def unlabelled(self, name: str) -> Scene:
+        """Read a scene without its labels; what is wrong with its images is an error."""
         opened = self._open(name)
         images = opened.read()
         self.grids[name] = opened.grid
@@ -197,7 +157,7 @@ class SceneReader:
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
         if name == self._first:
             warn_of_copies(planes, self.source_names)
-        return self._labelled(Scene(np.stack(planes, axis=-1), name, tuple(self.source_names)))
+        return Scene(np.stack(planes, axis=-1), name, tuple(self.source_names))
 
     def _check_places(self, scene: OpenScene) -> None:
         """Raise an error if a georeferenced mask of a scene shows another place."""
@@ -237,21 +197,11 @@ class SceneReader:
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
         regions, found = self._regions(scene)
-        unknown = regions.ignored | (_mask(files["ignore"], scene) if "ignore" in files else False)
-        weights = None
-        if how.bags == "boxes":
-            segments, labels = self._cores(scene, found, unknown)
-            weights = bag_sizes(segments) if how.by_pixel else None
-        else:
-            segments = _segments(files["bags"], scene) if "bags" in files else _superpixels(scene, how.superpixels)
-            labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
-        positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
-        self.counts[scene.name] = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
-        boxes, mask = self._boxes_and_mask(found, (scene.shape[0], scene.shape[1]))
-        pixels = None if mask is None else label_pixels(mask.shape, boxes, mask=mask, ignore=unknown)
-        made = scene.with_bags(segments, labels, weights)
-        scene = replace(made, boxes=found.boxes_of(how.target), pixels=pixels)
+        ignore = _mask(files["ignore"], scene) if "ignore" in files else None
+        given = _segments(files["bags"], scene) if "bags" in files else None
+        scene, self.counts[scene.name] = bag_scene(scene, found, how, ignore, given)
         if self._masks_are_truth and found.mask is not None:
+            unknown = regions.ignored if ignore is None else regions.ignored | ignore
             scene = replace(scene, truth=regions.targets, ignore=unknown)
         if "truth" not in files:
             return scene
@@ -271,25 +221,10 @@ class SceneReader:
             if found.mask is not None and how.target is not None:
                 self._values.update(np.unique(found.mask).tolist())
             self._warn(check_annotations(found, shape, where, how.target))
-            regions = rasterise(found, shape, how.target, how.point_radius)
+            regions = rasterise(split_negative(found, how)[0], shape, how.target, how.point_radius)
         self._n_targets += int(regions.targets.sum())
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
         return regions, found
-
-    def _cores(self, scene: Scene, found: ImageAnnotations, unknown: Flags) -> tuple[Ints, dict[int, bool]]:
-        """Return bags of the cores of targets, and of what lies outside them."""
-        shape = (scene.shape[0], scene.shape[1])
-        boxes, mask = self._boxes_and_mask(found, shape)
-        valid, n_blocks = ~np.isnan(scene.sources).any(axis=2), self._labelling.superpixels
-        return core_bags(shape, boxes, mask=mask, ignore=unknown, valid=valid, n_blocks=n_blocks)
-
-    def _boxes_and_mask(self, found: ImageAnnotations, shape: tuple[int, int]) -> tuple[Floats, Flags | None]:
-        """Return the targets that are boxes, and a mask of those that are not; None if there are none of these."""
-        how = self._labelling
-        boxed = found.selected(how.target) & np.array([one is None for one in found.outlines], dtype=np.bool_)
-        others = replace(found, ignored=[bool(out) for out in found.is_ignored | boxed])
-        mask = rasterise(others, shape, how.target, how.point_radius).targets
-        return found.boxes[boxed], mask if mask.any() else None
 
     def _place(self, name: str, shape: tuple[int, int]) -> Placement:
         grid = self.grids[name]
@@ -320,21 +255,6 @@ def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) 
     """Return the boxes of each scene that have the label `target` (any for None), and the notes of `SceneTargets`."""
     targets = SceneTargets(path, collection, target)
     return {name: targets.of(name).boxes_of(target) for name in collection.names}, targets.notes
-
-
-def _superpixels(scene: Scene, n_segments: int) -> Ints:
-    """Superpixels of all sources together, each mapped to [-1, 1] if any leaves that range."""
-    stack = scene.sources
-    n_pixels = int((~np.isnan(stack).any(axis=2)).sum())
-    if n_segments > n_pixels:
-        warnings.warn(
-            f"superpixels (--superpixels) is {n_segments:,}, but scene {scene.name!r} has {n_pixels:,} pixels with "
-            "data, so that most bags are single pixels. Use fewer.",
-            stacklevel=2,
-        )
-    if np.nanmin(stack) < -1 or np.nanmax(stack) > 1:
-        stack = np.stack([to_bipolar(plane, percentiles=(0, 100)) for plane in np.moveaxis(stack, -1, 0)], axis=-1)
-    return superpixels(stack, n_segments, lab=False)
 
 
 def _segments(path: Path, scene: Scene) -> Image:

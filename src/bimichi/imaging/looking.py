@@ -8,10 +8,11 @@ import numpy as np
 
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.bagging import BagCounts, Labelling
 from bimichi.imaging.bands import Image
 from bimichi.imaging.checking import lightness
 from bimichi.imaging.collecting import SceneCollection
-from bimichi.imaging.labelling import BagCounts, Labelling, SceneReader
+from bimichi.imaging.labelling import SceneReader
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.rasterising import rasterise
 from bimichi.imaging.recipes import choose_recipes

@@ -44,6 +44,11 @@ class SceneTargets:
             self.files = annotation_files(whole)[1]
         self._check_labels(target, str(given))
 
+    @property
+    def named(self) -> set[str]:
+        """Names of the scenes that the annotations are about."""
+        return {*self.masks, *self._table}
+
     def where(self, name: str) -> str:
         """Return the file, and the image in it, for messages about a scene."""
         return self._origin.get(name, f"scene {name!r}")

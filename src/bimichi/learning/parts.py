@@ -59,6 +59,24 @@ class PartSummary(NamedTuple):
     samples: tuple[Sample, ...] = ()
 
 
+class Remembered:
+    """A part that has been read, and what it was reduced to: for learning again and again while other parts change."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._reduced: dict[ReductionPlan, tuple[PartSummary, Bags | None]] = {}
+
+    def __call__(self) -> Part:
+        """Return the part, as `read_part` asks for it."""
+        return self._part
+
+    def reduced(self, plan: ReductionPlan, n_jobs: int | None) -> tuple[PartSummary, Bags | None]:
+        """Return what `reduce_part` makes of it, made once for each plan."""
+        if plan not in self._reduced:
+            self._reduced[plan] = reduce_part(self._part, plan, None, n_jobs)
+        return self._reduced[plan]
+
+
 def read_scene(scenes: Scenes, name: str) -> Scene:
     """Read one scene of a lazy sequence; an error names it."""
     try:
@@ -98,6 +116,8 @@ def reduce_part(
 
     Nothing is kept of one without labelled bags, nor of one that leaves [-1, 1], as its summary shows.
     """
+    if isinstance(item, Remembered) and scale is None:
+        return item.reduced(plan, n_jobs)
     part = read_part(item)
     if part.bags is not None and scale is not None:
         part = part._replace(bags=scale.bags(part.bags))

@@ -8,16 +8,11 @@ from bimichi.report.inputs import Material
 from bimichi.report.measure import view_of
 
 
-def contents(material: Material) -> dict[str, Any]:
-    """Return planes, measure and rule of the page."""
-    rule, sampling = material.rule, material.sampling
-    down, across = (shown / full for shown, full in zip(sampling.shape, sampling.original, strict=True))
-    document: dict[str, Any] = {
+def rule_contents(material: Material) -> dict[str, Any]:
+    """Return the measure, and what is done before and after its integral."""
+    rule = material.rule
+    return {
         "names": list(material.names),
-        "height": sampling.shape[0],
-        "width": sampling.shape[1],
-        "fullHeight": sampling.original[0],
-        "fullWidth": sampling.original[1],
         "absolute": material.absolute,
         "link": None if rule.link is None else {"slope": rule.link.slope, "offset": rule.link.offset},
         "low": rule.low,
@@ -26,6 +21,18 @@ def contents(material: Material) -> dict[str, Any]:
         "factor": rule.factor.tolist(),
         "polarity": rule.polarity.tolist(),
         "measure": {"parts": rule.measure.parts} | view_of(material).contents(material),
+    }
+
+
+def contents(material: Material) -> dict[str, Any]:
+    """Return planes, measure and rule of the page."""
+    rule, sampling = material.rule, material.sampling
+    down, across = (shown / full for shown, full in zip(sampling.shape, sampling.original, strict=True))
+    document: dict[str, Any] = rule_contents(material) | {
+        "height": sampling.shape[0],
+        "width": sampling.shape[1],
+        "fullHeight": sampling.original[0],
+        "fullWidth": sampling.original[1],
         "sources": [embed_plane(sampling(plane), learned_range(rule, k)) for k, plane in enumerate(material.planes)],
         "colours": list(SCALE),
         "missing": MISSING,

@@ -21,18 +21,30 @@ STEPS = 2**16 - 2
 
 def embed_plane(plane: NDArray[Any], limits: tuple[float, float] = (-np.inf, np.inf)) -> dict[str, Any]:
     """Return a plane as a part of the page's data; values beyond `limits` may be set to them."""
+    indices, meaning = index_plane(plane, limits)
+    return meaning | {"data": embed_indices(indices)}
+
+
+def index_plane(
+    plane: NDArray[Any], limits: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[NDArray[np.uint16], dict[str, Any]]:
+    """Return a plane as whole numbers of 16 bits, `MISSING` for NaN, and what they mean."""
     missing = np.isnan(plane)
     values = plane.astype(np.float64)
-    levels = np.unique(values[~missing])
+    known = values[~missing]
+    few = (
+        len(np.unique(known[:: max(1, len(known) // (4 * LISTED))])) <= LISTED
+    )  # of a part: else there are more of all
+    levels = np.unique(known) if few else known
     if len(levels) > LISTED:
-        low, high = np.clip(levels[[0, -1]], *limits)
+        low, high = np.clip([levels.min(), levels.max()], *limits)
         step = (high - low) / STEPS or 1.0
         indices = np.rint((np.clip(np.where(missing, low, values), low, high) - low) / step)
         meaning: dict[str, Any] = {"low": float(low), "step": float(step)}
     else:
         indices = np.searchsorted(levels, values)
         meaning = {"levels": levels.tolist()}
-    return meaning | {"data": embed_indices(np.where(missing, MISSING, indices))}
+    return np.where(missing, MISSING, indices).astype(np.uint16), meaning
 
 
 def embed_indices(indices: NDArray[Any]) -> str:

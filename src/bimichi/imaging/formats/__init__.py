@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,6 +60,17 @@ class ImageAnnotations:
         """Return which objects have this class, or any for None, and are not ignored."""
         wanted = np.array([label in (None, own) for own in self.labels], dtype=np.bool_)
         return np.asarray(wanted & ~self.is_ignored)
+
+    def taken(self, which: Flags) -> "ImageAnnotations":
+        """Return some of the objects; the mask stays."""
+        kept = np.flatnonzero(which).tolist()
+        return replace(
+            self,
+            boxes=self.boxes[which],
+            labels=[self.labels[k] for k in kept],
+            ignored=[bool(self.is_ignored[k]) for k in kept] if len(self.ignored) else (),
+            shapes=[self.shapes[k] for k in kept] if len(self.shapes) else (),
+        )
 
     @property
     def is_ignored(self) -> Flags:

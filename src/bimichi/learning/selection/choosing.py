@@ -81,6 +81,26 @@ def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise
     nan : {"raise", "drop"}
         Whether instances with NaN are an error.
     """
+    return _decided(*_compared(items, how, groups, nan), how)
+
+
+def cross_validate(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Selection:
+    """Score candidates, and each source alone, on scenes that are left out, without learning from all.
+
+    Arguments as in `choose`. Without enough targets to leave some out, contenders have no scores.
+    """
+    validation, candidates, signs, _ = _compared(items, how, groups, nan)
+    names = [*(how.names or [str(k + 1) for k in range(validation.n_sources)])]
+    rows = [Row(one.name, one.parameters) for one in candidates]
+    if len(validation.folds) > 1:
+        rows = validation.candidates(candidates, how.progress) + validation.sources(names, signs.signs)
+    return _selection(validation, rows, simplest_of_best(rows), signs, names)
+
+
+def _compared(
+    items: Sequence[Any], how: How, groups: Any, nan: Any
+) -> tuple[CrossValidation, list[Candidate], Signs, Scale]:
+    """Read what candidates learn from, and decide on signs."""
     material = Material(items, how.n_folds if len(items) == 1 else 1, groups, nan, how.n_jobs)
     first = _Looked(material, how)
     if len(items) > 1 and sum(sample.has_targets for sample in first.samples(None)) < 2:
@@ -95,8 +115,7 @@ def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise
         signs = replace(signs, signs=np.ones(first.n_sources), auc=np.full(first.n_sources, np.nan))
     candidates = _candidates(how, samples, first.n_sources)
     units = _units(material, Signed(used, signs.signs), how, candidates)
-    validation = CrossValidation(units, how.n_folds, how.seed, how.n_jobs)
-    return _decided(validation, candidates, signs, scale, how)
+    return CrossValidation(units, how.n_folds, how.seed, how.n_jobs), candidates, signs, scale
 
 
 class _Looked:
@@ -269,11 +288,17 @@ def _learned(
             link = own
         if link is None and how.calibrate:
             link = validation.calibrated_in_sample(candidate, result)
+    selection = _selection(validation, rows, best, signs, names)
+    return Chosen(result, objective, scale, rare, signs, link, selection, rows, candidate, validation.folds)
+
+
+def _selection(
+    validation: CrossValidation, rows: Sequence[Row], best: int, signs: Signs, names: Sequence[str]
+) -> Selection:
     contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
     scenes = tuple(validation.units[u].name for u in validation.scored)
     weak = tuple(names[k] for k in signs.weak)
-    selection = Selection(tuple(contenders), best, scenes, len(validation.folds), weak)
-    return Chosen(result, objective, scale, rare, signs, link, selection, rows, candidate, validation.folds)
+    return Selection(tuple(contenders), best, scenes, len(validation.folds), weak)
 
 
 ALONE = replace(MEAN, name="single source", about="one source, as it is or inverted")

@@ -1,0 +1,166 @@
+"""The server of a studio: its page, images and maps by HTTP, and a socket for edits and models."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from bimichi.errors import BimichiError
+from bimichi.interactive.answers import BYTES, TYPES, Missing, full_state, json_response
+from bimichi.interactive.file_views import FileViews
+from bimichi.interactive.scenes import SceneStore, png
+from bimichi.interactive.security import Guard
+from bimichi.interactive.session import Session
+from bimichi.interactive.sockets import serve_socket
+
+FROM_REPORT = ("planes.js", "integral.js", "maps.js", "readout.js", "report.css")
+"""Files that the page shares with reports."""
+
+
+def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: tuple[str, ...] = ()) -> Guard:
+    """Return the application that serves a session to whoever has the token."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await session.start()
+        watching = asyncio.create_task(end_when_asked())
+        yield
+        watching.cancel()
+        await session.end()
+
+    async def end_when_asked() -> None:
+        await session.ended.wait()
+        if guard.end is not None:
+            guard.end()
+
+    views, moves = Views(session), FileViews(session)
+    routes: list[Any] = [
+        Route("/", views.static),
+        Route("/static/{name}", views.static),
+        Route("/static/report/{name}", views.shared),
+        Route("/state", views.state),
+        Route("/scenes/{k:int}/sources/{source:int}", views.source),
+        Route("/scenes/{k:int}/rgb", views.rgb),
+        Route("/scenes/{k:int}/truth", views.truth),
+        Route("/scenes/{k:int}/thumbnail", views.thumbnail),
+        Route("/scenes/{k:int}/superpixel", views.superpixel),
+        Route("/scenes/{k:int}/fused", views.fused),
+        Route("/open", moves.open, methods=["POST"]),
+        Route("/try", moves.try_out, methods=["POST"]),
+        Route("/upload", moves.upload, methods=["POST"]),
+        Route("/import", moves.import_labels, methods=["POST"]),
+        Route("/export", moves.export, methods=["POST"]),
+        Route("/exports/{name:path}", moves.download),
+        Route("/close", moves.close, methods=["POST"]),
+    ]
+
+    async def socket(websocket: Any) -> None:
+        await serve_socket(session, websocket)
+
+    routes.append(WebSocketRoute("/socket", socket))
+    handlers: Any = {Missing: _not_found, BimichiError: _problem}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    guard = Guard(app, token, hosts, frames)
+    return guard
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    return json_response({"problem": str(error)}, 400)
+
+
+async def _not_found(_: Request, error: Exception) -> Response:
+    return PlainTextResponse(str(error), 404)
+
+
+def static_file(name: str, package: str = "bimichi.interactive") -> tuple[bytes, str]:
+    """Return a file of the page, and its type; only plain names of files that are part of the program."""
+    kind = TYPES.get(f".{name.rpartition('.')[2]}")
+    folder = files(package) / "static" if package == "bimichi.interactive" else files(package)
+    if kind is None or "/" in name or "\\" in name or name.startswith(".") or not (folder / name).is_file():
+        raise Missing("There is no such file.")
+    return (folder / name).read_bytes(), kind
+
+
+class Views:
+    """Answers to single requests."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    @property
+    def _store(self) -> SceneStore:
+        store = self.session.workspace.store
+        if store is None:
+            raise Missing("No scenes are open.")
+        return store
+
+    def _scene(self, request: Request) -> int:
+        k = int(request.path_params["k"])
+        if k >= len(self._store):
+            raise Missing(f"There is no scene {k}.")
+        return k
+
+    async def static(self, request: Request) -> Response:
+        content, kind = static_file(request.path_params.get("name", "index.html"))
+        return Response(content, media_type=kind)
+
+    async def shared(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in FROM_REPORT:
+            raise Missing("There is no such file.")
+        content, kind = static_file(name, "bimichi.report")
+        return Response(content, media_type=kind)
+
+    async def state(self, _: Request) -> Response:
+        session = self.session
+        return json_response(await full_state(session))
+
+    async def source(self, request: Request) -> Response:
+        k, store, which = self._scene(request), self._store, int(request.path_params["source"])
+        recipes = self.session.workspace.settings.recipes(store.recipes)
+        planes = await run_in_threadpool(store.planes, k, recipes)
+        if which >= len(planes):
+            raise Missing(f"Scene {k} has no source {which}.")
+        return Response(np.ascontiguousarray(planes[which][0], "<u2").tobytes(), media_type=BYTES)
+
+    async def rgb(self, request: Request) -> Response:
+        k, store = self._scene(request), self._store
+        image = await run_in_threadpool(store.rgb, k)
+        if image is None:
+            raise Missing("This scene has no colour image.")
+        return Response(await run_in_threadpool(png, image), media_type="image/png")
+
+    async def truth(self, request: Request) -> Response:
+        k, store = self._scene(request), self._store
+        mask = await run_in_threadpool(store.truth, k)
+        if mask is None:
+            raise Missing("The truth of this scene is not known.")
+        return Response(np.ascontiguousarray(mask).tobytes(), media_type=BYTES)
+
+    async def thumbnail(self, request: Request) -> Response:
+        k, store = self._scene(request), self._store
+        return Response(await run_in_threadpool(store.thumbnail, k), media_type="image/png")
+
+    async def superpixel(self, request: Request) -> Response:
+        k, store = self._scene(request), self._store
+        try:
+            x, y = float(request.query_params["x"]), float(request.query_params["y"])
+        except (KeyError, ValueError) as error:
+            raise BimichiError("A superpixel needs x and y, in pixels.") from error
+        rings = await run_in_threadpool(store.superpixel, k, x, y)
+        return json_response({"points": rings[0] if rings else [], "holes": rings[1:]})
+
+    async def fused(self, request: Request) -> Response:
+        k = self._scene(request)
+        found = await run_in_threadpool(self.session.fused, k)
+        if found is None:
+            raise Missing("There is no model yet: label something first.")
+        return Response(found, media_type=BYTES)

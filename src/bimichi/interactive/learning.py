@@ -1,0 +1,210 @@
+"""From what is drawn to a model: the fit that `bimichi train` would make, quick enough to follow every edit."""
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi.errors import InvalidInputError
+from bimichi.estimators.cross_validated import BiMIChICV
+from bimichi.estimators.scenes import scene_rule
+from bimichi.imaging.bagging import BagCounts, bag_scene
+from bimichi.interactive.labels import Shapes, annotations_of
+from bimichi.interactive.scenes import SceneStore
+from bimichi.interactive.settings import Settings
+from bimichi.learning.folds import spread
+from bimichi.learning.parts import Remembered, read_part
+from bimichi.learning.scene import Scene
+from bimichi.learning.selection import Candidate, How, Selection, cross_validate
+from bimichi.rule import FusionRule
+
+STEPS = 65534  # of a fused map; one more means that there is no data
+MISSING = 65535
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned: the shapes of the labelled scenes, with their revisions, under some settings."""
+
+    settings: Settings
+    labels: tuple[tuple[int, int, Shapes], ...]
+    """Number of the scene, revision, shapes."""
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """The revision of each scene, by its number as text, as JSON has it."""
+        return {str(scene): revision for scene, revision, _ in self.labels}
+
+
+@dataclass(eq=False)
+class Trained:
+    """A model, and what is known about it; more is added after the map has been shown."""
+
+    number: int
+    task: Task
+    rule: FusionRule
+    status: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    sentences: list[str] | None = None
+    score: dict[str, Any] | None = None
+    auto: dict[str, Any] | None = None
+    _fused: dict[int, NDArray[np.uint16]] = field(default_factory=dict)
+
+    @property
+    def objective_value(self) -> float | None:
+        """J; None where the model is not the minimum of an objective."""
+        value = None if self.rule.training is None else self.rule.training.objective_value
+        return None if value is None or np.isnan(value) else value
+
+
+class Learner:
+    """Learns from scenes of a store; what labels do not change is kept, and what those of one scene do, by scene.
+
+    One thread at a time may call it.
+    """
+
+    def __init__(self, store: SceneStore, n_jobs: int | None = None) -> None:
+        self.store, self._n_jobs, self._number = store, n_jobs, 0
+        self._parts: dict[int, tuple[Any, Remembered, BagCounts]] = {}
+
+    def fit(self, task: Task) -> Trained:
+        """Learn the model of a task."""
+        start = time.perf_counter()
+        parts = self._items(task)
+        read = time.perf_counter()
+        model = task.settings.model(self.store.source_names).set_params(n_jobs=self._n_jobs)
+        notes = self._fitted(model, parts)
+        end = time.perf_counter()
+        rule = self._rule(model, task)
+        self._number += 1
+        seconds = {"labels": read - start, "fit": end - read}
+        return Trained(self._number, task, rule, model.solution_.status, seconds, notes)
+
+    def auto(self, task: Task) -> Trained:
+        """Compare settings by cross-validation, as `bimichi train` does by default, and learn the best."""
+        start = time.perf_counter()
+        task = replace(task, settings=replace(task.settings, sources="given"))
+        model = BiMIChICV(source_names=self.store.source_names, n_jobs=self._n_jobs, random_state=task.settings.seed)
+        notes = self._fitted(model, self._items(task))
+        self._number += 1
+        made = Trained(self._number, task, self._rule(model, task), model.solution_.status, notes=notes)
+        made.seconds["fit"] = time.perf_counter() - start
+        made.auto = _winner(model)
+        made.score = score_of(model.selection_)
+        return made
+
+    def score(self, task: Task) -> dict[str, Any]:
+        """Return the average precision on what is left out in turn, of these settings and of the best source."""
+        settings, names = task.settings, self.store.source_names
+        candidate = Candidate(settings.objective, settings.additivity)
+        how = How(
+            [candidate], FOLDS, settings.polarity, False, names=names, seed=settings.seed, n_jobs=self._n_jobs or 1
+        )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return score_of(cross_validate(self._items(task), how))
+        except InvalidInputError as error:
+            return {"ap": None, "sentence": str(error)}
+
+    def fused(self, trained: Trained, k: int) -> NDArray[np.uint16] | None:
+        """Return the map of a scene in steps over the range of the output; None if the scene cannot be used."""
+        if k not in trained._fused:
+            rule = trained.rule
+            scene = self.store.load(k, rule.recipes)
+            if scene is None:
+                return None
+            values = rule.fuse(list(np.moveaxis(scene.sources, -1, 0)), self._n_jobs)
+            low, high = rule.output_range
+            steps = np.rint((values - low) * (STEPS / (high - low)))
+            trained._fused[k] = np.where(np.isnan(values), MISSING, steps).astype("<u2")
+        return trained._fused[k]
+
+    def scenes(self, task: Task) -> list[Scene]:
+        """Return the labelled scenes with their bags."""
+        return [self._bagged(task, *one)[0] for one in task.labels]
+
+    def _items(self, task: Task) -> list[Remembered]:
+        """Return what is learned from, of which the parts of unchanged scenes are remembered."""
+        items, counts = [], []
+        for k, _, shapes in task.labels:
+            key = (shapes, task.settings.labelling, self._recipes(task))
+            if k not in self._parts or self._parts[k][0] != key:
+                scene, count = self._bagged(task, k, 0, shapes)
+                self._parts[k] = (key, Remembered(read_part(scene)), count)
+            items.append(self._parts[k][1])
+            counts.append(self._parts[k][2])
+        positive, negative = sum(one.positive for one in counts), sum(one.negative for one in counts)
+        if not positive or not negative:
+            missing = "a target" if not positive else "anything that is no target"
+            more = "" if positive else "Draw a box around one."
+            if not negative:
+                more = "Mark something as not target, or count the rest as not target."
+            raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}")
+        return items
+
+    def _bagged(self, task: Task, k: int, _: int, shapes: Shapes) -> tuple[Scene, BagCounts]:
+        scene = self.store.load(k, self._recipes(task))
+        if scene is None:
+            raise InvalidInputError(self.store.scenes[k].problems[0])
+        size = (scene.shape[0], scene.shape[1])
+        return bag_scene(scene, annotations_of(shapes, size), task.settings.labelling)
+
+    def _fitted(self, model: Any, items: Sequence[Any]) -> list[str]:
+        """Fit, and return what the fit warned of."""
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always")
+            model.fit(list(items))
+        return list(dict.fromkeys(str(doubt.message) for doubt in doubts))
+
+    def _rule(self, model: Any, task: Task) -> FusionRule:
+        recipes, names = self._recipes(task), [self.store.scenes[k].name for k, _, _ in task.labels]
+        return scene_rule(model, recipes, self.store.inputs(names, recipes))
+
+    def _recipes(self, task: Task) -> tuple[str, ...]:
+        return task.settings.recipes(self.store.recipes)
+
+
+def _winner(model: BiMIChICV) -> dict[str, Any]:
+    """Return the settings with which learning goes on after a choice, and why."""
+    best, said = model.best_params_, model.selection_.sentence()
+    if "source" in best:
+        return {"sentence": said}
+    recipes = model.rule_.recipes or ()
+    inverted = [k for k, recipe in enumerate(recipes) if "inverted" in recipe]
+    signs = "learn" if (model.polarity_ < 0).any() else "given"
+    kept = {name: best[name] for name in ("objective", "additivity", "sources")}
+    return kept | {"inverted": inverted, "polarity": signs, "sentence": said}
+
+
+def score_of(selection: Selection) -> dict[str, Any]:
+    """Return the score of the winner beside that of the best source, and the two in a sentence."""
+    winner, source = selection.winner, selection.best_source
+    if not winner.ap:
+        why = winner.problem or (
+            "Not enough labels to tell how good this is: label targets in two scenes, or two in this one."
+        )
+        return {"ap": None, "sentence": why}
+    own = winner.score
+    found: dict[str, Any] = {
+        "ap": own.mean,
+        "ap_error": own.error,
+        "auc": spread(winner.auc).mean,
+        "folds": selection.n_folds,
+        "scenes": list(selection.scenes),
+        "by_scene": list(winner.ap),
+        "best_source": None,
+    }
+    where = f"{len(selection.scenes)} scenes or parts that were left out in turn"
+    sentence = f"Average precision {own.mean:.3f} ± {own.error:.3f} on {where}"
+    if source is not None:
+        alone, name = source.score, source.name.removeprefix("source ")
+        found["best_source"] = {"name": name, "ap": alone.mean, "ap_error": alone.error}
+        sentence += f"; the best source alone, {name}, has {alone.mean:.3f} ± {alone.error:.3f}"
+    return found | {"sentence": f"{sentence}."}

@@ -1,0 +1,305 @@
+"""A running studio: tabs that are connected, learning in the background, and what each is told."""
+
+import asyncio
+import json
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, TypeVar
+
+from bimichi._files import plain
+from bimichi._progress import Stopped, stopping
+from bimichi.errors import BimichiError
+from bimichi.interactive.learning import Learner, Trained
+from bimichi.interactive.locking import ProjectLock
+from bimichi.interactive.messages import map_bytes, material_of, model_json
+from bimichi.interactive.recent import remember
+from bimichi.interactive.warming import warm_up
+from bimichi.interactive.workspace import Roots, Workspace
+
+T = TypeVar("T")
+SAVE_AFTER, RETRY = 0.3, 5.0  # seconds after an edit, and after saving failed
+GRACE = 4.0  # seconds in which a page may be loaded again before the server ends with its last tab
+WAITING = 200  # messages that a tab may leave unread before it is disconnected
+
+
+@dataclass(eq=False)
+class Tab:
+    """A page that is connected; what it is sent waits in its queue."""
+
+    name: str = ""
+    view: int = 0
+    queue: "asyncio.Queue[str | bytes | None]" = field(default_factory=lambda: asyncio.Queue(WAITING))
+
+    def send(self, message: dict[str, Any] | bytes) -> None:
+        """Queue a message; a tab that has stopped reading is let go."""
+        try:
+            self.queue.put_nowait(message if isinstance(message, bytes) else json.dumps(plain(message)))
+        except asyncio.QueueFull:
+            while not self.queue.empty():
+                self.queue.get_nowait()
+            self.queue.put_nowait(None)
+
+
+class Session:
+    """What all tabs share; its methods are called in the thread of the event loop."""
+
+    def __init__(self, workspace: Workspace, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+        self.tabs: list[Tab] = []
+        self.primary: Tab | None = None
+        self.model: Trained | None = None
+        self.model_message: dict[str, Any] | None = None
+        self.stale = False
+        self._pool = ThreadPoolExecutor(1, "bimichi-learning")
+        self._wanted, self._job, self._stop = asyncio.Event(), "train", Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._dirty, self._lock = asyncio.Event(), ProjectLock()
+        self.roots = Roots()
+        self.ended = asyncio.Event()
+        self.end_with_tabs = False
+        self._take(workspace)
+
+    def _take(self, workspace: Workspace) -> None:
+        if workspace.project is not None:
+            self._lock.move(workspace.project)
+            self.roots.add(workspace.project.parent)
+        if workspace.store is not None:
+            for file in workspace.store.collection.files:
+                self.roots.add(file.parent)
+        self.workspace = workspace
+        self.learner = None if workspace.store is None else Learner(workspace.store, self.n_jobs)
+        self.model = self.model_message = None
+
+    async def open(self, workspace: Workspace) -> None:
+        """Work on other scenes from now on; what was drawn before is saved first."""
+        self.stop_learning()
+        await self.save()
+        self._take(workspace)
+        for tab in self.tabs:
+            tab.view = 0
+        if workspace.project is not None and workspace.project.exists():
+            remember(workspace.project)
+        self.tell({"type": "state"})
+        if workspace.task().labels and workspace.mode == "live":
+            self.learn()
+
+    async def start(self) -> None:
+        """Begin to learn in the background."""
+        self._tasks = [asyncio.create_task(self._learn_forever()), asyncio.create_task(self._save_forever())]
+        if self.workspace.project is not None and self.workspace.project.exists():
+            remember(self.workspace.project)
+        if self.workspace.task().labels and self.workspace.mode == "live":
+            self.learn()
+
+    async def end(self) -> None:
+        """Stop all work, and let all tabs go."""
+        self._stop.set()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(BimichiError):
+            await self.save()
+        self._lock.release()
+        for tab in self.tabs:
+            tab.send({"type": "closed"})
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    # Tabs
+
+    def connect(self, name: str) -> Tab:
+        """Add a tab; it may draw if there is no other that does."""
+        tab = Tab(name)
+        self.tabs.append(tab)
+        if self.primary is None:
+            self.primary = tab
+        tab.send({"type": "hello", "primary": tab is self.primary})
+        return tab
+
+    def disconnect(self, tab: Tab) -> None:
+        """Forget a tab."""
+        self.tabs = [one for one in self.tabs if one is not tab]
+        if self.primary is tab:
+            self.primary = None
+        if not self.tabs and self.end_with_tabs:
+            asyncio.get_running_loop().call_later(GRACE, self._end_if_alone)
+
+    def _end_if_alone(self) -> None:
+        if not self.tabs and self.end_with_tabs:
+            self.ended.set()
+
+    def take_over(self, tab: Tab) -> None:
+        """Let this tab draw from now on, and no other."""
+        if self.primary is not None and self.primary is not tab:
+            self.primary.send({"type": "taken_over"})
+        self.primary = tab
+        tab.send({"type": "hello", "primary": True})
+
+    def tell(self, message: dict[str, Any], but: Tab | None = None) -> None:
+        """Send a message to all tabs."""
+        for tab in self.tabs:
+            if tab is not but:
+                tab.send(message)
+
+    def labels_message(self, k: int) -> dict[str, Any]:
+        """Return what is drawn on a scene, as tabs are told."""
+        drawn = self.workspace.labels[k]
+        shapes = [shape.to_json() for shape in drawn.shapes]
+        return {"type": "labels", "scene": k, "revision": drawn.revision, "shapes": shapes}
+
+    def change_settings(self, given: dict[str, Any]) -> None:
+        """Learn by other settings."""
+        self._settle({key: value for key, value in given.items() if key != "type"})
+        self.changed()
+        if self.workspace.mode == "live":
+            self.learn()
+
+    def changed(self) -> None:
+        """Remember that there is something to save."""
+        self._dirty.set()
+
+    async def save(self) -> None:
+        """Write the project file if anything has changed."""
+        if not self._dirty.is_set() or self.workspace.project is None or self.workspace.store is None:
+            return
+        self._dirty.clear()
+        new = not self.workspace.project.exists()
+        try:
+            at = await asyncio.to_thread(self.workspace.save)
+        except (BimichiError, OSError) as error:
+            self._dirty.set()
+            raise BimichiError(f"What is drawn could not be saved: {error}") from error
+        if new:
+            remember(self.workspace.project)
+        self.tell({"type": "saved", "at": at})
+
+    async def _save_forever(self) -> None:
+        while True:
+            await self._dirty.wait()
+            await asyncio.sleep(SAVE_AFTER)
+            try:
+                await self.save()
+            except BimichiError as error:
+                self.tell({"type": "problem", "text": str(error), "where": "saving"})
+                await asyncio.sleep(RETRY)
+
+    # Learning
+
+    def learn(self, job: str = "train") -> None:
+        """Learn from what is drawn now; what is being learned is out of date."""
+        self._job, self.stale = job, True
+        self._stop.set()
+        self._wanted.set()
+
+    def stop_learning(self) -> None:
+        """End what is being learned, without learning again."""
+        self._wanted.clear()
+        self._stop.set()
+
+    async def _learn_forever(self) -> None:
+        self.tell({"type": "working", "what": "Preparing to learn", "share": None})
+        await self._in_thread(warm_up)
+        self.tell({"type": "idle"})
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            job, self._job = self._job, "train"
+            try:
+                await self._learn_once(job)
+            except Stopped:
+                self.tell({"type": "stopped"})
+            except BimichiError as error:
+                self.tell({"type": "problem", "text": str(error), "where": "learning"})
+            except MemoryError:
+                text = "There is not enough memory to learn from all of this; label fewer scenes."
+                self.tell({"type": "problem", "text": text, "where": "learning"})
+            if not self._wanted.is_set():
+                self.tell({"type": "idle"})
+
+    async def _learn_once(self, job: str) -> None:
+        """Learn, show the map, and then work out what is to be said about it, unless something newer is wanted."""
+        learner, task = self.learner, self.workspace.task()
+        if learner is None:
+            return
+        if not task.labels:
+            self._forget()
+            return
+        self._stop = Event()
+        what = "Comparing settings on left-out scenes" if job == "auto" else "Learning"
+        self.tell({"type": "working", "what": what, "share": None})
+        trained = await self._in_thread(learner.auto if job == "auto" else learner.fit, task)
+        if self._wanted.is_set():
+            return
+        await self._show(learner, trained)
+        await self._in_thread(self._describe, learner, trained)
+        if self._wanted.is_set() or self.model is not trained:
+            return
+        self._tell_model(trained)
+        if trained.score is None:
+            self.tell({"type": "working", "what": "Scoring on what is left out in turn", "share": None})
+            trained.score = await self._in_thread(learner.score, task)
+        self._tell_model(trained, {"type": "score", "number": trained.number} | (trained.score or {}))
+
+    def _forget(self) -> None:
+        self.model = self.model_message = None
+        self.stale = False
+        self.tell({"type": "model", "number": 0})
+
+    async def _show(self, learner: Learner, trained: Trained) -> None:
+        views = sorted({tab.view for tab in self.tabs})
+        maps = await self._in_thread(lambda: {k: learner.fused(trained, k) for k in views})
+        self.model_message = await self._in_thread(lambda: self._message(learner, trained))
+        self.model, self.stale = trained, False
+        if trained.auto is not None and "objective" in trained.auto:
+            self._settle(trained.auto)
+        for tab in self.tabs:
+            tab.send(self.model_message | {"type": "model"})
+            values = maps.get(tab.view)
+            if values is not None:
+                tab.send(map_bytes(trained.number, tab.view, values))
+
+    def _settle(self, winner: dict[str, Any]) -> None:
+        """Go on with the settings that were chosen."""
+        before = self.workspace.settings
+        self.workspace.settings = before.changed(winner)
+        self.tell({"type": "settings", "settings": self.workspace.settings.to_json()})
+        if before.sources != self.workspace.settings.sources or before.inverted != self.workspace.settings.inverted:
+            self.tell({"type": "state"})
+
+    def _message(self, learner: Learner, trained: Trained) -> dict[str, Any]:
+        k = trained.task.labels[0][0]
+        scene = learner.store.load(k, trained.rule.recipes)
+        return model_json(trained, material_of(trained, scene))
+
+    def _describe(self, learner: Learner, trained: Trained) -> None:
+        k = trained.task.labels[0][0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trained.sentences = material_of(trained, learner.store.load(k, trained.rule.recipes)).summary.sentences
+
+    def _tell_model(self, trained: Trained, more: dict[str, Any] | None = None) -> None:
+        if self.model is not trained or self.model_message is None:
+            return
+        self.model_message |= {"sentences": trained.sentences, "score": trained.score}
+        self.tell(self.model_message | {"type": "model"} if more is None else more)
+
+    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run in the thread that learns; a newer wish stops it."""
+        stop = self._stop
+
+        def run() -> T:
+            with stopping(stop.is_set):
+                return function(*arguments)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, run)
+
+    def fused(self, k: int) -> bytes | None:
+        """Return the map of a scene by the current model, as the page takes it; computed here if it was not."""
+        trained, learner = self.model, self.learner
+        if trained is None or learner is None:
+            return None
+        values = learner.fused(trained, k)
+        return None if values is None else map_bytes(trained.number, k, values)
