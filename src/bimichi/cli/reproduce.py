@@ -10,8 +10,7 @@ from rich.markup import escape
 
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
-from bimichi.cli.outputs import output_folder
-from bimichi.cli.runs import Run
+from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.scenes import DataOptions, input_files
 
 if TYPE_CHECKING:
@@ -183,7 +182,9 @@ def _field(
         run.write(folder / "run.json", written)
     shown = [path for path in written if path.parent == folder]
     say.result(
-        result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, [result.verdict(), *map(str, shown)])
+        result.to_dict() | {"files": written},
+        rich_table(result.table()),
+        *map(escape, [result.verdict(), *map(str, shown)]),
     )
 
 

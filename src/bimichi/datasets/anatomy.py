@@ -140,9 +140,13 @@ def _sulci(rng: np.random.Generator, x: Array, y: Array, scale: float) -> Flags:
 
 def _window(start: tuple[float, float], end: tuple[float, float], shape: tuple[int, ...], scale: float) -> Any:
     """Return the rows and columns around a stroke, with room for how far the brain is bent."""
-    rows = [int(0.5 * shape[0] - (y + room) * scale) for y, room in ((max(start[1], end[1]), 9), (min(start[1], end[1]), -9))]
+    rows = [
+        int(0.5 * shape[0] - (y + room) * scale)
+        for y, room in ((max(start[1], end[1]), 9), (min(start[1], end[1]), -9))
+    ]
     columns = [
-        int(0.5 * shape[1] + (x + room) * scale) for x, room in ((min(start[0], end[0]), -9), (max(start[0], end[0]), 9))
+        int(0.5 * shape[1] + (x + room) * scale)
+        for x, room in ((min(start[0], end[0]), -9), (max(start[0], end[0]), 9))
     ]
     return np.s_[max(rows[0], 0) : max(rows[1], 0), max(columns[0], 0) : max(columns[1], 0)]
 

@@ -93,7 +93,10 @@ class FieldResult:
             f"The best fusion learned from labels of bags is {_reached(self.best_fusion())}.",
         ]
         ran = {one.name: one for one in self.comparison.results if one.scores}
-        for name, why in ((AUTO, "which chooses its setting by scenes left out of learning"), (BOOSTING, "for comparison")):
+        for name, why in (
+            (AUTO, "which chooses its setting by scenes left out of learning"),
+            (BOOSTING, "for comparison"),
+        ):
             if name in ran and ran[name] is not self.best_fusion():
                 said.append(f"{name}, {why}: AUC {ran[name].mean('auc'):.3f}, AP {_precision(ran[name]):.3f}.")
         return " ".join(said)

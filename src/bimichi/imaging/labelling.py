@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bimichi._types import Flags, Floats
+from bimichi._types import Floats
 from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.bagging import BagCounts, Labelling, bag_scene, split_negative
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection
-from bimichi.imaging.formats import Annotations, ImageAnnotations
+from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
 from bimichi.imaging.grids import Grid
@@ -197,7 +197,7 @@ class SceneReader:
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
         regions, found = self._regions(scene)
-        ignore = _mask(files["ignore"], scene) if "ignore" in files else None
+        ignore = np.asarray(_read_mask(files["ignore"], scene).mask_of(None)) if "ignore" in files else None
         given = _segments(files["bags"], scene) if "bags" in files else None
         scene, self.counts[scene.name] = bag_scene(scene, found, how, ignore, given)
         if self._masks_are_truth and found.mask is not None:
@@ -205,7 +205,7 @@ class SceneReader:
             scene = replace(scene, truth=regions.targets, ignore=unknown)
         if "truth" not in files:
             return scene
-        truth = _fitting(read_mask(files["truth"]), files["truth"], scene)
+        truth = _read_mask(files["truth"], scene)
         self._warn(check_annotations(truth, (scene.shape[0], scene.shape[1]), str(files["truth"]), how.target))
         return _scored(scene, truth, how.target)
 
@@ -214,7 +214,8 @@ class SceneReader:
         how, shape = self._labelling, (scene.shape[0], scene.shape[1])
         if self._targets is None:
             return Regions(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)), NOTHING
-        where, found = self._targets.where(scene.name), self._targets.of(scene.name, self._place(scene.name, shape))
+        grid, where = self.grids[scene.name], self._targets.where(scene.name)
+        found = self._targets.of(scene.name, Placement(shape, grid.transform, grid.crs))
         found = replace(found, ignored=()) if how.count_ignored else found
         _check_size(found, scene, where)
         with naming(where):
@@ -226,10 +227,6 @@ class SceneReader:
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
         return regions, found
 
-    def _place(self, name: str, shape: tuple[int, int]) -> Placement:
-        grid = self.grids[name]
-        return Placement(shape, grid.transform, grid.crs)
-
     def _warn(self, doubts: Sequence[Doubt]) -> None:
         """Warn of what is doubtful, once for each kind: further scenes would repeat it."""
         for kind, text in doubts:
@@ -240,7 +237,7 @@ class SceneReader:
 
 def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
     """Add to a scene the mask of targets that methods are scored against; `target` as in `Labelling`."""
-    return _scored(scene, _fitting(read_mask(path), path, scene), target)
+    return _scored(scene, _read_mask(path, scene), target)
 
 
 def _scored(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
@@ -258,21 +255,18 @@ def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) 
 
 
 def _segments(path: Path, scene: Scene) -> Image:
-    segments = _fitting(read_mask(path), path, scene).mask
+    segments = _read_mask(path, scene).mask
     if segments is None or segments.dtype.kind not in "iu":
         raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
     missing = np.isnan(scene.sources).any(axis=2)
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
-def _mask(path: Path, scene: Scene) -> Flags:
-    return np.asarray(_fitting(read_mask(path), path, scene).mask_of(None))
-
-
-def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:
-    """Return the annotations of one image, whose mask must be of the size of the scene."""
-    _check_size(found[None], scene, str(path))
-    return found[None]
+def _read_mask(path: Path, scene: Scene) -> ImageAnnotations:
+    """Read the mask of a scene, which must be of its size."""
+    found = read_mask(path)[None]
+    _check_size(found, scene, str(path))
+    return found
 
 
 def _check_size(found: ImageAnnotations, scene: Scene, where: str) -> None:

@@ -1,8 +1,9 @@
 """Sources in any layout, passed to kernels chunk by chunk, without a full copy."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ CHUNK = 1 << 19
 SMALL_CHUNK = 1 << 16
 """Instances per task when they may be copied, or when each takes longer: copies stay small, cores busy."""
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -168,8 +170,15 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
 def _numbers(values: Any, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidInputError(f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
-    if is_xarray(values):
-        _check_plain(values, what)
+    if is_xarray(values):  # which would be misread as a plain array
+        rows = "X.transpose(..., 'source').values"
+        if hasattr(values, "data_vars"):
+            rows = rows.replace("X", "X.to_array('source')")
+            taken = "plain rows or planes are taken here"
+            raise InvalidInputError(f"{what} is a dataset of xarray, but {taken}; pass {rows}.")
+        if "source" in values.dims[:-1]:
+            axis = values.dims.index("source")
+            raise InvalidInputError(f"{what} has its sources along the axis {axis}; pass {rows}.")
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -179,16 +188,6 @@ def _numbers(values: Any, what: str) -> NDArray[Any]:
             f"{what} has type {array.dtype}; sources must be real numbers. Convert it, e.g. with X.astype(float)."
         )
     return array
-
-
-def _check_plain(values: Any, what: str) -> None:
-    """Refuse an array of xarray that would be misread as a plain one."""
-    rows = "X.transpose(..., 'source').values"
-    if hasattr(values, "data_vars"):
-        rows = rows.replace("X", "X.to_array('source')")
-        raise InvalidInputError(f"{what} is a dataset of xarray, but plain rows or planes are taken here; pass {rows}.")
-    if "source" in values.dims[:-1]:
-        raise InvalidInputError(f"{what} has its sources along the axis {values.dims.index('source')}; pass {rows}.")
 
 
 def check_n_jobs(n_jobs: int | None) -> int:
@@ -206,3 +205,21 @@ def run_chunks(run: Callable[[slice], Result], chunks: list[slice], n_jobs: int)
         return [run(chunk) for chunk in chunks]
     with ThreadPoolExecutor(min(n_jobs, len(chunks))) as pool:
         return list(pool.map(run, chunks))
+
+
+def in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int, under_way: int | None = None
+) -> Iterator[Result]:
+    """Yield ``function(item)`` for every item, in order, at most `under_way` at a time; an error stops the rest."""
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) >= (under_way or n_jobs + 1):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -6,8 +6,7 @@ In this process, reduced parts are joined and learned from as if all data had be
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -18,13 +17,14 @@ from numpy.typing import NDArray
 from bimichi._progress import progress_bar
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.integral.planes import check_n_jobs
+from bimichi.integral.planes import check_n_jobs, in_threads as in_threads
 from bimichi.learning.abilities import IN_MEMORY, needs_of
 from bimichi.learning.bags import Bags
 from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import Objective
 from bimichi.learning.parts import (
     Executor,
+    Keep,
     PartSummary,
     ReductionPlan,
     Totals,
@@ -147,22 +147,6 @@ def joined_bags(parts: Sequence[Bags]) -> Bags:
     return _joined(deque(zip(starts.tolist(), parts, strict=False)))
 
 
-def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:
-    """Yield ``function(item)`` for every item, in order, with few results waiting; an error stops the rest."""
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(n_jobs) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > n_jobs:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
 def lazy_training(
     X: Any,
     y: Any,
@@ -198,8 +182,10 @@ def lazy_training(
         from bimichi.learning.cluster import array_parts
 
         classes, items = array_parts(X, y, bags, sample_weight, nan)
-    groups = 1 if len(items) >= LEAST else GROUPS
-    plan = _plan(objective, solver, groups if polarity == "learn" else 0)
+    needs, groups = needs_of(solver, objective), 0 if polarity != "learn" else 1 if len(items) >= LEAST else GROUPS
+    keep: Keep = "merged" if groups else "relevant"  # as little as the solver needs
+    keep = "all" if "in memory" in needs else keep if "rows" in needs else "sums"
+    plan = ReductionPlan(objective, keep, groups)
     return classes, PartitionedTraining(executor, items, plan, scaled, verbose)
 
 
@@ -209,16 +195,6 @@ def scene_items(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str = "raise
         raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
     items = [partial(read_scene, X, name) for name in X.names] if isinstance(X, Scenes) else X
     return [partial(read_part, item, "drop") for item in items] if nan == "drop" else items
-
-
-def _plan(objective: Objective, solver: Any, groups: int) -> ReductionPlan:
-    """Keep as little as the solver needs."""
-    needs = needs_of(solver, objective)
-    if "in memory" in needs:
-        return ReductionPlan(objective, "all", groups)
-    if "rows" in needs:
-        return ReductionPlan(objective, "merged" if groups else "relevant", groups)
-    return ReductionPlan(objective, "sums", groups)
 
 
 def _client() -> Any:
