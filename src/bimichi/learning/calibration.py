@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._types import Floats
+from bimichi._types import Flags, Floats
 from bimichi.link import Link, probability_of
 
 ROUNDS = 100
@@ -35,16 +35,20 @@ def platt(
        methods", 1999. As there, labels are pulled towards each other by one instance of each class, so that the slope
        is finite where the two do not overlap.
     """
-    x = np.concatenate([*targets, *others]).astype(np.float64)
     weight = np.concatenate(
         [np.full(len(one), share[0]) for one, share in zip(targets, shares, strict=True)]
         + [np.full(len(one), share[1]) for one, share in zip(others, shares, strict=True)]
     )
-    n = sum(map(len, targets))
-    hits, rest = float(weight[:n].sum()), float(weight[n:].sum())
+    positive = np.arange(len(weight)) < sum(map(len, targets))
+    return fit_link(np.concatenate([*targets, *others]).astype(np.float64), positive, weight)
+
+
+def fit_link(x: Floats, positive: Flags, weight: Floats) -> Link | None:
+    """Fit the link of outputs, each of which is positive or not and counts by its weight; as `platt`."""
+    hits, rest = float(weight[positive].sum()), float(weight[~positive].sum())
     if not hits or not rest:
         return None
-    y = np.where(np.arange(len(x)) < n, (hits + 1) / (hits + 2), 1 / (rest + 2))
+    y = np.where(positive, (hits + 1) / (hits + 2), 1 / (rest + 2))
     middle, reach = float(np.average(x, weights=weight)), float(x.std()) or 1.0
     rate = hits / (hits + rest)
     slope, offset = _newton((x - middle) / reach, y, weight / weight.sum(), np.log(rate / (1 - rate)))

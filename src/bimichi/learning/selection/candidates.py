@@ -1,7 +1,7 @@
 """What is compared when a fusion is chosen: a readable list of settings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bimichi._checks import check_choice
@@ -26,6 +26,10 @@ class Candidate:
         Sources as they are, or by how rare their values are in the scene (`bimichi.imaging.rarity`).
     labels : {"bags", "cores"}
         Learned from labelled bags, or, where boxes are known, from the pixels in their cores and outside.
+    averaged : bool, default=False
+        Whether the log-odds are averaged with those of the source that ranks the training scenes best alone, so that
+        a few scenes cannot lead far away from it. The mean of two integrals is the integral of the mean of their
+        measures. Only with the objective "logistic" and an additivity.
 
     Examples
     --------
@@ -37,13 +41,19 @@ class Candidate:
     additivity: int | None = None
     sources: Literal["given", "rarity"] = "given"
     labels: Literal["bags", "cores"] = "bags"
+    averaged: bool = False
 
     def __post_init__(self) -> None:
         check_choice(self.sources, "sources", ("given", "rarity"))
         check_choice(self.labels, "labels", ("bags", "cores"))
         if self.sources == "rarity" and self.labels == "bags":
             raise InvalidInputError("sources='rarity' is learned from pixels; choose labels='cores' with it.")
-        self.problem  # noqa: B018  # raises if there is no such objective
+        links = self.problem.links  # raises if there is no such objective
+        if self.averaged and not (links and self.additivity):
+            raise InvalidInputError(
+                "averaged=True is for log-odds of additive measures; choose objective='logistic' and additivity=1 or 2 "
+                f"with it, got objective={self.objective!r}, additivity={self.additivity!r}."
+            )
 
     @property
     def problem(self) -> Objective:
@@ -55,7 +65,13 @@ class Candidate:
         """What tables call it."""
         parts = [self.objective, f"{self.additivity}-additive" if self.additivity else ""]
         parts += ["rarity" if self.sources == "rarity" else "", "cores" if self.labels == "cores" else ""]
+        parts += ["with best source" if self.averaged else ""]
         return ", ".join(filter(None, parts))
+
+    @property
+    def alone(self) -> "Candidate":
+        """The same without the average: what is learned before it."""
+        return replace(self, averaged=False)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -79,9 +95,9 @@ def default_candidates(n_sources: int, cores: bool, images: bool) -> list[Candid
     orders = (1, 2) if n_sources <= VERY_MANY else (1,)
     found = [Candidate("mean", order) for order in orders]
     for additivity in orders if logistic else ():
-        if cores and images:
-            found.append(Candidate("logistic", additivity, "rarity", "cores"))
-        found.append(Candidate("logistic", additivity, labels="cores" if cores else "bags"))
+        learned = [Candidate("logistic", additivity, "rarity", "cores")] if cores and images else []
+        learned.append(Candidate("logistic", additivity, labels="cores" if cores else "bags"))
+        found += [replace(one, averaged=averaged) for averaged in (False, True) for one in learned]
     if n_sources <= MANY:
         found += [Candidate("bipolar"), Candidate("magnitude")]
     return found
@@ -97,4 +113,6 @@ def check_candidates(given: Sequence[Candidate | Mapping[str, Any]]) -> list[Can
     try:
         return [one if isinstance(one, Candidate) else Candidate(**one) for one in given]
     except TypeError as error:
-        raise InvalidInputError(f"A candidate takes objective, additivity, sources and labels: {error}.") from error
+        raise InvalidInputError(
+            f"A candidate takes objective, additivity, sources, labels and averaged: {error}."
+        ) from error

@@ -21,6 +21,7 @@ from bimichi.learning.problem import Solution
 from bimichi.learning.samples import Sample
 from bimichi.learning.scaling import Scale, learn_scale
 from bimichi.learning.scene import check_joins
+from bimichi.learning.selection.averaging import source_terms
 from bimichi.learning.selection.candidates import Candidate, check_candidates, default_candidates
 from bimichi.learning.selection.engine import CrossValidation, Row, prepare_all
 from bimichi.learning.selection.result import Contender, Selection
@@ -223,8 +224,8 @@ def simplest_of_best(rows: Sequence[Row]) -> int:
     """Return the contender of the largest mean average precision, or a simpler one that is not clearly worse.
 
     Of all candidates whose mean difference to it, scene by scene, is within two standard errors, those of the lowest
-    additivity come first, of these those that learn a link (the log-loss holds better elsewhere than squares), and of
-    these the best. A source alone must have the largest mean.
+    additivity come first, of these those that learn a link (the log-loss holds better elsewhere than squares), of these
+    those that are averaged with the best source, and of these the best. A source alone must have the largest mean.
     """
     best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
     if rows[best].is_source:
@@ -240,10 +241,10 @@ def _as_good(row: Row, best: Row) -> bool:
     return bool(lead.mean <= WITHIN * lead.error)
 
 
-def _order(row: Row) -> tuple[int, bool]:
-    """Return how many sources at a time the terms of a measure are about, any number last; and if it has no link."""
+def _order(row: Row) -> tuple[int, bool, bool]:
+    """Return how many sources at a time a measure is about, any number last; if it has no link; if it is no average."""
     candidate = Candidate(**row.parameters)
-    return candidate.additivity or 3, not candidate.problem.links
+    return candidate.additivity or 3, not candidate.problem.links, not candidate.averaged
 
 
 def _unchecked(
@@ -279,7 +280,7 @@ def _learned(
         result, objective = _alone(rows[best].parameters["source"], signs.signs, names), ALONE
     else:
         objective = candidate.problem
-        result = validation.learn(candidate, range(len(validation.units)), names=how.names)
+        result = validation.learn_all(candidate, how.names)
         result = replace(result, polarity=np.ones(len(names)) if rare else signs.signs)
         own = result.solution.link
         if link is not None and own is not None:  # a line over the log-odds that were learned
@@ -307,8 +308,6 @@ ALONE = replace(MEAN, name="single source", about="one source, as it is or inver
 
 def _alone(k: int, signs: Floats, names: Sequence[str]) -> FitResult:
     """Return the measure whose integral is one source."""
-    m = len(signs)
-    terms = np.zeros(2 * m * m)
-    terms[k], terms[m + k] = 1.0, -1.0
+    terms = source_terms(k, len(signs))
     solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
     return FitResult(AdditiveBiCapacity(terms, list(names), order=1), signs, solution, {})

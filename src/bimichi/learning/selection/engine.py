@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from bimichi.learning.fit import FitResult, fit_measure
 from bimichi.learning.folds import Spread, make_folds, spread
 from bimichi.learning.objectives import Objective
 from bimichi.learning.samples import FEW, Sample
+from bimichi.learning.selection.averaging import scored_anew, with_source
 from bimichi.learning.selection.candidates import Candidate
-from bimichi.learning.selection.preparing import PreparedTraining, prepare
+from bimichi.learning.selection.preparing import Prepared, PreparedTraining, prepare
 from bimichi.learning.selection.units import Unit
 from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.streaming import in_threads
@@ -80,50 +82,52 @@ class CrossValidation:
         self.n_sources = units[0].sample.targets.shape[1]
         self.scored: Ints = np.sort(np.concatenate(self.folds)) if self.folds else np.empty(0, np.int64)
 
+    @cached_property
+    def alone(self) -> Floats:
+        """Average precision and AUC of every unit and source, NaN without targets; by shape (2, units, sources)."""
+        found = np.full((2, len(self.units), self.n_sources), np.nan)
+        for u in self.scored:
+            one = self._sample(u, "given")
+            found[:, u] = np.array([one.score(one.targets[:, k], one.others[:, k]) for k in range(self.n_sources)]).T
+        return found
+
     def sources(self, names: Sequence[str], signs: Floats) -> list[Row]:
         """Score every source alone, with its sign."""
         rows = []
         for k, (name, sign) in enumerate(zip(names, signs, strict=True)):
             title = f"source {name}" + (", inverted" if sign < 0 else "")
-            found = [self._sample(u, "given") for u in self.scored]
-            scores = [one.score(one.targets[:, k], one.others[:, k]) for one in found]
-            ap, auc = np.array(scores).reshape(-1, 2).T
+            ap, auc = self.alone[:, self.scored, k]
             rows.append(Row(title, {"source": k, "sign": int(sign)}, ap, auc))
         return rows
 
     def candidates(self, candidates: Sequence[Candidate], progress: Callable[[str], None] | None) -> list[Row]:
         """Learn and score each candidate in each fold."""
         rows = [Row(candidate.name, candidate.parameters) for candidate in candidates]
-        tasks = [(c, f) for c in range(len(candidates)) for f in range(len(self.folds))]
+        plain = list(dict.fromkeys(candidate.alone for candidate in candidates))  # averages share what is learned
+        tasks = [(one, f) for one in plain for f in range(len(self.folds))]
 
-        def run(task: tuple[int, int]) -> tuple[FitResult, Floats] | str:
-            candidate, block = candidates[task[0]], self.folds[task[1]]
-            left_out = set(block.tolist())
+        def run(task: tuple[Candidate, int]) -> list[tuple[int, FitResult | str, Floats]]:
+            block = self.folds[task[1]]
+            units = [u for u in range(len(self.units)) if u not in set(block.tolist())]
+            wanted = [c for c, candidate in enumerate(candidates) if candidate.alone == task[0]]
             try:
-                result = self.learn(candidate, [u for u in range(len(self.units)) if u not in left_out], quick=True)
+                learned = self.learn(task[0], units, quick=True)
             except BimichiError as error:  # of one candidate; the others go on
-                return str(error)
-            return result, np.array([self._score(u, candidate, result) for u in block])
+                return [(c, str(error), np.empty((0, 2))) for c in wanted]
+            results = [self.averaged(candidates[c], units, learned) for c in wanted]
+            pairs = zip(wanted, results, strict=True)
+            return [(c, one, np.array([self._score(u, candidates[c], one) for u in block])) for c, one in pairs]
 
-        for (c, f), found in zip(tasks, in_threads(run, tasks, self.n_jobs), strict=True):
-            if isinstance(found, str):
-                rows[c].problem = found
-            elif not rows[c].problem:
-                rows[c].learned.append(found[0])
-                rows[c].ap, rows[c].auc = (
-                    np.append(old, new) for old, new in zip((rows[c].ap, rows[c].auc), found[1].T, strict=True)
-                )
-            if rows[c].problem:
-                rows[c].ap = rows[c].auc = np.empty(0)
-            if progress is not None and f == len(self.folds) - 1:
-                row = rows[c]
-                progress(f"{row.name}: {row.problem or f'AP {row.score.mean:.3f}'}")
+        for (_, f), found in zip(tasks, in_threads(run, tasks, self.n_jobs), strict=True):
+            for c, result, scores in found:
+                _add(rows[c], result, scores)
+                if progress is not None and f == len(self.folds) - 1:
+                    progress(f"{rows[c].name}: {rows[c].problem or f'AP {rows[c].score.mean:.3f}'}")
         return rows
 
     def learn(self, candidate: Candidate, units: Sequence[int], quick: bool = False, **more: Any) -> FitResult:
         """Learn from some units; a quick search has fewer starts."""
-        parts = [self.units[u].prepared.get(candidate) for u in units]
-        filled = [part for part in parts if part is not None]
+        filled = self._filled(candidate, units)
         labels = np.concatenate([part.labels for part in filled]) if filled else np.empty(0, bool)
         if labels.all() or not labels.any():
             raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
@@ -131,6 +135,28 @@ class CrossValidation:
         training = PreparedTraining(filled, self.n_sources)
         more |= {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.n_jobs}  # the final fit warns, folds do not
         return fit_measure(training, candidate.problem, solver, random_state=self.seed, **more)
+
+    def learn_all(self, candidate: Candidate, names: Sequence[str] | None) -> FitResult:
+        """Learn from all units, and average with the best source if the candidate says so."""
+        every = range(len(self.units))
+        result = self.learn(candidate, every, names=names)
+        if not candidate.averaged:
+            return result
+        problem = PreparedTraining(self._filled(candidate, every), self.n_sources).problem(candidate.problem)
+        return scored_anew(self.averaged(candidate, every, result), problem)
+
+    def averaged(self, candidate: Candidate, units: Sequence[int], result: FitResult) -> FitResult:
+        """Return what was learned from some units, averaged with their best source if the candidate says so."""
+        scores = self.alone[0, list(units)]
+        known = ~np.isnan(scores[:, 0])
+        if not candidate.averaged or not known.any():
+            return result
+        parts = [part.content for part in self._filled(candidate, units)]
+        return with_source(result, candidate.problem, parts, int(scores[known].mean(axis=0).argmax()))
+
+    def _filled(self, candidate: Candidate, units: Sequence[int]) -> list[Prepared]:
+        parts = [self.units[u].prepared.get(candidate.alone) for u in units]
+        return [part for part in parts if part is not None]
 
     def calibrated(self, row: Row, candidate: Candidate | None, signs: Floats) -> Link | None:
         """Fit a link to outputs for units that were not learned from, or to their log-odds; None if none fits."""
@@ -171,6 +197,17 @@ class CrossValidation:
         return one.score(*outputs(one, candidate.problem, result))
 
 
+def _add(row: Row, result: FitResult | str, scores: Floats) -> None:
+    """Add what was learned without one block, or why nothing was."""
+    if isinstance(result, str):
+        row.problem = result
+    if row.problem:
+        row.ap = row.auc = np.empty(0)
+    else:
+        row.learned.append(result)  # type: ignore[arg-type]
+        row.ap, row.auc = (np.append(old, new) for old, new in zip((row.ap, row.auc), scores.T, strict=True))
+
+
 def outputs(sample: Sample, objective: Objective, result: FitResult) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return C, or |C|, of the rows of a sample."""
     found = [integrate(rows, result.measure, n_jobs=1) for rows in (sample.targets, sample.others)]
@@ -182,6 +219,6 @@ def prepare_all(units: Sequence[Unit], candidates: Sequence[Candidate], n_scenes
     """Make what each candidate learns from, and release the bags."""
     few = max(1000, FEW // max(1, n_scenes))
     for unit in units:
-        for candidate in candidates:
+        for candidate in dict.fromkeys(one.alone for one in candidates):
             unit.prepared[candidate] = prepare(unit, candidate, few)
         unit.bags = None
