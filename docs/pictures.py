@@ -77,7 +77,7 @@ def importance(scene: Scene, model: BiMIChI) -> None:
 
 def overview() -> None:
     """The first picture of the README: two cameras, boxes, what was learned from six other streets, and one pixel."""
-    sources = FIELDS["street"].sources
+    sources = FIELDS["street"].project.sources
     scenes = [_as_drawn(street(random_state=seed)) for seed in (*range(6), 9)]
     unseen = scenes.pop()
     model = BiMIChICV(random_state=0).fit(scenes)
@@ -104,7 +104,7 @@ def overview() -> None:
 
 def _as_drawn(scene: Scene) -> Scene:
     """Return the scene with the sources that the project file of `bimichi draw street` makes of its images."""
-    sources = FIELDS["street"].sources
+    sources = FIELDS["street"].project.sources
     images = [np.asarray(getattr(scene, source.path)) for source in sources]
     planes = [make_plane(image, source.recipes[0], image.dtype) for image, source in zip(images, sources, strict=True)]
     names = tuple(source.names[0] for source in sources)

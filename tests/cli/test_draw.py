@@ -23,6 +23,20 @@ def test_a_drawn_folder_can_be_learned_from(tmp_path: Path, monkeypatch: pytest.
     assert sorted(path.name for path in Path("fused").glob("*.tif")) == ["street-3.tif", "street-4.tif"]
 
 
+@pytest.mark.parametrize(("kind", "size"), [("flood", "96x80"), ("lesions", "80x96")])
+def test_other_fields_can_be_learned_from(
+    kind: str, size: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("draw", kind, "-o", kind, "--scenes", "2", "--size", size)
+    how = ("--objective", "logistic", "--additivity", "1", "--bags", "boxes")
+    run("train", "--project", kind, *how, "-o", "model.json")
+    run("fuse", "model.json", "--project", kind, "-o", "fused")
+    truth = {"flood": lambda mask: mask == 1, "lesions": lambda mask: mask > 0}[kind]
+    fused, mask = (read_image(next(Path(folder).glob(f"{kind}-0.*"))) for folder in ("fused", f"{kind}/truth"))
+    assert separation(fused.astype(float), truth(mask)) > 0.9
+
+
 def test_an_odd_size_is_refused(tmp_path: Path) -> None:
     found = run("draw", "street", "-o", str(tmp_path / "out"), "--size", "wide", code=2)
     assert "320x240" in found.stderr

@@ -12,32 +12,48 @@ from bimichi.cli.options import output_option
 from bimichi.cli.outputs import output_folder
 
 
-def _size(text: str) -> tuple[int, int]:
+def _size(text: str | None) -> tuple[int, int] | None:
     """Return height and width."""
+    if text is None:
+        return None
     width, _, height = text.partition("x")
     return int(height), int(width)
 
 
-def _check_size(text: str) -> str:
-    if not re.fullmatch(r"\d{2,4}x\d{2,4}", text):
+def _check_size(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch(r"\d{2,4}x\d{2,4}", text):
         raise typer.BadParameter(f"{text!r} must be width and height in pixels, such as 320x240")
     return text
 
 
 def draw(
     *,
-    kind: Annotated[Literal["street"], typer.Argument(help="What to draw.", metavar="street")],
+    kind: Annotated[
+        Literal["street", "flood", "lesions"],
+        typer.Argument(
+            help="A street at night in colour and heat, a flood seen by radar and optical satellites, or lesions of a "
+            "brain in four MR contrasts.",
+            metavar="street|flood|lesions",
+            show_default=False,
+        ),
+    ],
     output: Annotated[Path, output_option("Folder for the files.", metavar="FOLDER")],
     scenes: Annotated[int, typer.Option(min=1, help="How many scenes to draw.", metavar="N")] = 6,
     seed: Annotated[int, typer.Option(min=0, help="Of the first scene; the next ones follow.", metavar="N")] = 0,
     size: Annotated[
-        str, typer.Option(help="Of the images, in pixels.", metavar="WxH", callback=_check_size)
-    ] = "640x480",
+        str | None,
+        typer.Option(
+            help="Of the images, in pixels; by default 640x480, 384x384 or 182x218.",
+            metavar="WxH",
+            callback=_check_size,
+        ),
+    ] = None,
     say: Output,
 ) -> None:
     """Draw scenes with exact truth, and write them as image files, boxes and masks, with a project file.
 
-    The folder looks as one of your own would: one folder per image, files of one scene with one name.
+    The folder looks as one of your own would: one folder per camera, band or contrast, and files of one scene with one
+    name.
 
     ```
     bimichi draw street -o street

@@ -1,48 +1,98 @@
-"""Drawn scenes as a folder of image files, boxes and truth, with a project file, like a user's own data."""
+"""Drawn scenes as folders of image files, labels and truth, with a project file, like a user's own data."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bimichi._checks import check_choice, check_integer
+from bimichi.datasets.brains import draw_lesions
+from bimichi.datasets.floods import draw_flood
 from bimichi.datasets.streets import street
 from bimichi.imaging.annotation_writing import write_annotations
 from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.projects import FILE_NAME, Project, ProjectSource, write_project
+from bimichi.imaging.regions import boxes_of
 from bimichi.imaging.writing import write_image
 from bimichi.learning.scene import Scene
+
+Written = tuple[list[Path], ImageAnnotations | None]
 
 
 @dataclass(frozen=True)
 class Field:
-    """Scenes of one field: how one is drawn (height, width, seed), its images, and the sources made of them."""
+    """Scenes of one field: how one is drawn and written (folder, height, width, seed), its size, its project file."""
 
-    draw: Callable[[int, int, int], Scene]
-    images: tuple[str, ...]
-    sources: tuple[ProjectSource, ...]
-    label: str
+    write: Callable[[Path, int, int, int], Written]
+    size: tuple[int, int]
+    project: Project
 
 
-def _source(name: str, image: str, recipe: str) -> ProjectSource:
-    return ProjectSource(image, names=(name,), recipes=(recipe,))
+def _source(name: str, folder: str, recipe: str) -> ProjectSource:
+    return ProjectSource(folder, names=(name,), recipes=(recipe,))
+
+
+def _write_street(folder: Path, height: int, width: int, seed: int) -> Written:
+    scene: Scene = street(height, width, random_state=seed)
+    paths = []
+    for kind in ("thermal", "rgb", "truth"):
+        paths.append(folder / kind / f"{scene.name}.png")
+        paths[-1].parent.mkdir(parents=True, exist_ok=True)
+        write_image(paths[-1], np.asarray(getattr(scene, kind)))
+    return paths, ImageAnnotations(scene.boxes, ["person"] * len(scene.boxes))
+
+
+def _write_flood(folder: Path, height: int, width: int, seed: int) -> Written:
+    return draw_flood(height, width, random_state=seed).write(folder), None
+
+
+def _write_lesions(folder: Path, height: int, width: int, seed: int) -> Written:
+    drawn = draw_lesions(height, width, random_state=seed)
+    boxes = boxes_of(drawn.lesions)
+    return drawn.write(folder), ImageAnnotations(boxes, ["lesion"] * len(boxes))
 
 
 FIELDS = {
     "street": Field(
-        lambda height, width, seed: street(height, width, random_state=seed),
-        ("thermal", "rgb"),
-        (
-            _source("warm", "thermal", "to_bipolar"),
-            _source("warm contrast", "thermal", "local_contrast"),
-            _source("warm edges", "thermal", "vertical_edges"),
-            _source("light", "rgb", "to_bipolar"),
-            _source("light contrast", "rgb", "local_contrast"),
+        _write_street,
+        (480, 640),
+        Project(
+            (
+                _source("warm", "thermal", "to_bipolar"),
+                _source("warm contrast", "thermal", "local_contrast"),
+                _source("warm edges", "thermal", "vertical_edges"),
+                _source("light", "rgb", "to_bipolar"),
+                _source("light contrast", "rgb", "local_contrast"),
+            ),
+            labels={"boxes": "boxes.csv"},
         ),
-        "person",
+    ),
+    "flood": Field(
+        _write_flood,
+        (384, 384),
+        Project(
+            (ProjectSource("s1"), ProjectSource("s2"), ProjectSource("occurrence")),
+            (
+                "low VV: clip(-(VV + 15) / 10, -1, 1)",  # open water is dark to the radar
+                "low VH: clip(-(VH + 21) / 11, -1, 1)",
+                "MNDWI: nd(B3, B11)",
+                "dry before: 1 - occurrence / 50",
+            ),
+            labels={"labels": "outlines"},
+        ),
+    ),
+    "lesions": Field(
+        _write_lesions,
+        (218, 182),
+        Project(
+            tuple(
+                _source(name, folder, "quantile")
+                for name, folder in (("FLAIR", "flair"), ("T1", "t1"), ("T1 post", "t1post"), ("T2", "t2"))
+            ),
+            labels={"boxes": "boxes.csv"},
+        ),
     ),
 }
 
@@ -51,41 +101,39 @@ def write_folder(
     folder: str | PathLike[str],
     kind: str = "street",
     seeds: Iterable[int] = range(6),
-    size: tuple[int, int] = (480, 640),
+    size: tuple[int, int] | None = None,
 ) -> list[Path]:
-    """Draw scenes and write them as image files, boxes and truth, with a project file.
+    """Draw scenes and write them as image files, labels and truth, with a project file.
 
     Parameters
     ----------
     folder : path
         It is made if it does not exist; existing files of the same names are replaced.
-    kind : {"street"}
-        What is drawn.
+    kind : {"street", "flood", "lesions"}
+        What is drawn; see the functions of these names.
     seeds : iterable of int
         One scene per seed.
-    size : (int, int)
-        Height and width of the images.
+    size : (int, int), optional
+        Height and width of the images; by default as these functions have them.
 
     Returns
     -------
     list of path
-        All files: one folder per image with one PNG file per scene, "truth" with masks, "boxes.csv" and "bimichi.toml".
+        All files: one folder per image with one file per scene, "truth" with masks, the labels ("boxes.csv", or masks
+        in "outlines"), and "bimichi.toml".
     """
     check_choice(kind, "kind", FIELDS)
     field, root = FIELDS[kind], Path(folder)
     written: list[Path] = []
-
-    def write(what: str, name: str, image: Any) -> None:
-        (root / what).mkdir(parents=True, exist_ok=True)
-        written.append(root / what / f"{name}.png")
-        write_image(written[-1], image)
-
     boxes: dict[str | None, ImageAnnotations] = {}
     for seed in seeds:
-        scene = field.draw(*size, check_integer(seed, "seeds", minimum=0))
-        for what in (*field.images, "truth"):
-            write(what, scene.name, np.asarray(getattr(scene, what)))
-        boxes[f"{scene.name}.png"] = ImageAnnotations(scene.boxes, [field.label] * len(scene.boxes))
-    write_annotations(root / "boxes.csv", boxes)
-    write_project(root / FILE_NAME, Project(field.sources, labels={"boxes": "boxes.csv"}))
-    return [*written, root / "boxes.csv", root / FILE_NAME]
+        paths, found = field.write(root, *(size or field.size), check_integer(seed, "seeds", minimum=0))
+        written += paths
+        if found is not None:
+            boxes[paths[0].name] = found
+    if boxes:
+        written.append(root / "boxes.csv")
+        write_annotations(written[-1], boxes)
+    written.append(root / FILE_NAME)
+    write_project(written[-1], field.project)
+    return written
