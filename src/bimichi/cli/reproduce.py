@@ -25,7 +25,7 @@ reproduce = typer.Typer(name="reproduce", no_args_is_help=True, rich_markup_mode
 
 @reproduce.callback()
 def about() -> None:
-    """Reproduce an experiment: those of the paper, with its numbers beside yours, or a flood or lesions of the brain."""
+    """Reproduce an experiment: those of the paper, with its numbers beside yours, or two in other fields."""
 
 
 @reproduce.command()
@@ -183,7 +183,9 @@ def _field(
         run.write(folder / "run.json", written)
     shown = [path for path in written if path.parent == folder]
     say.result(
-        result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, [result.verdict(), *map(str, shown)])
+        result.to_dict() | {"files": written},
+        rich_table(result.table()),
+        *map(escape, [result.verdict(), *map(str, shown)]),
     )
 
 

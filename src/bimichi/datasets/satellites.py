@@ -95,9 +95,10 @@ def optical(
     bands = cover * water + (1 - cover) * bands
     lit, dark = _sunlight(terrain, cloud, offset)
     bands = bands * lit[..., None] + 120.0
-    bands = cloud[..., None] * CLOUD * (0.8 + 0.25 * fractal(rng, shape, 1.4)[..., None].clip(-1, 1)) + (
-        1 - cloud[..., None]
-    ) * bands
+    bands = (
+        cloud[..., None] * CLOUD * (0.8 + 0.25 * fractal(rng, shape, 1.4)[..., None].clip(-1, 1))
+        + (1 - cloud[..., None]) * bands
+    )
     for k, size in COARSE.items():
         bands[..., k] = uniform_filter(bands[..., k], size)
     bands = np.stack([gaussian_filter(bands[..., k], 0.5) for k in range(bands.shape[2])], axis=-1)
