@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,12 +12,12 @@ from matplotlib.patches import Rectangle
 
 from bimichi import BiCapacity, BiMIChI, BiMIChICV, FusionRule, Scene
 from bimichi._types import Floats
-from bimichi.datasets import street
+from bimichi.datasets import draw_flood, draw_lesions, flood, lesions, street
 from bimichi.datasets.folders import FIELDS
 from bimichi.explain import contributions, identifiability, indices
 from bimichi.imaging.looking import photograph
 from bimichi.imaging.making import make_plane
-from bimichi.plotting import plot_bags, plot_importance, plot_lattice, plot_maps, plot_matrix
+from bimichi.plotting import plot_bags, plot_importance, plot_lattice, plot_map, plot_maps, plot_matrix
 
 FOLDER = Path(__file__).parent / "images"
 SHORT = ("threshold", "grey", "thermal")
@@ -129,6 +130,27 @@ def _why(ax: Axes, names: list[str], shares: Floats, rule: FusionRule, fused: fl
     ax.set_title(f"why the pixel at + is {fused:.2f}")
 
 
+def fields() -> None:
+    """A flood and a brain that were not learned from, and what is made of them."""
+    water, brain = draw_flood(random_state=4), draw_lesions(random_state=4)
+    model = BiMIChICV(random_state=0).fit([flood(random_state=k) for k in range(4)])
+    radar, before = water.radar[..., 0].clip(-28, 0), water.occurrence
+    views = {"VV": radar, "optical": water.rgb, "water in earlier years": before, "truth": water.flooded}
+    save(_row(views, model.fuse(water.scene().sources)), "flood")
+    model = BiMIChICV(random_state=0).fit([lesions(random_state=k) for k in range(4)])
+    save(_row(brain.contrasts | {"truth": brain.lesions}, model.fuse(brain.scene().sources)), "lesions")
+
+
+def _row(views: dict[str, Any], fused: Any) -> Figure:
+    """Images in grey or colour beside each other, and a fused map at the end."""
+    figure, axes = plt.subplots(1, len(views) + 1, figsize=(2.5 * (len(views) + 1), 3.1), layout="constrained")
+    for ax, (title, image) in zip(axes, views.items(), strict=False):
+        ax.imshow(image, cmap="gray")
+        ax.set(title=title, xticks=[], yticks=[])
+    plot_map(fused, axes[-1], "probability, fused", colorbar=False, output_range=(0, 1))
+    return figure
+
+
 def save(figure: Figure, name: str) -> None:
     """Write a picture that is small enough for a repository."""
     FOLDER.mkdir(exist_ok=True)
@@ -144,3 +166,4 @@ if __name__ == "__main__":
     maps(found, learned)
     matrix(learned)
     importance(found, learned)
+    fields()

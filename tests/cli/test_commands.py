@@ -497,7 +497,7 @@ def test_help_lists_recipes():
 
 
 def test_help_has_examples():
-    experiments = ("study", "reproduce um", "reproduce pedestrian", "demo")
+    experiments = ("study", "reproduce um", "reproduce pedestrian", "reproduce flood", "reproduce lesions", "demo")
     for command in ("train", "fuse", "bags", "show", "compare", "report", *experiments):
         assert re.search(rf"^ *bimichi {command}( \S|$)", run(*command.split(), "--help").stdout, re.MULTILINE), command
 

@@ -24,7 +24,7 @@ reproduce = typer.Typer(name="reproduce", no_args_is_help=True, rich_markup_mode
 
 @reproduce.callback()
 def about() -> None:
-    """Reproduce an experiment: those of the paper, with its numbers beside yours, or a flood or lesions of the brain."""
+    """Reproduce an experiment: those of the paper, with its numbers beside yours, or two in other fields."""
 
 
 @reproduce.command()

@@ -1,4 +1,4 @@
-"""A drawn axial slice of a brain: folded cortex, white matter, deep nuclei, ventricles, and lesions of the white matter."""
+"""A drawn axial slice of a brain: folded cortex, white matter with lesions, deep nuclei and ventricles."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -140,15 +140,10 @@ def _sulci(rng: np.random.Generator, x: Array, y: Array, scale: float) -> Flags:
 
 def _window(start: tuple[float, float], end: tuple[float, float], shape: tuple[int, ...], scale: float) -> Any:
     """Return the rows and columns around a stroke, with room for how far the brain is bent."""
-    rows = [
-        int(0.5 * shape[0] - (y + room) * scale)
-        for y, room in ((max(start[1], end[1]), 9), (min(start[1], end[1]), -9))
-    ]
-    columns = [
-        int(0.5 * shape[1] + (x + room) * scale)
-        for x, room in ((min(start[0], end[0]), -9), (max(start[0], end[0]), 9))
-    ]
-    return np.s_[max(rows[0], 0) : max(rows[1], 0), max(columns[0], 0) : max(columns[1], 0)]
+    (left, right), (low, high) = (sorted(pair) for pair in zip(start, end, strict=True))
+    top, bottom = (int(0.5 * shape[0] - y * scale) for y in (high + 9, low - 9))
+    first, last = (int(0.5 * shape[1] + x * scale) for x in (left - 9, right + 9))
+    return np.s_[max(top, 0) : max(bottom, 0), max(first, 0) : max(last, 0)]
 
 
 def _groove(rng: np.random.Generator, angle: float) -> list[tuple[float, float]]:
@@ -164,7 +159,7 @@ def _groove(rng: np.random.Generator, angle: float) -> list[tuple[float, float]]
 
 
 def _lesions(rng: np.random.Generator, n: int, where: Flags, ventricles: Floats, scale: float) -> tuple[Any, Floats]:
-    """Number lesions, most of them at the ventricles and pointing away from them; returns depths in millimetres, too."""
+    """Number lesions, most of them at the ventricles and pointing away from them; returns depths in mm, too."""
     number = np.zeros(where.shape, dtype=np.int64)
     rows, columns = np.nonzero(where)
     rough = smooth_noise(rng, where.shape, 2.2 * scale)

@@ -92,10 +92,10 @@ def lesions(
 ) -> Scene:
     """Draw an axial slice of a brain with lesions of the white matter, in four contrasts; the truth is exact.
 
-    Lesions are bright on FLAIR, and so are, less so, the cortex and the caps of ventricles. They are bright on T2, where
-    ventricles and all other fluid are brighter still, and darker than white matter on T1, like the cortex. After
-    contrast agent (T1 post), a few lesions shine, as vessels and the choroid plexus do. Each contrast has a bias field
-    of its own, noise, and pixels that tissues share. No contrast alone tells lesions from all else.
+    Lesions are bright on FLAIR; the cortex and the caps of ventricles are, too, but less so. On T2, lesions are bright,
+    and ventricles and all other fluid are brighter still. On T1, lesions are darker than white matter, like the cortex.
+    After contrast agent (T1 post), a few lesions shine, as vessels and the choroid plexus do. Each contrast has a bias
+    field of its own, noise, and pixels that tissues share. No contrast alone separates lesions from all else.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def lesions(
     Returns
     -------
     Scene
-        Its sources are FLAIR, T1, T1 post and T2, each from the 1st to the 99.5th percentile of the brain; NaN outside the
-        brain, where `ignore` is True. `draw_lesions` gives the images themselves, and writes them.
+        Its sources are FLAIR, T1, T1 post and T2, each from the 1st to the 99.5th percentile of the brain; NaN outside
+        the brain, where `ignore` is True. `draw_lesions` gives the images themselves, and writes them.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def draw_lesions(
 
 
 def _scan(anatomy: Anatomy, which: int, bias: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return one contrast: tissues, what disturbs it, the bias field, and noise of the magnitude of a complex signal."""
+    """Return one contrast: tissues, what disturbs it, the bias field, and the noise of a complex signal's magnitude."""
     shape, name = anatomy.brain.shape, CONTRASTS[which]
     signal: Floats = np.tensordot(BRIGHTNESS[which], anatomy.shares, 1)
     signal = signal + SEVERE[which] * (anatomy.severity - 0.6 * anatomy.shares[3])

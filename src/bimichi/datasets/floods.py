@@ -1,8 +1,10 @@
 """`flood`: a drawn flood as a radar and an optical satellite see it, georeferenced, with exact truth."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,6 @@ from bimichi.measures.sampling import random_generator
 
 CRS = "EPSG:32630"
 SOURCES = ("low VV", "low VH", "MNDWI", "dry before")
-LABELS = {"dry": 0, "flooded": 1, "permanent water": 2, "unknown": -1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,7 @@ class FloodImages:
         programs for maps read them as they would read those of satellites. `truth` holds `labels`.
         """
         outlined = np.where(self.valid, self.outlines.astype(np.int16), np.int16(-1))
-        files = {
+        files: dict[str, tuple[NDArray[Any], Sequence[str] | None, float | None]] = {
             "s1": (self.radar, RADAR_BANDS, float("nan")),
             "s2": (self.optical, OPTICAL_BANDS, 0),
             "occurrence": (self.occurrence, ("occurrence",), None),
@@ -214,7 +215,7 @@ def draw_flood(
 def _rims(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Flags, Flags]:
     """Return where the radar and the optical satellite have data: all but a slanted rim on opposite sides."""
     down, across = np.mgrid[: shape[0], : shape[1]] / np.array(shape)[:, None, None]
-    first, second = rng.uniform(0.02, 0.05, 2)
-    swath = across + 0.06 * down > first + 0.03
-    granule = across - 0.05 * (1 - down) < 1 - second
+    first, second = rng.uniform(0.015, 0.035, 2)
+    swath = across > first + 0.06 * (1 - down)
+    granule = across < 1 - second - 0.05 * down
     return np.asarray(swath), np.asarray(granule)

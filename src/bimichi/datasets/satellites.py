@@ -91,6 +91,7 @@ def optical(
     mud = np.clip(0.6 + 0.35 * fractal(rng, shape, 1.6), 0, 1)[..., None]
     water = mud * MUDDY + (1 - mud) * REFLECTANCE[WATER]
     cover = np.clip(0.55 + terrain.depth / 0.7, 0, 1) * (terrain.depth > 0)
+    cover[terrain.kind == FOREST] *= 0.4  # crowns stand above the water
     cover = np.where(terrain.permanent, 1.0, cover)[..., None]
     bands = cover * water + (1 - cover) * bands
     lit, dark = _sunlight(terrain, cloud, offset)

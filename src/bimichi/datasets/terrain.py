@@ -14,11 +14,11 @@ SOIL, STUBBLE, CROP, MEADOW, ORCHARD, FOREST, ROOFS, ASPHALT, WATER = range(len(
 ON_FIELDS = (SOIL, STUBBLE, CROP, MEADOW, ORCHARD)
 
 
-def fractal(rng: np.random.Generator, shape: tuple[int, int], roughness: float, coarsest: float = 1e9) -> Floats:
-    """Return noise of mean 0 and deviation 1, smoother the larger `roughness`, without waves above `coarsest` pixels."""
+def fractal(rng: np.random.Generator, shape: tuple[int, int], exponent: float, coarsest: float = 1e9) -> Floats:
+    """Return noise of mean 0 and deviation 1: smooth for a large exponent, without waves above `coarsest` pixels."""
     spectrum = np.fft.rfft2(rng.standard_normal(shape))
     wave = np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None, :])
-    spectrum *= np.maximum(wave, 1 / max(shape)) ** -roughness * (wave > 1 / coarsest)
+    spectrum *= np.maximum(wave, 1 / max(shape)) ** -exponent * (wave > 1 / coarsest)
     found = np.fft.irfft2(spectrum, shape)
     return np.asarray((found - found.mean()) / max(float(found.std()), 1e-12))
 

@@ -216,7 +216,7 @@ class TrainingData:
 
 def _counted(scene: Scene) -> NDArray[np.bool_]:
     """Where a scene has data and is not to be ignored."""
-    known = ~np.isnan(scene.sources).any(axis=-1)
+    known: NDArray[np.bool_] = ~np.isnan(scene.sources).any(axis=-1)
     return known if scene.ignore is None else known & ~scene.ignore
 
 

@@ -1,4 +1,4 @@
-"""The paper's experiments, those in other fields, and a study over many scenes; each writes its figures, tables and numbers."""
+"""The paper's experiments, two in other fields, and a study; each writes its figures, tables and numbers."""
 
 import warnings
 from collections.abc import Sequence

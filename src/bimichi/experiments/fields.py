@@ -1,4 +1,4 @@
-"""Experiments in other fields, on drawn scenes: floods from radar and optical images, lesions from four MR contrasts."""
+"""Experiments on drawn scenes of other fields: floods from radar and optical images, lesions from MR contrasts."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ from bimichi.estimators.base import Fusion
 from bimichi.evaluation.comparison import Comparison, Result, compare
 from bimichi.evaluation.files import write_figure, write_json, write_text
 from bimichi.evaluation.split import shows_both
+from bimichi.imaging import ImageAnnotations, boxes_of, write_annotations
 from bimichi.learning.objectives import to_common_scale
 from bimichi.learning.scene import Scene
 
@@ -42,7 +43,7 @@ bimichi fuse model.json images/s1 images/s2 images/occurrence -o fused
 bimichi report model.json images/s1 images/s2 images/occurrence --truth images/truth --target 1 -o reports"""
 
 LESION_COMMANDS = """\
-bimichi train images/flair images/t1 images/t1post images/t2 --labels images/truth --bags boxes -o model.json
+bimichi train images/flair images/t1 images/t1post images/t2 --boxes images/boxes.csv -o model.json
 bimichi fuse model.json images/flair images/t1 images/t1post images/t2 -o fused
 bimichi report model.json images/flair images/t1 images/t1post images/t2 --truth images/truth -o reports"""
 
@@ -93,10 +94,7 @@ class FieldResult:
             f"The best fusion learned from labels of bags is {_reached(self.best_fusion())}.",
         ]
         ran = {one.name: one for one in self.comparison.results if one.scores}
-        for name, why in (
-            (AUTO, "which chooses its setting by scenes left out of learning"),
-            (BOOSTING, "for comparison"),
-        ):
+        for name, why in ((AUTO, "which chooses its setting on scenes it left out"), (BOOSTING, "for comparison")):
             if name in ran and ran[name] is not self.best_fusion():
                 said.append(f"{name}, {why}: AUC {ran[name].mean('auc'):.3f}, AP {_precision(ran[name]):.3f}.")
         return " ".join(said)
@@ -165,6 +163,7 @@ class FieldResult:
         best.model.report(folder / "report.html", self.test[0], comparison=self.comparison)
         return [
             *(path for one in self.images for path in one.write(folder / "images")),
+            *_write_boxes(self.images, folder / "images" / "boxes.csv"),
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
             folder / "report.html",
@@ -238,6 +237,15 @@ def field_methods(source_names: Sequence[str], random_state: int = 0) -> Mapping
         methods[f"Bi-MIChI ({title}), polarity learned"] = estimators.BiMIChI(objective, polarity="learn", **given)
     methods[AUTO] = estimators.BiMIChICV(**given)
     return methods
+
+
+def _write_boxes(images: Sequence[Images], path: Path) -> list[Path]:
+    """Write the boxes around lesions; floods are outlined instead."""
+    boxes = {one.name: boxes_of(one.lesions) for one in images if isinstance(one, BrainImages)}
+    if not boxes:
+        return []
+    write_annotations(path, {name: ImageAnnotations(some, [None] * len(some)) for name, some in boxes.items()})
+    return [path]
 
 
 def _is_source(result: Result) -> bool:

@@ -54,7 +54,7 @@ def write_geotiff(
     if names is not None and len(names) != array.shape[2]:
         raise InvalidInputError(f"names has {len(names)} entries, but image has {array.shape[2]} bands.")
     array = array.astype(np.uint8) if array.dtype == np.bool_ else array
-    placed = {"crs": crs, "transform": import_optional("affine").Affine(*list(transform)[:6]), "nodata": nodata}
+    placed = {"crs": crs, "transform": import_optional("rasterio").Affine(*list(transform)[:6]), "nodata": nodata}
     size = {"height": array.shape[0], "width": array.shape[1], "count": array.shape[2], "dtype": array.dtype.name}
     with replacing(path) as temporary:
         try:

@@ -157,7 +157,9 @@ class SceneReader:
             Planes(planes, names=self.source_names).check_range(-1.0, f"{remedy} (Scene {name!r}.)")
         if name == self._first:
             warn_of_copies(planes, self.source_names)
-        return Scene(np.stack(planes, axis=-1), name, tuple(self.source_names))
+        crs, transform = self.grids[name][2:]
+        place = {"crs": None if crs is None else str(crs), "transform": transform}
+        return Scene(np.stack(planes, axis=-1), name, tuple(self.source_names), **place)
 
     def _check_places(self, scene: OpenScene) -> None:
         """Raise an error if a georeferenced mask of a scene shows another place."""
