@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = -m pip --disable-pip-version-check -q
 BUILD = hatchling editables
 
-.PHONY: demo test quick coverage lint bench fuzz docs clean
+.PHONY: demo test quick coverage lint bench fuzz notebooks docs clean
 
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
@@ -35,6 +35,10 @@ bench: .venv/installed
 MINUTES ?= 5
 fuzz: .venv/installed
 	.venv/bin/python tests/fuzz.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# Runs the notebooks of examples/; `python docs/notebooks.py` also keeps what they print and draw.
+notebooks: .venv/installed
+	.venv/bin/python docs/notebooks.py --check
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
