@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the table below; a tes
     from bimichi.evaluation.methods import paper_methods as paper_methods
     from bimichi.integral.labelled import choquet as choquet
     from bimichi.integral.linear import linear_form as linear_form, usage_counts as usage_counts
+    from bimichi.interactive.starting import studio as studio
     from bimichi.learning.bags import Bags as Bags
     from bimichi.learning.scene import Scene as Scene, join_bags as join_bags
     from bimichi.learning.solvers import ConvexSolver as ConvexSolver, EvolutionarySolver as EvolutionarySolver
@@ -70,6 +71,7 @@ _NAMES = {
     "evaluation.methods": "paper_methods",
     "integral.labelled": "choquet",
     "integral.linear": "linear_form usage_counts",
+    "interactive.starting": "studio",
     "learning.bags": "Bags",
     "learning.scene": "Scene join_bags",
     "learning.solvers": "ConvexSolver EvolutionarySolver",

@@ -1,5 +1,6 @@
 """Files that appear under their name only when they are whole, and values as JSON can hold them."""
 
+import hashlib
 import math
 import os
 import re
@@ -90,6 +91,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, or, for a folder such as a Zarr store, of the names and hashes of its files."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        listed = "".join(f"{file.relative_to(path).as_posix()} {sha256_of(file)}\n" for file in files)
+        return hashlib.sha256(listed.encode()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _beside(target: Path, suffix: str) -> Path:

@@ -1,6 +1,5 @@
 """`run.json`: a record of a run beside its results, so that it can be repeated."""
 
-import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import bimichi
-from bimichi._files import atomic_write, plain
+from bimichi._files import atomic_write, plain, sha256_of
 
 
 class Run:
@@ -31,7 +30,7 @@ class Run:
         self.seconds: dict[str, float] = {}
         self._started, self._clock = datetime.now(UTC), time.perf_counter()
         self._pool = ThreadPoolExecutor(1)
-        self._hashes = {str(path): self._pool.submit(_sha256, path) for path in dict.fromkeys(inputs)}
+        self._hashes = {str(path): self._pool.submit(sha256_of, path) for path in dict.fromkeys(inputs)}
 
     def __enter__(self) -> Self:
         return self
@@ -71,12 +70,3 @@ class Run:
 def run_path(output: Path) -> Path:
     """Return where the record is written: beside a file (``model.json.run.json``), or into a folder (``run.json``)."""
     return output / "run.json" if output.is_dir() else output.with_name(f"{output.name}.run.json")
-
-
-def _sha256(path: Path) -> str:
-    if path.is_dir():  # a Zarr store
-        files = sorted(file for file in path.rglob("*") if file.is_file())
-        listed = "".join(f"{file.relative_to(path).as_posix()} {_sha256(file)}\n" for file in files)
-        return hashlib.sha256(listed.encode()).hexdigest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,29 +1,100 @@
 """`bimichi studio`: draw labels in the browser, while a fusion learns from them."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, SourceOptions, Sources
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
+from bimichi.cli.options import Jobs, SourceOptions, listed
+from bimichi.imaging.annotations import ANNOTATION_FORMATS
 
 
 def studio(
     *,
-    ctx: typer.Context,
-    sources: Sources = [],  # noqa: B006  # typer copies it
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCES... | PROJECT | FOLDER]",
+            show_default=False,
+            help="Sources as in `bimichi train`; or a project file of the studio; or one folder, in which sources are "
+            "looked for. Without any, a page to choose some, or to try drawn ones.",
+        ),
+    ] = None,
     made: SourceOptions,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any free port.")] = 0,
+    boxes: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Boxes or outlines to start with: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.",
+            metavar="FILE",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Instead of boxes: masks to start with, or another annotation file.", metavar="FILE"),
+    ] = None,
+    truth: Annotated[
+        str | None, typer.Option(help="Masks of targets to look at; they are not learned from.", metavar="MASK")
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            "--project",
+            help="The project file to save to, and to go on with if it exists; by default studio.json in the current "
+            "folder.",
+            metavar="FILE",
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to listen; 0 is any free port.", metavar="PORT")
+    ] = 0,
     host: Annotated[
-        str, typer.Option(help="Which address to listen at; others than this machine can reach it only if told so.")
+        str,
+        typer.Option(
+            help="The address to listen at. By default, only this machine can reach the studio.", metavar="ADDRESS"
+        ),
     ] = "127.0.0.1",
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address instead of opening it.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address, and do not open it in a browser.")
+    ] = False,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
-    """Draw labels on scenes in the browser, and watch a fusion learn from them."""
-    from bimichi.interactive.starting import run
+    """Draw labels on scenes in the browser, and watch a fusion learn from them.
 
-    scenes = made.open(sources, MAX_ADDITIVE_SOURCES) if sources else None
-    run(scenes, made.recipes, host, port, not no_browser, jobs, say.note)
+    One scene, with one file per source; or many, with one folder or quoted pattern per source:
+
+    ```
+    bimichi studio thermal.png grey.png
+    bimichi studio ir/ vi/ --recipe to_bipolar
+    ```
+
+    What is drawn is saved all the time, to studio.json; go on with it, or let the studio look into a folder:
+
+    ```
+    bimichi studio studio.json
+    bimichi studio pictures/
+    ```
+
+    On a machine that you reach by SSH, forward a port and open the address that is printed:
+
+    ```
+    ssh -L 8765:127.0.0.1:8765 machine
+    bimichi studio ir/ vi/ --port 8765 --no-browser
+    ```
+    """
+    from bimichi.interactive.opening import Options
+    from bimichi.interactive.starting import Start
+
+    if boxes is not None and labels is not None:
+        raise typer.BadParameter("give one of them", param_hint="'--boxes' / '--labels'")
+    options = Options(
+        listed(made.names),
+        made.recipes,
+        made.align,
+        listed(made.driver) or (),
+        made.expressions or (),
+        labels if boxes is None else str(boxes),
+        truth,
+    )
+    Start(sources or [], options, project).run(host, port, not no_browser, jobs, say.note)

@@ -149,8 +149,8 @@ def _geojson(images: Images, placement: Placements) -> str:
         for one in objects:
             about: dict[str, Any] = {"label": one.label} | ({"ignored": True} if one.ignored else {})
             about |= {} if image is None else {"image": image}
-            if isinstance(one.place, np.ndarray) and where is None:
-                about["box"] = one.place.tolist()
+            if isinstance(one.place, np.ndarray):
+                about["box"] = one.place.tolist() if where is None else True
             if isinstance(one.place, Disc) and one.place.radius:
                 about["radius_pixels"] = one.place.radius
             features.append({"type": "Feature", "properties": about, "geometry": _geometry(one.place, where, image)})

@@ -12,6 +12,10 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_shape
 from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.regions import TOUCH
+from bimichi.imaging.shapes import Polygons
+
+DIGITS = 6
+"""Of pixels that were map coordinates, whose rounding they should not show."""
 
 LONGITUDE_LATITUDE = ("OGC:CRS84", "urn:ogc:def:crs:OGC:1.3:CRS84", "urn:ogc:def:crs:OGC::CRS84")
 """Names for EPSG:4326 in the order of GeoJSON, in which rasterio takes it anyway."""
@@ -87,16 +91,17 @@ def in_pixels(found: ImageAnnotations, placement: Placement | None, where: str =
         boxes = found.boxes * np.tile(size, 2)
         return replace(found, boxes=boxes, shapes=shapes if found.shapes else (), units="pixels")
     function = _from_map(found.crs, placement, where)
-    moved = [shape.mapped(function) for shape in found.outlines if shape is not None]
+    moved = [shape.mapped(lambda points: np.round(function(points), DIGITS)) for shape in found.outlines if shape]
     boxes = np.array([shape.box for shape in moved]).reshape(-1, 4)
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
     inside = ((low < np.array([width, height]) - TOUCH) & (high > TOUCH)).all(axis=1)
     kept = np.flatnonzero(inside).tolist()
+    inner = [moved[k] for k in kept]
     return ImageAnnotations(
         boxes[inside],
         [found.labels[k] for k in kept],
         [bool(found.is_ignored[k]) for k in kept],
-        shapes=[moved[k] for k in kept],
+        shapes=[None if isinstance(one, Polygons) and one.is_box and one.upright else one for one in inner],
     )
 
 

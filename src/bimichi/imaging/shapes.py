@@ -32,9 +32,12 @@ class Polygons:
     ----------
     parts : tuple of tuple of ndarray of float64, shape (n_corners, 2)
         For each polygon its outer ring and then its holes: corners (x, y) in order; the last is joined to the first.
+    is_box : bool, default=False
+        Whether it is a box of the image, given by its corners on a map.
     """
 
     parts: tuple[tuple[Floats, ...], ...]
+    is_box: bool = False
 
     @property
     def box(self) -> Floats:
@@ -43,7 +46,16 @@ class Polygons:
 
     def mapped(self, function: Mapped) -> "Polygons":
         """Return it in other coordinates."""
-        return Polygons(tuple(tuple(function(ring) for ring in part) for part in self.parts))
+        return Polygons(tuple(tuple(function(ring) for ring in part) for part in self.parts), self.is_box)
+
+    @property
+    def upright(self) -> bool:
+        """Whether it is a box as it stands, with edges along the axes, rounding aside."""
+        ring = self.parts[0][0]
+        if len(self.parts) > 1 or len(self.parts[0]) > 1 or len(ring) != 4:
+            return False
+        corners = corners_of(bounding_box(ring))
+        return bool((np.abs(ring[:, None] - corners).max(axis=2).min(axis=0) < TOUCH).all())
 
     def paint(self, mask: Flags) -> None:
         """Mark the pixels that overlap it."""

@@ -1,6 +1,7 @@
 """The server of a studio: its page, images and maps by HTTP, and a socket for edits and models."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -9,32 +10,19 @@ import numpy as np
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from bimichi._files import plain
 from bimichi.errors import BimichiError
+from bimichi.interactive.answers import BYTES, TYPES, Missing, full_state, json_response
+from bimichi.interactive.file_views import FileViews
 from bimichi.interactive.scenes import SceneStore, png
 from bimichi.interactive.security import Guard
 from bimichi.interactive.session import Session
 from bimichi.interactive.sockets import serve_socket
 
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-}
 FROM_REPORT = ("planes.js", "integral.js", "maps.js", "readout.js", "report.css")
 """Files that the page shares with reports."""
-BYTES = "application/octet-stream"
-
-Handler = Callable[[Request], Awaitable[Response]]
-
-
-class Missing(BimichiError):
-    """What was asked for is not there."""
 
 
 def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: tuple[str, ...] = ()) -> Guard:
@@ -43,10 +31,17 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await session.start()
+        watching = asyncio.create_task(end_when_asked())
         yield
+        watching.cancel()
         await session.end()
 
-    views = Views(session)
+    async def end_when_asked() -> None:
+        await session.ended.wait()
+        if guard.end is not None:
+            guard.end()
+
+    views, moves = Views(session), FileViews(session)
     routes: list[Any] = [
         Route("/", views.static),
         Route("/static/{name}", views.static),
@@ -58,6 +53,13 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
         Route("/scenes/{k:int}/thumbnail", views.thumbnail),
         Route("/scenes/{k:int}/superpixel", views.superpixel),
         Route("/scenes/{k:int}/fused", views.fused),
+        Route("/open", moves.open, methods=["POST"]),
+        Route("/try", moves.try_out, methods=["POST"]),
+        Route("/upload", moves.upload, methods=["POST"]),
+        Route("/import", moves.import_labels, methods=["POST"]),
+        Route("/export", moves.export, methods=["POST"]),
+        Route("/exports/{name:path}", moves.download),
+        Route("/close", moves.close, methods=["POST"]),
     ]
 
     async def socket(websocket: Any) -> None:
@@ -66,11 +68,12 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
     routes.append(WebSocketRoute("/socket", socket))
     handlers: Any = {Missing: _not_found, BimichiError: _problem}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
-    return Guard(app, token, hosts, frames)
+    guard = Guard(app, token, hosts, frames)
+    return guard
 
 
 async def _problem(_: Request, error: Exception) -> Response:
-    return JSONResponse({"problem": str(error)}, 400)
+    return json_response({"problem": str(error)}, 400)
 
 
 async def _not_found(_: Request, error: Exception) -> Response:
@@ -118,9 +121,7 @@ class Views:
 
     async def state(self, _: Request) -> Response:
         session = self.session
-        found = await run_in_threadpool(session.workspace.state)
-        more = {"primary": session.primary is None, "model": session.model_message, "stale": session.stale}
-        return JSONResponse(plain(found | more))
+        return json_response(await full_state(session))
 
     async def source(self, request: Request) -> Response:
         k, store, which = self._scene(request), self._store, int(request.path_params["source"])
@@ -155,7 +156,7 @@ class Views:
         except (KeyError, ValueError) as error:
             raise BimichiError("A superpixel needs x and y, in pixels.") from error
         rings = await run_in_threadpool(store.superpixel, k, x, y)
-        return JSONResponse({"points": rings[0] if rings else [], "holes": rings[1:]})
+        return json_response({"points": rings[0] if rings else [], "holes": rings[1:]})
 
     async def fused(self, request: Request) -> Response:
         k = self._scene(request)

@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
-from bimichi.errors import BimichiError
+from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.bagging import Labelling
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.formats.label_mask import read_mask
@@ -80,22 +80,34 @@ class StudioScene:
 class SceneStore:
     """All scenes of a collection; sources are read when they are first asked for, and kept.
 
+    `truth` names masks by scene, and `unusable` says why some scenes cannot be opened.
+
     Methods may be called from any thread. What the strict readers refuse is an error of `BimichiError`; warnings are
     added to the problems of the scene.
     """
 
     def __init__(
-        self, collection: SceneCollection, recipes: Sequence[str] | None = None, truth: str | None = None
+        self,
+        collection: SceneCollection,
+        recipes: Sequence[str] | None = None,
+        truth: Mapping[str, Path] | None = None,
+        unusable: Mapping[str, str] | None = None,
     ) -> None:
-        self.collection = collection
-        masks = collection.companions(truth, "truth", partial=True) if truth else {}
-        self.scenes = [StudioScene(files, truth=masks.get(files.name)) for files in collection.scenes]
+        lost = unusable or {}
+        self.scenes = [
+            StudioScene(files, problems=[lost[files.name]] if files.name in lost else [], truth=masks.get(files.name))
+            for masks in [truth or {}]
+            for files in collection.scenes
+        ]
+        self.collection = collection.only([name for name in collection.names if name not in lost])
+        if not self.collection.scenes:
+            raise InvalidInputError(f"No scene can be opened. {' '.join(dict.fromkeys(lost.values()))}")
         self._readers: dict[Recipes, SceneReader] = {}
         self._read: dict[tuple[int, Recipes], Scene] = {}
         self._planes: dict[tuple[int, Recipes], list[tuple[NDArray[np.uint16], dict[str, Any]]]] = {}
         self._segments: dict[int, NDArray[Any]] = {}
         self._lock = Lock()
-        reader = SceneReader(collection, Labelling(bags="boxes"), recipes=recipes)  # raises what is wrong with all
+        reader = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)  # raises what holds for all
         self.source_names, self.recipes = reader.source_names, tuple(reader.recipes)
         self._readers[self.recipes] = reader
 

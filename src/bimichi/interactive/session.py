@@ -5,6 +5,7 @@ import json
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, TypeVar
@@ -13,11 +14,15 @@ from bimichi._files import plain
 from bimichi._progress import Stopped, stopping
 from bimichi.errors import BimichiError
 from bimichi.interactive.learning import Learner, Trained
+from bimichi.interactive.locking import ProjectLock
 from bimichi.interactive.messages import map_bytes, material_of, model_json
+from bimichi.interactive.recent import remember
 from bimichi.interactive.warming import warm_up
-from bimichi.interactive.workspace import Workspace
+from bimichi.interactive.workspace import Roots, Workspace
 
 T = TypeVar("T")
+SAVE_AFTER, RETRY = 0.3, 5.0  # seconds after an edit, and after saving failed
+GRACE = 4.0  # seconds in which a page may be loaded again before the server ends with its last tab
 WAITING = 200  # messages that a tab may leave unread before it is disconnected
 
 
@@ -52,19 +57,42 @@ class Session:
         self._pool = ThreadPoolExecutor(1, "bimichi-learning")
         self._wanted, self._job, self._stop = asyncio.Event(), "train", Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self.take(workspace)
+        self._dirty, self._lock = asyncio.Event(), ProjectLock()
+        self.roots = Roots()
+        self.ended = asyncio.Event()
+        self.end_with_tabs = False
+        self._take(workspace)
 
-    def take(self, workspace: Workspace) -> None:
-        """Work on other scenes from now on."""
+    def _take(self, workspace: Workspace) -> None:
+        if workspace.project is not None:
+            self._lock.move(workspace.project)
+            self.roots.add(workspace.project.parent)
+        if workspace.store is not None:
+            for file in workspace.store.collection.files:
+                self.roots.add(file.parent)
         self.workspace = workspace
         self.learner = None if workspace.store is None else Learner(workspace.store, self.n_jobs)
         self.model = self.model_message = None
+
+    async def open(self, workspace: Workspace) -> None:
+        """Work on other scenes from now on; what was drawn before is saved first."""
         self.stop_learning()
+        await self.save()
+        self._take(workspace)
+        for tab in self.tabs:
+            tab.view = 0
+        if workspace.project is not None and workspace.project.exists():
+            remember(workspace.project)
+        self.tell({"type": "state"})
+        if workspace.task().labels and workspace.mode == "live":
+            self.learn()
 
     async def start(self) -> None:
         """Begin to learn in the background."""
-        self._tasks = [asyncio.create_task(self._learn_forever())]
-        if self.workspace.task().labels:
+        self._tasks = [asyncio.create_task(self._learn_forever()), asyncio.create_task(self._save_forever())]
+        if self.workspace.project is not None and self.workspace.project.exists():
+            remember(self.workspace.project)
+        if self.workspace.task().labels and self.workspace.mode == "live":
             self.learn()
 
     async def end(self) -> None:
@@ -73,6 +101,9 @@ class Session:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(BimichiError):
+            await self.save()
+        self._lock.release()
         for tab in self.tabs:
             tab.send({"type": "closed"})
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -93,6 +124,12 @@ class Session:
         self.tabs = [one for one in self.tabs if one is not tab]
         if self.primary is tab:
             self.primary = None
+        if not self.tabs and self.end_with_tabs:
+            asyncio.get_running_loop().call_later(GRACE, self._end_if_alone)
+
+    def _end_if_alone(self) -> None:
+        if not self.tabs and self.end_with_tabs:
+            self.ended.set()
 
     def take_over(self, tab: Tab) -> None:
         """Let this tab draw from now on, and no other."""
@@ -122,6 +159,32 @@ class Session:
 
     def changed(self) -> None:
         """Remember that there is something to save."""
+        self._dirty.set()
+
+    async def save(self) -> None:
+        """Write the project file if anything has changed."""
+        if not self._dirty.is_set() or self.workspace.project is None or self.workspace.store is None:
+            return
+        self._dirty.clear()
+        new = not self.workspace.project.exists()
+        try:
+            at = await asyncio.to_thread(self.workspace.save)
+        except (BimichiError, OSError) as error:
+            self._dirty.set()
+            raise BimichiError(f"What is drawn could not be saved: {error}") from error
+        if new:
+            remember(self.workspace.project)
+        self.tell({"type": "saved", "at": at})
+
+    async def _save_forever(self) -> None:
+        while True:
+            await self._dirty.wait()
+            await asyncio.sleep(SAVE_AFTER)
+            try:
+                await self.save()
+            except BimichiError as error:
+                self.tell({"type": "problem", "text": str(error), "where": "saving"})
+                await asyncio.sleep(RETRY)
 
     # Learning
 

@@ -1,18 +1,30 @@
-"""`bimichi.studio`: a studio started from Python."""
+"""`bimichi.studio`: a studio started, from Python or from the command line."""
 
+import os
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, SceneCollection, open_scenes
+from bimichi._extras import import_optional
+from bimichi.errors import InvalidInputError
 from bimichi.interactive.launching import serve
+from bimichi.interactive.opening import Options, choose_project, folders_of, gone_on, open_workspace
 from bimichi.interactive.workspace import Workspace
+
+HERE = ("127.0.0.1", "::1", "localhost")
 
 
 def studio(
     sources: Any = None,
     *,
-    names: Any = None,
-    recipes: Any = None,
+    names: Sequence[str] | None = None,
+    recipes: Sequence[str] | None = None,
+    boxes: str | os.PathLike[str] | None = None,
+    truth: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+    align: bool = False,
     host: str = "127.0.0.1",
     port: int = 0,
     browser: bool = True,
@@ -22,43 +34,95 @@ def studio(
 
     Parameters
     ----------
-    sources : as in `bimichi.imaging.open_scenes`, optional
-        The scenes; without any, a page to choose some.
+    sources : path, sequence of paths, array, or mapping of names to arrays, optional
+        A project of the studio, a folder with images, or sources as `bimichi.imaging.open_scenes` takes them. Without
+        any, a page to choose some. Arrays are written to a folder of their own, so that a project can name them.
     names, recipes : sequence of str, optional
         Names of the sources, and how they are made of images, as `bimichi train` takes them.
+    boxes, truth : path, optional
+        Annotations to start with, of any format; and masks of targets, to look at.
+    project : path, optional
+        The project file to save to, and to go on with if it exists; by default studio.json in the current folder.
+    align : bool, default=False
+        Whether images on other grids are resampled to that of the first.
     host, port : str, int
-        Where the server listens. By default only this machine can reach it.
+        Where the server listens. By default only this machine can reach it, at any free port.
     browser : bool, default=True
-        Whether to open the page in a browser; otherwise its address is printed.
+        Whether to open the page in a browser. Its address is printed to standard error.
     n_jobs : int, optional
         Number of threads.
     """
-    collection = None
-    if sources is not None:
-        collection = open_scenes(sources, names, limit=MAX_ADDITIVE_SOURCES)
-    run(collection, recipes, host, port, browser, n_jobs)
+    paths, called = _paths(sources)
+    texts = [None if one is None else os.fspath(one) for one in (boxes, truth, project)]
+    options = Options(names or called, recipes, align, annotations=texts[0], truth=texts[1])
+    start = Start(paths, options, None if texts[2] is None else Path(texts[2]))
+    start.run(host, port, browser, n_jobs, lambda text: print(text, file=sys.stderr))
 
 
-def run(
-    collection: SceneCollection | None,
-    recipes: Any,
-    host: str,
-    port: int,
-    browser: bool,
-    n_jobs: int | None,
-    say: Any = None,
-) -> None:
-    """Serve a studio of these scenes."""
-    from bimichi.interactive.app import make_app
-    from bimichi.interactive.session import Session
+def _paths(sources: Any) -> tuple[list[str], list[str] | None]:
+    if sources is None:
+        return [], None
+    if isinstance(sources, str | os.PathLike):
+        return [os.fspath(sources)], None
+    if isinstance(sources, Sequence) and all(isinstance(one, str | os.PathLike) for one in sources):
+        return [os.fspath(one) for one in sources], None
+    from bimichi.interactive.samples import as_files
 
-    workspace = Workspace() if collection is None else Workspace.of(collection, recipes)
-    hosts = () if host in ("127.0.0.1", "::1", "localhost") else (host,)
+    return as_files(sources)
 
-    def make(token: str) -> Any:
-        return make_app(Session(workspace, n_jobs), token, hosts)
 
-    def ready(url: str) -> None:
-        (say or (lambda text: print(text, file=sys.stderr)))(f"The studio is at {url}")
+@dataclass(frozen=True)
+class Start:
+    """What a studio is started with."""
 
-    serve(make, host, port, browser, ready)
+    paths: Sequence[str]
+    options: Options
+    project: Path | None = None
+
+    def workspace(self) -> Workspace:
+        """Open what was named, and decide where it is saved."""
+        if not self.paths:
+            if self.project is None:
+                return Workspace()
+            if not self.project.exists():
+                raise InvalidInputError(f"There is no project {self.project} yet; name the sources of a new one, too.")
+            return open_workspace([str(self.project)], self.options, [Path.cwd()])
+        work = open_workspace(self.paths, self.options, [Path.cwd()])
+        if work.project is not None:
+            if self.project is not None and self.project.resolve() != work.project.resolve():
+                raise InvalidInputError(f"{work.project} is a project already; leave out --project.")
+            return work
+        if self.project is None:
+            return choose_project(work, Path.cwd())
+        if not self.project.exists():
+            return replace(work, project=self.project)
+        again = gone_on(work, self.project)
+        if again is None:
+            raise InvalidInputError(
+                f"{self.project} exists, but is no project of the studio about these images. Name another file."
+            )
+        return again
+
+    def run(self, host: str, port: int, browser: bool, n_jobs: int | None, say: Callable[[str], None]) -> None:
+        """Serve the studio until it is closed."""
+        import_optional("starlette")
+        import_optional("uvicorn")
+        from bimichi.interactive.app import make_app
+        from bimichi.interactive.session import Session
+
+        work = self.workspace()
+        for note in work.notes:
+            say(note)
+        session = Session(work, n_jobs)
+        session.roots.add(Path.cwd())
+        for folder in folders_of(self.paths):
+            session.roots.add(folder)
+        hosts = () if host in HERE else (host,)
+        if hosts:
+            say(f"Whoever knows the address can use this studio from other machines, as it listens at {host}.")
+
+        def ready(url: str) -> None:
+            say(f"The studio is at {url}")
+            say("Press Ctrl-C here to end it; what is drawn is saved all the time.")
+
+        serve(lambda token: make_app(session, token, hosts), host, port, browser, ready)

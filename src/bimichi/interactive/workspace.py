@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bimichi import __version__
 from bimichi._checks import check_choice
 from bimichi._files import plain
-from bimichi.errors import InvalidInputError
+from bimichi._version import __version__
+from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.interactive.labels import Shapes, parse_shapes
 from bimichi.interactive.learning import Task
+from bimichi.interactive.project import Hashes, relative_argument, relative_to, scene_entry, write_studio
 from bimichi.interactive.scenes import SceneStore
 from bimichi.interactive.settings import ADDITIVITIES, MODES, Settings
 from bimichi.learning.objectives import OBJECTIVES
@@ -23,6 +24,8 @@ class SceneLabels:
 
     revision: int = 0
     shapes: Shapes = ()
+    kept: Mapping[str, Any] | None = None
+    """What the project file has of a scene whose images were not found, to be written again as it is."""
 
 
 @dataclass(eq=False)
@@ -37,14 +40,32 @@ class Workspace:
     title: str = "bimichi studio"
     project: Path | None = None
     notes: list[str] = field(default_factory=list)
+    hashes: Hashes = field(default_factory=Hashes)
+    arguments: list[str] = field(default_factory=list)
+    """The sources, as `bimichi train` would take them."""
 
     @classmethod
     def of(
-        cls, collection: SceneCollection, recipes: Sequence[str] | None = None, truth: str | None = None
+        cls,
+        collection: SceneCollection,
+        recipes: Sequence[str] | None = None,
+        truth: Mapping[str, Path] | None = None,
+        unusable: Mapping[str, str] | None = None,
     ) -> "Workspace":
-        """Return a workspace with these scenes, and nothing drawn."""
-        store = SceneStore(collection, recipes, truth)
+        """Return a workspace with these scenes, and nothing drawn; arguments as in `SceneStore`."""
+        store = SceneStore(collection, recipes, truth, unusable)
         return cls(store, [SceneLabels() for _ in store.scenes], title=_title(collection))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it may write."""
+        return None if self.project is None else self.project.parent
+
+    @property
+    def lost(self) -> list[str]:
+        """Names of the scenes whose images were not found."""
+        scenes = [] if self.store is None else self.store.scenes
+        return [scene.name for scene, drawn in zip(scenes, self.labels, strict=True) if drawn.kept is not None]
 
     def scene(self, k: Any) -> int:
         """Return the number of a scene that the page asks for."""
@@ -89,6 +110,37 @@ class Workspace:
         """Return what is to be learned: from all scenes on which anything is drawn."""
         drawn = ((k, one.revision, one.shapes) for k, one in enumerate(self.labels) if one.shapes)
         return Task(self.settings, tuple(drawn))
+
+    def save(self) -> str:
+        """Write the project file; return the time that it holds."""
+        if self.project is None or self.store is None:
+            raise BimichiError("There is nothing to save: no scenes are open, or no project file is named.")
+        collection, folder = self.store.collection, self.project.parent
+        content = {
+            "title": self.title,
+            "sources": {
+                "arguments": [relative_argument(one, folder) for one in self.arguments],
+                "labels": collection.source_names,
+                "many": collection.many,
+                "names": self.store.source_names,
+                "given": collection.given is not None,
+                "recipes": list(self.store.recipes),
+                "align": collection.align,
+                "drivers": list(collection.drivers),
+                "expressions": [f"{one.name}: {one.text}" for one in collection.computed],
+            },
+            "settings": self.settings.to_json(),
+            "mode": self.mode,
+            "threshold": self.threshold,
+            "truth": {one.name: relative_to(one.truth, folder) for one in self.store.scenes if one.truth is not None},
+        }
+        entries = [
+            scene_entry(scene.files, drawn.revision, drawn.shapes, scene.placement, folder, self.hashes)
+            if drawn.kept is None
+            else drawn.kept
+            for scene, drawn in zip(self.store.scenes, list(self.labels), strict=True)
+        ]
+        return write_studio(self.project, content, entries)
 
     def state(self) -> dict[str, Any]:
         """Return all of it for the page; reads images that have not been read."""

@@ -4,7 +4,7 @@ import platform
 
 import numpy as np
 
-import bimichi
+from bimichi._version import __version__
 from bimichi.learning.objectives import REGISTRY
 from bimichi.learning.selection import selection_of
 from bimichi.report.inputs import Material
@@ -123,6 +123,6 @@ def fine_print(material: Material) -> Markup:
     given = {} if record is None else record.parameters
     rows = [element("tr", element("th", name, scope="row"), element("td", repr(given[name]))) for name in given]
     parameters = element("div", element("table", element("tbody", *rows), class_="plain"), class_="scroll")
-    versions = f"bimichi {bimichi.__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    versions = f"bimichi {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     note = element("p", versions, class_="versions")
     return section("parameters", "Parameters and versions", parameters if rows else "", note)

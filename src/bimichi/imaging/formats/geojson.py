@@ -80,10 +80,10 @@ def _crs(member: Any) -> str:
 
 def _places(geometry: Mapping[str, Any], about: Mapping[str, Any], pixels: bool) -> list[Floats | Shape]:
     kind, given = geometry.get("type"), geometry.get("coordinates")
-    if pixels and "box" in about:  # written by bimichi: exact, where corners are rounded
+    if pixels and isinstance(about.get("box"), list):  # written by bimichi: exact, where corners are rounded
         return [box_of(*numbers(about["box"], "box", 4))]
     if kind == "Polygon":
-        return [Polygons((_rings(given),))]
+        return [Polygons((_rings(given),), is_box=about.get("box") is True)]
     if kind == "MultiPolygon":
         return [Polygons(tuple(_rings(part) for part in listed(given, "coordinates")))] if given else []
     if kind in ("Point", "MultiPoint"):

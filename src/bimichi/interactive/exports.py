@@ -1,0 +1,199 @@
+"""What a studio gives away: labels, masks, the model, reports, maps, and how to make the model again without it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi._extras import import_optional
+from bimichi._files import replacing
+from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.imaging.annotation_writing import write_annotations
+from bimichi.imaging.bagging import split_negative
+from bimichi.imaging.formats import ImageAnnotations
+from bimichi.imaging.fusing import fuse_scene, match_scene
+from bimichi.imaging.gdal import gdal_settings
+from bimichi.imaging.placement import Placement
+from bimichi.imaging.rasterising import rasterise
+from bimichi.imaging.writing import write_image
+from bimichi.interactive.labels import annotations_of
+from bimichi.interactive.learning import Trained
+from bimichi.interactive.repeating import command_line, python_text
+from bimichi.interactive.scenes import StudioScene
+from bimichi.interactive.workspace import Workspace
+from bimichi.report import IndexEntry, write_index, write_report
+from bimichi.report.thumbnails import thumbnail
+from bimichi.scale.rasters import fuse_windows
+
+LABELS = {"coco": "labels.json", "geojson": "labels.geojson", "csv": "labels.csv"}
+MODEL = "model.json"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Files that were written, and text to copy."""
+
+    files: tuple[Path, ...] = ()
+    text: str = ""
+
+
+class Exporter:
+    """Writes exports of a workspace, and of the model that was learned from it, into one folder."""
+
+    def __init__(self, work: Workspace, trained: Trained | None, n_jobs: int | None = None) -> None:
+        if work.store is None or work.project is None:
+            raise InvalidInputError("Open scenes before anything is exported.")
+        self._work, self._store, self._trained, self._n_jobs = work, work.store, trained, n_jobs
+        self.folder = export_folder(work.project)
+
+    def write(self, kind: str) -> Exported:
+        """Export one kind of thing."""
+        kinds: dict[str, Callable[[], Exported]] = {
+            **{name: lambda file=file: self._labels(file) for name, file in LABELS.items()},  # type: ignore[misc]
+            "masks": self._masks,
+            "model": self._model,
+            "report": self._reports,
+            "fused": self._fused,
+            "command": lambda: self._text(command_line),
+            "python": lambda: self._text(python_text),
+        }
+        if kind == "all":
+            done = [kinds[one]() for one in ("coco", "masks", "model", "report", "fused")]
+            return Exported(tuple(path for one in done for path in one.files))
+        if kind not in kinds:
+            raise InvalidInputError(f"There is no export {kind!r:.40}; there are {', '.join([*kinds, 'all'])}.")
+        return kinds[kind]()
+
+    def _drawn(self) -> dict[str, tuple[StudioScene, ImageAnnotations]]:
+        """Return the scenes on which something is drawn, and what."""
+        found = {}
+        for k, scene in enumerate(self._store.scenes):
+            if self._work.labels[k].shapes and self._store.load(k) is not None:
+                found[scene.name] = (scene, annotations_of(self._work.labels[k].shapes, scene.size))
+        if not found:
+            raise InvalidInputError("Nothing is drawn yet; draw a box around a target first.")
+        return found
+
+    def _labels(self, name: str) -> Exported:
+        drawn = self._drawn()
+        path = self._path(name)
+        places: Mapping[str | None, Placement] = {
+            image: scene.placement or Placement(scene.size) for image, (scene, _) in drawn.items()
+        }
+        write_annotations(path, {image: found for image, (_, found) in drawn.items()}, places)
+        return Exported((path,))
+
+    def _masks(self) -> Exported:
+        """Write the pixels of targets, and of what is unknown if there is any: 255 in bytes, 0 elsewhere."""
+        how, files = self._work.settings.labelling, []
+        masks = {}
+        for name, (scene, found) in self._drawn().items():
+            targets, ignored = rasterise(split_negative(found, how)[0], scene.size, how.target)
+            sure = rasterise(split_negative(found, how)[1], scene.size).targets
+            unknown = ignored & ~sure if how.rest == "negative" else ~(targets | sure)
+            masks[name] = (scene, targets & ~sure, unknown)
+        some = any(unknown.any() for _, _, unknown in masks.values())
+        for name, (scene, targets, unknown) in masks.items():
+            files.append(self._mask(scene, f"masks/{_safe(name)}", targets))
+            if some:
+                files.append(self._mask(scene, f"ignore/{_safe(name)}", unknown))
+        return Exported(tuple(files))
+
+    def _mask(self, scene: StudioScene, name: str, mask: NDArray[np.bool_]) -> Path:
+        image = np.where(mask, 255, 0).astype(np.uint8)
+        if scene.placement is None:
+            path = self._path(f"{name}.png")
+            write_image(path, image)
+            return path
+        path = self._path(f"{name}.tif")
+        write_geotiff(path, image, scene.grid)
+        return path
+
+    def _model(self) -> Exported:
+        path = self._path(MODEL)
+        self._learned().rule.save(path)
+        return Exported((path,))
+
+    def _learned(self) -> Trained:
+        if self._trained is None:
+            raise InvalidInputError("There is no model yet; label something first.")
+        if self._trained.task != self._work.task() and self._trained.auto is None:
+            raise InvalidInputError("The model is older than what is drawn; wait until it has learned, or press train.")
+        return self._trained
+
+    def _reports(self) -> Exported:
+        trained = self._learned()
+        usable = [k for k in range(len(self._store)) if self._store.load(k) is not None]
+        many = len(usable) > 1
+        entries = [self._report(k, trained, many) for k in usable]
+        pages = [entry.page for entry in entries if entry.page is not None]
+        if many:
+            index = self._path("report/index.html")
+            write_index(index, entries, self._work.title)
+            pages.insert(0, index)
+        return Exported(tuple(pages))
+
+    def _report(self, k: int, trained: Trained, many: bool) -> IndexEntry:
+        scene, drawn = self._store.scenes[k], self._work.labels[k].shapes
+        page = self._path(f"report/scene-{_safe(scene.name)}.html" if many else "report.html")
+        read = self._store.load(k, trained.rule.recipes)
+        assert read is not None  # as it is usable
+        boxes = annotations_of([one for one in drawn if one.label == "target"], scene.size).boxes
+        truth = self._store.truth(k)
+        known = truth is not None and bool((truth == 1).any() and (truth == 0).any())
+        given: dict[str, Any] = {"truth": truth == 1, "ignore": truth == 255} if known else {}
+        files = ", ".join(file.name for file in scene.files.files)
+        title = scene.name if many else self._work.title
+        rule = trained.rule
+        write_report(page, rule, read, boxes=boxes, title=title, notes={"Image files": files}, **given)
+        fused = rule.fuse(read.sources, self._n_jobs)
+        return IndexEntry(scene.name, page, thumbnail(fused), (fused.shape[0], fused.shape[1]), None, "")
+
+    def _fused(self) -> Exported:
+        rule, files = self._learned().rule, []
+        for k, scene in enumerate(self._store.scenes):
+            if self._store.load(k) is None or scene.opened is None:
+                continue
+            path = self._path(f"fused/{_safe(scene.name)}.tif")
+            if scene.opened.placed:
+                matched, recipes = match_scene(rule, scene.opened)
+                fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, n_jobs=self._n_jobs)
+            else:
+                fuse_scene(rule, scene.opened, path, n_jobs=self._n_jobs)
+            files.append(path)
+        return Exported(tuple(files))
+
+    def _text(self, write: Callable[..., str]) -> Exported:
+        labels = self._labels(LABELS["coco"])
+        return Exported(labels.files, write(self._work, labels.files[0], self.folder / MODEL, self._trained))
+
+    def _path(self, name: str) -> Path:
+        path = self.folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
+        return path
+
+
+def export_folder(project: Path) -> Path:
+    """Return where exports of a project are written."""
+    return project.parent / f"{project.stem}-export"
+
+
+def write_geotiff(path: Path, image: NDArray[Any], grid: Any) -> None:
+    """Write one band with the place of a scene, whole or not at all."""
+    rasterio = import_optional("rasterio")
+    height, width = image.shape
+    how = {"driver": "GTiff", "height": height, "width": width, "count": 1, "dtype": image.dtype.name}
+    how |= {"crs": grid.crs, "transform": grid.transform, "compress": "deflate"}
+    with replacing(path) as temporary, gdal_settings(), rasterio.open(temporary, "w", **how) as file:
+        file.write(image, 1)
+
+
+def _safe(name: str) -> str:
+    """Return the name of a scene as that of a file."""
+    return "".join("_" if char in '/\\:*?"<>|' or ord(char) < 32 else char for char in name).strip(". ") or "scene"

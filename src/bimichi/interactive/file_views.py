@@ -1,0 +1,184 @@
+"""Requests about files: opening, adding, importing and exporting."""
+
+import asyncio
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.imaging.bands import first_few
+from bimichi.imaging.finding import SUFFIXES
+from bimichi.interactive.answers import BYTES, Missing, full_state, json_response
+from bimichi.interactive.exports import Exporter, export_folder
+from bimichi.interactive.opening import NAME, Options, add_annotations, choose_project, open_workspace
+from bimichi.interactive.recent import recent_projects
+from bimichi.interactive.samples import drawn_streets
+from bimichi.interactive.session import Session
+from bimichi.interactive.workspace import Workspace
+
+FILE_LIMIT = 512 << 20  # bytes of one file that is dragged in
+TOTAL_LIMIT = 4 << 30  # bytes of all of them
+FILES_LIMIT = 2000
+JSON_LIMIT = 1 << 20
+LABEL_SUFFIXES = (".csv", ".json", ".geojson", ".xml", ".txt", ".gpkg", ".zip")
+
+
+class FileViews:
+    """Answers to requests that read or write files."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._added: dict[Path, int] = {}
+
+    async def open(self, request: Request) -> Response:
+        """Open a project, a folder or images; or look in one more folder for images that were moved."""
+        given = (await _json(request)).get("paths")
+        if not isinstance(given, list) or not given:
+            raise InvalidInputError("paths must be a list of files or folders.")
+        recent = {str(path) for path in recent_projects()}
+        paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in given]
+        await self.session.open(await run_in_threadpool(self._opened, paths))
+        return json_response(await full_state(self.session))
+
+    def _opened(self, paths: list[str]) -> Workspace:
+        """Return the workspace of some paths; a folder is first searched for images that the project lacks."""
+        work = self.session.workspace
+        if len(paths) == 1 and Path(paths[0]).is_dir() and work.project is not None and any(work.lost):
+            again = open_workspace([str(work.project)], Options(), [Path(paths[0])])
+            if len(again.lost) < len(work.lost):
+                return again
+        found = open_workspace(paths, Options(), self.session.roots.folders)
+        if found.project is None:
+            place = Path(paths[0]) if Path(paths[0]).is_dir() else Path(paths[0]).parent
+            found = choose_project(found, place)
+        return found
+
+    async def try_out(self, _: Request) -> Response:
+        """Open drawn streets."""
+        await self.session.open(await run_in_threadpool(drawn_streets))
+        return json_response(await full_state(self.session))
+
+    async def upload(self, request: Request) -> Response:
+        """Keep a file that was dragged in; the answer has the path by which it can be opened."""
+        name = safe_name(request.query_params.get("name", ""))
+        folder = await run_in_threadpool(self._folder)
+        path = folder / name
+        if len(self._added) >= FILES_LIMIT:
+            raise InvalidInputError(f"More than {FILES_LIMIT:,} files are too many to drag in; open their folder.")
+        await self._receive(request, path)
+        self.session.roots.add(folder)
+        return json_response({"path": str(path), "name": name.as_posix()})
+
+    async def _receive(self, request: Request, path: Path) -> None:
+        """Write the body of a request to a file, as long as it is within the limits."""
+        others = sum(size for file, size in self._added.items() if file != path)
+        part, size = path.with_name(f".{path.name}.part"), 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > FILE_LIMIT or others + size > TOTAL_LIMIT:
+                        raise InvalidInputError(
+                            f"{path.name} is too large to drag in: up to {FILE_LIMIT >> 20} MiB each and "
+                            f"{TOTAL_LIMIT >> 30} GiB together. Start the studio with its folder instead."
+                        )
+                    await asyncio.to_thread(file.write, chunk)
+            part.replace(path)
+        except OSError as error:
+            raise BimichiError(f"Cannot write {path.name}: {error.strerror or error}.") from error
+        finally:
+            part.unlink(missing_ok=True)
+        self._added[path] = size
+
+    def _folder(self) -> Path:
+        """Return where files that are dragged in are kept: beside the project."""
+        work = self.session.workspace
+        if work.project is None:
+            work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / NAME
+        return work.project.parent / "added"
+
+    async def import_labels(self, request: Request) -> Response:
+        """Draw what an annotation file says."""
+        given = await _json(request)
+        path, work = self.session.roots.allowed(given.get("path")), self.session.workspace
+        before = len(work.notes)
+        drawn = await run_in_threadpool(add_annotations, work, path, given.get("add") is True)
+        for k in drawn:
+            self.session.tell(self.session.labels_message(k))
+        self.session.changed()
+        if drawn and work.mode == "live":
+            self.session.learn()
+        count = sum(map(len, drawn.values()))
+        said = f"{count} shape{'s' * (count != 1)} on {len(drawn)} scene{'s' * (len(drawn) != 1)}."
+        return json_response(
+            {"drawn": {str(k): len(shapes) for k, shapes in drawn.items()}, "text": said}
+            | {"notes": work.notes[before:]}
+        )
+
+    async def export(self, request: Request) -> Response:
+        """Write an export; the answer names the files, which `download` gives, and has text to copy."""
+        kind = str((await _json(request)).get("kind"))
+        session = self.session
+        exporter = Exporter(session.workspace, session.model, session.n_jobs)
+        done = await run_in_threadpool(exporter.write, kind)
+        names = [path.relative_to(exporter.folder).as_posix() for path in done.files]
+        return json_response({"files": names, "folder": str(exporter.folder), "text": done.text})
+
+    async def download(self, request: Request) -> Response:
+        """Give a file that was exported."""
+        project = self.session.workspace.project
+        if project is None:
+            raise Missing("Nothing was exported.")
+        folder = export_folder(project).resolve()
+        path = (folder / request.path_params["name"]).resolve()
+        if not path.is_relative_to(folder) or not path.is_file():
+            raise Missing("There is no such export.")
+        return FileResponse(path, media_type=BYTES, filename=path.name, content_disposition_type="attachment")
+
+    async def close(self, request: Request) -> Response:
+        """End the server, at once or with the last tab."""
+        if (await _json(request)).get("after") == "tabs":
+            self.session.end_with_tabs = True
+        else:
+            await self.session.save()
+            self.session.ended.set()
+        return json_response({"closed": True})
+
+
+async def _json(request: Request) -> dict[str, Any]:
+    """Return the body of a request, an object of JSON; nothing if there is none."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > JSON_LIMIT:
+            raise InvalidInputError("The request is too long.")
+    if not body:
+        return {}
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError("The request must be JSON.") from error
+    if not isinstance(found, dict):
+        raise InvalidInputError("The request must be an object of JSON.")
+    return found
+
+
+def safe_name(given: str) -> Path:
+    """Return the name of a file that was dragged in, with its folders, as a relative path that leads nowhere else."""
+    parts = given.replace("\\", "/").split("/")
+    for part in parts:
+        steering = any(ord(char) < 32 or 127 <= ord(char) < 160 for char in part)
+        if not part.strip() or part.startswith(".") or part.endswith((" ", ".")) or ":" in part or steering:
+            raise InvalidInputError(f"A file of the name {given[:80]!r} cannot be kept; rename it first.")
+    if len(parts) > 6 or any(len(part.encode("utf-8", "replace")) > 200 for part in parts):
+        raise InvalidInputError(f"The name {given[:80]!r} is too long, or lies too deep.")
+    if not parts[-1].lower().endswith((*SUFFIXES, *LABEL_SUFFIXES)):
+        known = first_few([*SUFFIXES, *LABEL_SUFFIXES])
+        raise InvalidInputError(f"{given[:80]!r} is no image or annotation file by its name; these end in {known}.")
+    return Path(*parts)
