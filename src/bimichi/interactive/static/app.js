@@ -105,7 +105,7 @@ export class App extends EventTarget {
 
   async loadScene(index) {
     const { current, state } = this;
-    if (current.missing || current.usable === false) return;
+    if (current.usable === false) return;
     await this.attempt(async () => {
       const data = this.shelf.get(index);
       if (!current.tiled) await data.loadAll(state.sources.length);
@@ -119,7 +119,7 @@ export class App extends EventTarget {
 
   // After files were added: what was done before can still be undone.
   adopt(state) {
-    const known = this.state.scenes.every((scene, k) => scene.name === state.scenes[k]?.name && scene.missing === state.scenes[k]?.missing);
+    const known = this.state.scenes.every((scene, k) => scene.name === state.scenes[k]?.name && scene.usable === state.scenes[k]?.usable);
     const same = this.state.sources.length === state.sources.length && this.state.scenes.length > 0;
     if (!known || !same) return location.reload();
     this.labels.scenes.push(...state.scenes.slice(this.labels.scenes.length).map(({ shapes, revision }) => ({ shapes, revision })));
@@ -308,7 +308,7 @@ export class App extends EventTarget {
   prepareReport() {
     const { model, data, current, state } = this;
     this.report = null;
-    if (!model || !data || current.missing || current.usable === false) return;
+    if (!model || !data || current.usable === false) return;
     const { width, height, tiled } = current;
     const shared = { ...model.rule, measure: this.measure, width, height, fullWidth: width, fullHeight: height };
     const own = { truth: data.truth, segments: null, labels: null, colours: state.colours };
@@ -361,7 +361,7 @@ export class App extends EventTarget {
 
   drawLayer(context, layer) {
     const { current, data, shown } = this;
-    if (!data || current.missing) return;
+    if (!data || current.usable === false) return;
     if (current.tiled) this.tiles.draw(context, this, layer);
     else {
       const bitmap = this.bitmap(layer);
@@ -394,7 +394,7 @@ export class App extends EventTarget {
   // Fetch what the views need beside planes and the fused map.
   async needLayers() {
     const { data, current, model } = this;
-    if (!data || current.missing || current.tiled) return;
+    if (!data || current.usable === false || current.tiled) return;
     const wanted = this.shown.layers.slice(0, this.shown.count);
     await this.attempt(async () => {
       if (wanted.includes("truth") && current.truth) await data.loadTruth();

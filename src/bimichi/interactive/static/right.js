@@ -65,8 +65,8 @@ export class Right {
     if (!app.model) return this.learned.replaceChildren();
     const { title, parts } = measureView(app.model.rule, app.measure, app.state.colours);
     const sentences = make("ul", { class: "sentences" }, ...(app.model.sentences ?? []).map((text) => make("li", {}, text)));
-    const status = app.model.status ? make("p", { class: "note" }, app.model.status) : null;
-    this.learned.replaceChildren(make("h2", {}, "In words"), sentences, make("h2", {}, title), ...parts.filter(Boolean), ...(status ? [status] : []));
+    const notes = [app.model.auto?.sentence, ...(app.model.notes ?? [])].filter(Boolean).map((text) => make("p", { class: "note" }, text));
+    this.learned.replaceChildren(make("h2", {}, "In words"), sentences, make("h2", {}, title), ...parts.filter(Boolean), ...notes);
   }
 
   refreshNext() {
