@@ -126,9 +126,14 @@ class Hand:
         self.wait("() => !studio.working && !studio.stale", 40)
 
     def clear(self):
-        """Remove all labels, of all scenes."""
+        """Remove all labels, of all scenes, and the history."""
         self.page.evaluate(
-            """() => studio.labels.scenes.forEach(({ shapes }, k) => shapes.length && studio.labels.edit(k, [], "clearing"))"""
+            """() => {
+              const { labels } = studio;
+              labels.scenes.forEach(({ shapes }, k) => shapes.length && labels.edit(k, [], "clearing"));
+              labels.past.length = 0;
+              studio.tell("labels", {});
+            }"""
         )
 
 

@@ -42,6 +42,7 @@ export class App extends EventTarget {
     this.outlined = true;
     this.pointed = onceAFrame(() => this.explain());
     this.sendThreshold = debounced((value) => this.connection.send({ type: "threshold", value }), 300);
+    this.needUncertainty = debounced(() => this.loadUncertainty(), 500);
     this.outline = onceAFrame(() => this.outlineDetections());
     this.labels.addEventListener("change", ({ detail }) => this.labelsChanged(detail));
   }
@@ -398,8 +399,17 @@ export class App extends EventTarget {
     const wanted = this.shown.layers.slice(0, this.shown.count);
     await this.attempt(async () => {
       if (wanted.includes("truth") && current.truth) await data.loadTruth();
-      if (wanted.includes("uncertainty") && model) await data.loadUncertainty(model.number);
     });
+    if (wanted.includes("uncertainty") && model) this.needUncertainty();
+    this.views.draw();
+  }
+
+  // It takes many fits, so it waits until nobody draws.
+  async loadUncertainty() {
+    const { data, model, working, stale, current } = this;
+    const shown = this.shown.layers.slice(0, this.shown.count).includes("uncertainty");
+    if (!shown || !data || !model || working || stale || current.tiled) return;
+    await this.attempt(() => data.loadUncertainty(model.number));
     this.views.draw();
   }
 

@@ -18,6 +18,7 @@ export class Frames {
       app.needLayers();
     });
     app.on("labels model map scene working detections", () => this.refresh());
+    app.on("working", () => app.needUncertainty());
     this.show();
   }
 
