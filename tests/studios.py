@@ -97,30 +97,43 @@ class Hand:
     def show(self, scene):
         self.page.evaluate("(k) => studio.show(k)", scene)
 
+    def wait(self, what, seconds=20):
+        """Until a condition, a function of JavaScript, holds; strings that a page evaluates itself, its policy forbids."""
+        waited = self.page.evaluate(
+            f"""(limit) => new Promise((done) => {{
+              const holds = {what};
+              const start = performance.now();
+              const look = () => {{
+                if (holds()) done(true);
+                else if (performance.now() - start > limit) done(false);
+                else setTimeout(look, 20);
+              }};
+              look();
+            }})""",
+            1000 * seconds,
+        )
+        assert waited, f"not within {seconds} s: {what}"
+
     def wait_learned(self):
         """Until the map of the newest labels is on the screen."""
-        self.page.evaluate(
-            """() => new Promise((done) => {
-              const ready = () => studio.model && !studio.stale && studio.data.fused?.number === studio.model.number
-                && document.documentElement.dataset.map === String(studio.model.number);
-              const look = () => (ready() ? done() : requestAnimationFrame(look));
-              look();
-            })"""
+        self.wait(
+            """() => studio.model && !studio.stale && studio.data.fused?.number === studio.model.number
+              && document.documentElement.dataset.map === String(studio.model.number)"""
         )
 
     def wait_idle(self):
         """Until nothing is being worked on."""
-        self.page.evaluate(
-            """() => new Promise((done) => {
-              const look = () => (!studio.working && !studio.stale ? done() : requestAnimationFrame(look));
-              look();
-            })"""
-        )
+        self.wait("() => !studio.working && !studio.stale", 40)
 
     def clear(self):
-        """Remove all labels, of all scenes."""
+        """Remove all labels, of all scenes, and the history."""
         self.page.evaluate(
-            """() => studio.labels.scenes.forEach(({ shapes }, k) => shapes.length && studio.labels.edit(k, [], "clearing"))"""
+            """() => {
+              const { labels } = studio;
+              labels.scenes.forEach(({ shapes }, k) => shapes.length && labels.edit(k, [], "clearing"));
+              labels.past.length = 0;
+              studio.tell("labels", {});
+            }"""
         )
 
 

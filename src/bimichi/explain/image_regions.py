@@ -77,3 +77,12 @@ def touch(first: Box, second: Box) -> bool:
         first[axis] <= second[axis] + second[axis + 2] and second[axis] <= first[axis] + first[axis + 2]
         for axis in (0, 1)
     )
+
+
+def shared(first: Box, second: Box) -> bool:
+    """Whether two boxes have more than half of the smaller one in common."""
+    common = 1
+    for axis in (0, 1):
+        end = min(first[axis] + first[axis + 2], second[axis] + second[axis + 2])
+        common *= max(0, end - max(first[axis], second[axis]))
+    return 2 * common > min(first[2] * first[3], second[2] * second[3])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
+from bimichi._progress import checkpoint
 from bimichi._tables import Cell, Table
 from bimichi._types import Flags, Floats, Ints
 from bimichi.explain.indices import Indices, indices, indices_of
@@ -141,13 +143,16 @@ def bootstrap(
     drawn = [_draw(found.labels, stream) for stream in streams]
 
     def refit_one(which: int) -> tuple[Floats, Indices, bool, Link | None]:
+        checkpoint()
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
         converged = solution.status == "converged" or solution.status.startswith("exact")
         return solution.values, refitted, converged, solution.link if objective.links else rule.link
 
+    here = [copy_context() for _ in range(n_resamples)]  # in which refits may be asked to stop
     with ThreadPoolExecutor(jobs) as pool:
-        values, others, converged, links = zip(*pool.map(refit_one, range(n_resamples)), strict=True)
+        refits = pool.map(lambda which: here[which].run(refit_one, which), range(n_resamples))
+        values, others, converged, links = zip(*refits, strict=True)
     low, high = (1 - level) / 2, (1 + level) / 2
     return Stability(
         measure=rule.measure,

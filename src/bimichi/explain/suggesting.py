@@ -10,7 +10,7 @@ import numpy as np
 from bimichi._checks import check_integer
 from bimichi.errors import InvalidInputError
 from bimichi.explain.candidates import LEAST, Candidate, Ranks, Suggestion, candidates_of, look_at
-from bimichi.explain.image_regions import touch
+from bimichi.explain.image_regions import shared, touch
 from bimichi.explain.results import Explanation
 from bimichi.explain.stability import Stability
 from bimichi.explain.uncertainty import uncertainty, used_parts
@@ -96,9 +96,9 @@ def suggest(
           separates positive bags from negative regions best), 0.5 at most, since that says less.
 
         The value that counts of a region or bag is its fourth highest, so that no single pixel decides. Of regions of
-        one kind that touch, the best is listed, and of those that ask about the same open element, each counts half as
-        much as the one before. No kind takes more than half of the places while there are others. What scores below
-        0.05 is left out.
+        one kind that touch, and of all that cover the same place, the best is listed. Of those that ask about the same
+        open element, each counts half as much as the one before. No kind takes more than half of the places while there
+        are others. What scores below 0.05 is left out.
     """
     rule = as_rule(model)
     check_integer(limit, "limit")
@@ -127,7 +127,9 @@ def _one_each(given: Any, scenes: Sequence[Scene], what: str) -> list[Any]:
 
 
 def _chosen(candidates: Sequence[Candidate], limit: int) -> list[Suggestion]:
-    """Return the best, without those that touch one of the same kind; open elements that repeat count less.
+    """Return the best, without those that touch one of the same kind, or cover the same place as one of another.
+
+    Open elements that repeat count less.
 
     No kind takes more than half of the places, as long as there are others to fill them.
     """
@@ -142,7 +144,8 @@ def _chosen(candidates: Sequence[Candidate], limit: int) -> list[Suggestion]:
             break
         taken, topic = left.pop(best)
         alike = [one for one in [*chosen, *spare] if one.kind == taken.kind]
-        if any(one.scene == taken.scene and touch(one.box, taken.box) for one in alike):
+        near = [one for one in [*chosen, *spare] if one.scene == taken.scene]
+        if any(touch(one.box, taken.box) if one.kind == taken.kind else shared(one.box, taken.box) for one in near):
             continue
         topics[topic] += bool(topic)
         (chosen if len(alike) < (limit + 1) // 2 else spare).append(taken._replace(score=scores[best]))

@@ -116,7 +116,7 @@ class Session:
         self.tabs.append(tab)
         if self.primary is None:
             self.primary = tab
-        tab.send({"type": "hello", "primary": tab is self.primary})
+        tab.send(self._hello(tab))
         return tab
 
     def disconnect(self, tab: Tab) -> None:
@@ -136,7 +136,12 @@ class Session:
         if self.primary is not None and self.primary is not tab:
             self.primary.send({"type": "taken_over"})
         self.primary = tab
-        tab.send({"type": "hello", "primary": True})
+        tab.send(self._hello(tab))
+
+    def _hello(self, tab: Tab) -> dict[str, Any]:
+        """Return what a tab is greeted with; by the revisions it knows whether its newest edits have arrived."""
+        revisions = {str(k): drawn.revision for k, drawn in enumerate(self.workspace.labels)}
+        return {"type": "hello", "primary": tab is self.primary, "revisions": revisions}
 
     def tell(self, message: dict[str, Any], but: Tab | None = None) -> None:
         """Send a message to all tabs."""
@@ -238,6 +243,7 @@ class Session:
         if self._wanted.is_set() or self.model is not trained:
             return
         self._tell_model(trained)
+        self.tell({"type": "suggestions"})
         if trained.score is None:
             self.tell({"type": "working", "what": "Scoring on what is left out in turn", "share": None})
             trained.score = await self._in_thread(learner.score, task)

@@ -42,6 +42,7 @@ export class App extends EventTarget {
     this.outlined = true;
     this.pointed = onceAFrame(() => this.explain());
     this.sendThreshold = debounced((value) => this.connection.send({ type: "threshold", value }), 300);
+    this.needUncertainty = debounced(() => this.loadUncertainty(), 500);
     this.outline = onceAFrame(() => this.outlineDetections());
     this.labels.addEventListener("change", ({ detail }) => this.labelsChanged(detail));
   }
@@ -105,7 +106,7 @@ export class App extends EventTarget {
 
   async loadScene(index) {
     const { current, state } = this;
-    if (current.missing || current.usable === false) return;
+    if (current.usable === false) return;
     await this.attempt(async () => {
       const data = this.shelf.get(index);
       if (!current.tiled) await data.loadAll(state.sources.length);
@@ -119,7 +120,7 @@ export class App extends EventTarget {
 
   // After files were added: what was done before can still be undone.
   adopt(state) {
-    const known = this.state.scenes.every((scene, k) => scene.name === state.scenes[k]?.name && scene.missing === state.scenes[k]?.missing);
+    const known = this.state.scenes.every((scene, k) => scene.name === state.scenes[k]?.name && scene.usable === state.scenes[k]?.usable);
     const same = this.state.sources.length === state.sources.length && this.state.scenes.length > 0;
     if (!known || !same) return location.reload();
     this.labels.scenes.push(...state.scenes.slice(this.labels.scenes.length).map(({ shapes, revision }) => ({ shapes, revision })));
@@ -308,7 +309,7 @@ export class App extends EventTarget {
   prepareReport() {
     const { model, data, current, state } = this;
     this.report = null;
-    if (!model || !data || current.missing || current.usable === false) return;
+    if (!model || !data || current.usable === false) return;
     const { width, height, tiled } = current;
     const shared = { ...model.rule, measure: this.measure, width, height, fullWidth: width, fullHeight: height };
     const own = { truth: data.truth, segments: null, labels: null, colours: state.colours };
@@ -361,7 +362,7 @@ export class App extends EventTarget {
 
   drawLayer(context, layer) {
     const { current, data, shown } = this;
-    if (!data || current.missing) return;
+    if (!data || current.usable === false) return;
     if (current.tiled) this.tiles.draw(context, this, layer);
     else {
       const bitmap = this.bitmap(layer);
@@ -394,12 +395,21 @@ export class App extends EventTarget {
   // Fetch what the views need beside planes and the fused map.
   async needLayers() {
     const { data, current, model } = this;
-    if (!data || current.missing || current.tiled) return;
+    if (!data || current.usable === false || current.tiled) return;
     const wanted = this.shown.layers.slice(0, this.shown.count);
     await this.attempt(async () => {
       if (wanted.includes("truth") && current.truth) await data.loadTruth();
-      if (wanted.includes("uncertainty") && model) await data.loadUncertainty(model.number);
     });
+    if (wanted.includes("uncertainty") && model) this.needUncertainty();
+    this.views.draw();
+  }
+
+  // It takes many fits, so it waits until nobody draws.
+  async loadUncertainty() {
+    const { data, model, working, stale, current } = this;
+    const shown = this.shown.layers.slice(0, this.shown.count).includes("uncertainty");
+    if (!shown || !data || !model || working || stale || current.tiled) return;
+    await this.attempt(() => data.loadUncertainty(model.number));
     this.views.draw();
   }
 

@@ -133,8 +133,10 @@ function copyBox(text) {
 }
 
 export async function refreshSuggestions(app) {
+  const number = app.model?.number;
   const found = await getJson("suggestions").catch(() => null);
   if (!found) return;
+  app.suggested = number;
   app.suggestions = found.items ?? [];
   app.tell("suggestions");
 }

@@ -20,6 +20,14 @@ async function filesOf(entry) {
 // Files of a folder keep their path in it, since names of scenes and sources come from there.
 const named = (file, path) => Object.assign(file, { inFolder: file.inFolder ?? path.replace(/^\//, "") });
 
+// What to open of files that were copied: a folder with all of them, or each by itself.
+function rootsOf(copies) {
+  const [first] = copies;
+  const folder = first.name.split("/")[0];
+  const together = first.name.includes("/") && copies.every(({ name }) => name.startsWith(`${folder}/`));
+  return together ? [first.path.slice(0, first.path.length - first.name.length) + folder] : copies.map(({ path }) => path);
+}
+
 const pathOf = (file) => file.inFolder || file.webkitRelativePath || file.name;
 
 export class Files {
@@ -42,23 +50,32 @@ export class Files {
     this.header?.banner("working", null);
   }
 
+  // Copies go to the project's folder; images are then opened from there, and labels drawn.
   async upload(files) {
-    const { app, header } = this;
     const labels = files.filter((file) => LABEL_FILES.test(file.name));
     const images = files.filter((file) => !LABEL_FILES.test(file.name));
-    for (const [k, file] of images.entries()) {
-      header?.banner("working", `Adding ${pathOf(file)} (${k + 1} of ${images.length}) …`);
-      const sent = await app.attempt(() => post(`upload?name=${encodeURIComponent(pathOf(file))}`, file));
-      if (!sent) return header?.banner("working", null);
-    }
-    header?.banner("working", null);
-    if (images.length) await this.take(await app.attempt(() => post("upload", { done: true })));
-    for (const file of labels) await this.importLabels(file);
+    const copies = await this.send(images);
+    if (copies.length && copies.length === images.length) await this.open(rootsOf(copies));
+    for (const copy of await this.send(labels)) await this.importLabels(copy);
   }
 
-  async importLabels(file) {
-    const answer = await this.app.attempt(() => post(`import?name=${encodeURIComponent(file.name)}`, file));
-    if (answer) this.app.announce(`Labels of ${file.name} were added.`);
+  async send(files) {
+    const { app, header } = this;
+    const copies = [];
+    for (const [k, file] of files.entries()) {
+      header?.banner("working", `Adding ${pathOf(file)} (${k + 1} of ${files.length}) …`);
+      const copy = await app.attempt(() => post(`upload?name=${encodeURIComponent(pathOf(file))}`, file));
+      if (!copy) break;
+      copies.push(copy);
+    }
+    header?.banner("working", null);
+    return copies;
+  }
+
+  async importLabels({ path, name }) {
+    const answer = await this.app.attempt(() => post("import", { path }));
+    if (!answer) return;
+    this.app.tell("notice", { text: [`${name}: ${answer.text}`, ...(answer.notes ?? [])].join(" ") });
   }
 
   listenForDrops() {
@@ -94,20 +111,18 @@ export class Files {
   }
 
   showAdd() {
-    dialog("Add images or labels", this.controls());
+    dialog("Open images, or add labels", this.controls());
   }
 
+  // Images that moved are recognised by their content.
   showLocate(scene) {
-    const { expected, files, name } = this.app.state.scenes[scene];
-    const path = make("input", { type: "text", id: "moved", "aria-label": "Where they are now", spellcheck: "false" });
-    const go = async () => {
-      const answer = await this.app.attempt(() => post("locate", { scene, path: path.value.trim() }));
-      if (answer) location.reload();
-    };
+    const { name, problems } = this.app.state.scenes[scene];
+    const path = make("input", { type: "text", id: "moved", "aria-label": "Folder where they are now", spellcheck: "false" });
+    const go = () => path.value.trim() && this.open([path.value.trim()]);
     dialog(
       `Where are the images of ${name}?`,
-      make("p", {}, "They are recognised by their content, so labels never land on another image."),
-      make("ul", {}, ...(expected ?? files ?? []).map((file) => make("li", {}, file))),
+      ...(problems ?? []).map((text) => make("p", {}, text)),
+      make("p", { class: "note" }, "They are recognised by their content, so that labels never land on another image."),
       make("div", { class: "row" }, path, button("Look there", "Search this folder for them", go, { class: "primary" })),
     );
   }

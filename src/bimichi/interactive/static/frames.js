@@ -18,6 +18,7 @@ export class Frames {
       app.needLayers();
     });
     app.on("labels model map scene working detections", () => this.refresh());
+    app.on("working", () => app.needUncertainty());
     this.show();
   }
 
@@ -169,7 +170,6 @@ export class Frames {
   emptyText(layer, learned) {
     const { app } = this;
     const { current } = app;
-    if (current?.missing) return `The images of this scene were not found: ${(current.expected ?? current.files ?? []).join(", ")}. Locate them in the list on the left.`;
     if (current?.usable === false) return `This scene cannot be used. ${(current.problems ?? []).join(" ")}`;
     if (!learned || app.model) return null;
     if (!app.labels.total) return "Draw a box around each target in the photograph. What is learned from it appears here.";

@@ -27,6 +27,7 @@ export class Header {
     this.banners = new Map();
     this.problems = [];
     app.on("labels working state mode saved primary model scene", () => this.refresh());
+    app.on("notice", ({ text }) => this.addNote(text));
     app.on("problem", ({ text }) => this.addProblem(text));
     this.refresh();
   }
@@ -63,9 +64,14 @@ export class Header {
 
   // A notice that stays until its reason is gone: key, text, and what can be done.
   banner(key, text, ...actions) {
-    if (text) this.banners.set(key, make("div", { class: `notice ${key}` }, make("span", {}, text), ...actions));
+    if (text) this.banners.set(key, make("div", { class: `notice ${key.split(" ")[0]}` }, make("span", {}, text), ...actions));
     else this.banners.delete(key);
     this.showNotices();
+  }
+
+  // Something to know, that can be closed.
+  addNote(text) {
+    this.banner(`note ${text}`, text, button("Close", "Close this message", () => this.banner(`note ${text}`, null), { class: "small" }));
   }
 
   addProblem(text) {

@@ -43,7 +43,7 @@ export class Left {
   }
 
   sceneRow(scene, k) {
-    const picture = scene.missing
+    const picture = scene.usable === false
       ? make("span", { class: "thumb missing" }, "?")
       : make("img", { class: "thumb", data: { src: `scenes/${k}/thumbnail` }, alt: "", width: 56, height: 42 });
     const words = make("span", { class: "words" }, make("b", { title: scene.name }, scene.name), make("small", { class: "facts-line" }));
@@ -92,7 +92,7 @@ export class Left {
       const score = heldOut(app.score, scene.name);
       const parts = [count ? plural(count, "label") : "no labels"];
       if (typeof score === "number") parts.push(`AP ${shown(score, 2)}`);
-      row.querySelector(".facts-line").textContent = scene.missing ? "images not found" : parts.join(" · ");
+      row.querySelector(".facts-line").textContent = scene.usable === false ? "cannot be used" : parts.join(" · ");
       if (chosen && this.seen !== k) row.scrollIntoView?.({ block: "nearest" });
     }
     this.seen = app.scene;

@@ -56,7 +56,7 @@ function makeActions(app, parts) {
     exports: () => showExports(app),
     settings: () => showSettings(app),
     add: () => parts.files.showAdd(),
-    show: (k) => (app.state.scenes[k].missing ? parts.files.showLocate(k) : app.show(k)),
+    show: (k) => (app.state.scenes[k].usable === false ? parts.files.showLocate(k) : app.show(k)),
     showSource: (k) => parts.frames.toggleSource(k),
     goNext: () => {
       const next = app.suggestions.findIndex((item) => !item.visited);
@@ -153,10 +153,10 @@ async function openStudio(app, header, parts, actions) {
   parts.right = new Right(app, get("right"), actions);
   listenToKeys(app, { ...parts, actions });
   if (app.state.model) await app.receiveModel(app.state.model);
-  const first = app.state.scenes.findIndex((scene) => !scene.missing);
+  const first = app.state.scenes.findIndex((scene) => scene.usable !== false);
   const shown = app.show(Math.max(0, first));
   listenToServer(app, header);
-  if (app.state.recovered) header.banner("recovered", app.state.recovered, button("Close", "Close this message", () => header.banner("recovered", null), { class: "small" }));
+  for (const text of app.state.notes ?? []) header.addNote(text);
   if (app.model) refreshSuggestions(app);
   await shown;
 }

@@ -19,7 +19,7 @@ export class Right {
     middle.append(this.learned);
     app.on("model score labels working state settings", () => this.refreshScore());
     app.on("model", () => this.refreshLearned());
-    app.on("suggestions labels scene", () => this.refreshNext());
+    app.on("suggestions labels scene model", () => this.refreshNext());
     this.refreshScore();
     this.refreshLearned();
     this.refreshNext();
@@ -65,8 +65,8 @@ export class Right {
     if (!app.model) return this.learned.replaceChildren();
     const { title, parts } = measureView(app.model.rule, app.measure, app.state.colours);
     const sentences = make("ul", { class: "sentences" }, ...(app.model.sentences ?? []).map((text) => make("li", {}, text)));
-    const status = app.model.status ? make("p", { class: "note" }, app.model.status) : null;
-    this.learned.replaceChildren(make("h2", {}, "In words"), sentences, make("h2", {}, title), ...parts.filter(Boolean), ...(status ? [status] : []));
+    const notes = [app.model.auto?.sentence, ...(app.model.notes ?? [])].filter(Boolean).map((text) => make("p", { class: "note" }, text));
+    this.learned.replaceChildren(make("h2", {}, "In words"), sentences, make("h2", {}, title), ...parts.filter(Boolean), ...notes);
   }
 
   refreshNext() {
@@ -76,7 +76,8 @@ export class Right {
       const go = make("button", { type: "button", class: "suggestion", on: { click: () => this.actions.goTo(k) } }, make("span", { class: `badge ${item.kind}` }, item.kind), make("span", {}, `${scene}${item.reason}`));
       return make("li", { class: item.visited ? "visited" : null }, go);
     });
-    const empty = app.model ? "Nothing stands out: where labels are scarce or contradict each other, it is listed here." : "After the first map: which regions are most worth labelling.";
+    const waiting = app.model && app.suggested !== app.model.number;
+    const empty = waiting ? "Being worked out …" : app.model ? "Nothing stands out: where labels are scarce or contradict each other, it is listed here." : "After the first map: which regions are most worth labelling.";
     const more = items.length ? button("Next", "Go to the next region (N)", () => this.actions.goNext(), { class: "small" }) : null;
     const head = make("div", { class: "head" }, make("h2", {}, "What to label next"), ...(more ? [more] : []));
     this.next.replaceChildren(head, items.length ? make("ul", {}, ...items) : make("p", { class: "note" }, empty));
