@@ -108,6 +108,31 @@ def add_features(X, factor, index, total):  # type: ignore[no-untyped-def]
 
 
 @jit
+def add_single_features(X, factor, total):  # type: ignore[no-untyped-def]
+    """Add the features of single sources of all rows X, times a factor each, to total; as `add_features` does."""
+    n, m = X.shape
+    for j in range(n):
+        for i in range(m):
+            x = np.float64(X[j, i])
+            total[i if x >= 0 else i + m] += factor[j] * abs(x)
+
+
+@jit
+def add_single_squares(X, share, matrix, linear):  # type: ignore[no-untyped-def]
+    """Add share * (C - 1)^2 of all rows X, as a form in the terms of single sources, to its matrix and linear part."""
+    n, m = X.shape
+    for j in range(n):
+        for i in range(m):
+            x = np.float64(X[j, i])
+            weight, side = share[j] * abs(x), i if x >= 0 else i + m
+            linear[side] += abs(x) * share[j]
+            if weight != 0:
+                for k in range(i + 1):
+                    y = np.float64(X[j, k])
+                    matrix[side, k if y >= 0 else k + m] += weight * abs(y)
+
+
+@jit
 def term_rows(X, index, codes, weights):  # type: ignore[no-untyped-def]
     """Write the terms that rows X use, and their features: one per source, and one per pair of sources."""
     n, m = X.shape

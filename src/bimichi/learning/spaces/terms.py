@@ -15,7 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._types import Codes, Floats, Ints
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
-from bimichi.integral.terms import add_features, integrate_terms, sign_table, term_features, term_rows
+from bimichi.integral.terms import (
+    add_features,
+    add_single_features,
+    add_single_squares,
+    integrate_terms,
+    sign_table,
+    term_features,
+    term_rows,
+)
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
 from bimichi.learning.spaces.gram import Gram, RowsOfSquares, squares_of_rows
@@ -94,10 +102,15 @@ class TermInstances(LossInstances, Instances):
 
     def _add_part(self, factor: Floats, part: slice) -> Floats:
         total = np.zeros(self._terms.size)
-        add_features(self._X[part], factor, self._terms.index, total)
+        if self._terms.pairs:
+            add_features(self._X[part], factor, self._terms.index, total)
+        else:
+            add_single_features(self._X[part], factor, total)
         return total
 
     def _squares_of(self, share: Floats, part: slice) -> Gram:
+        if not self._terms.pairs:
+            return self._single_squares(share, part)
         X, target = self._X[part], np.ones(len(share))
         total = Gram(sp.csc_array((self._terms.size, self._terms.size)), np.zeros(self._terms.size), 0.0)
         step = max(256, FEATURES // self._terms.row_length)
@@ -106,6 +119,15 @@ class TermInstances(LossInstances, Instances):
             codes, weights = self._rows_of(X[chunk])
             total += squares_of_rows(self._terms.size, RowsOfSquares(codes, weights, share[chunk], target[chunk]))
         return total
+
+    def _single_squares(self, share: Floats, part: slice) -> Gram:
+        size, sides = self._terms.size, 2 * self._terms.n_sources
+        matrix, linear = np.zeros((sides, sides)), np.zeros(size)
+        add_single_squares(self._X[part], share, matrix, linear)
+        matrix += np.tril(matrix, -1).T + np.triu(matrix, 1).T  # pairs of sides were added once, in either order
+        placed = sp.coo_array(matrix)
+        whole = sp.csc_array((placed.data, placed.coords), shape=(size, size))
+        return Gram(whole, linear, float(share.sum()))
 
     def _chunks(self) -> list[slice]:
         return [slice(start, start + SMALL_CHUNK) for start in range(0, len(self._X), SMALL_CHUNK)]
