@@ -4,28 +4,20 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-EXTRAS = {
-    "PIL": "image",
-    "affine": "raster",
-    "dask": "raster",
-    "distributed": "cluster",
-    "matplotlib": "plot",
-    "nibabel": "medical",
-    "onnxruntime": "detector",
-    "pandas": "frame",
-    "pydicom": "medical",
-    "pyogrio": "vector",
-    "rasterio": "raster",
-    "rich": "progress",
-    "skimage": "image",
-    "starlette": "studio",
-    "tifffile": "image",
-    "typer": "cli",
-    "uvicorn": "studio",
-    "websockets": "studio",
-    "xarray": "raster",
-    "zarr": "raster",
+PACKAGES = {
+    "cli": "typer",
+    "cluster": "distributed",
+    "detector": "onnxruntime",
+    "frame": "pandas",
+    "image": "PIL skimage tifffile",
+    "medical": "nibabel pydicom",
+    "plot": "matplotlib",
+    "progress": "rich",
+    "raster": "affine dask rasterio xarray zarr",
+    "studio": "starlette uvicorn websockets",
+    "vector": "pyogrio",
 }
+EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in packages.split()}
 """The extra of bimichi that installs each package."""
 
 

@@ -1,7 +1,4 @@
-"""`FusionRule`: all that was learned, in one frozen object that fuses, and that model files hold.
-
-Estimators set one as ``rule_``; explanations, reports, rasters and the command line take rules.
-"""
+"""`FusionRule`: all that was learned, in one frozen object that fuses, and that model files hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -285,7 +282,7 @@ class FusionRule:
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if is_xarray(X):
-            from bimichi.integral.unlabelled import unlabelled
+            from bimichi.integral.labelled import unlabelled
 
             return unlabelled(X, own_names(self), self.n_sources).planes
         if hasattr(X, "columns"):

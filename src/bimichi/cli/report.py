@@ -31,22 +31,18 @@ def report(
     model: opt.Model,
     sources: opt.Sources,
     output: Annotated[Path, opt.output_option("The page: .html; a folder for many scenes.")],
-    truth: Annotated[
-        str | None, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")
-    ] = None,
+    truth: Annotated[str | None, opt.value("Mask of targets, above 0, to score against.", "MASK")] = None,
     boxes: Annotated[
-        Path | None,
-        typer.Option(help="Boxes to draw: an annotation file or folder, as in `bimichi train`.", metavar="FILE"),
+        Path | None, opt.value("Boxes to draw: an annotation file or folder, as in `bimichi train`.", "FILE")
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(help="Count only this class as target: a value of the mask, a label of boxes.", metavar="VALUE"),
+        str | None, opt.value("Count only this class as target: a value of the mask, a label of boxes.", "VALUE")
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(help="Another model of the same sources to compare with; may be repeated. Needs --truth."),
+        opt.value("Another model of the same sources to compare with; may be repeated. Needs --truth."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    title: Annotated[str | None, opt.value("Heading of the page.")] = None,
     names: opt.Names = None,
     align: opt.Align = False,
     driver: opt.Driver = None,
@@ -194,12 +190,12 @@ class _SceneReports:
 
         from bimichi import Scene
         from bimichi.imaging.fusing import make_sources
-        from bimichi.imaging.labelling import with_truth
+        from bimichi.imaging.labelling import read_scene_mask, with_truth
 
         planes = make_sources(rule, self.scenes.open(scene.name))
         read = Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
         mask = self.masks.get(scene.name)
-        return read if mask is None else with_truth(read, mask, self.target)
+        return read if mask is None else with_truth(read, read_scene_mask(mask, read), self.target)
 
     def _no_scores(self, scene: "Scene", fused: Any) -> str:
         """Say why a scene cannot be scored though truth was asked for; empty if it can."""

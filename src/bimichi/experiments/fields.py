@@ -13,7 +13,8 @@ from bimichi._checks import check_choice, check_integer
 from bimichi._tables import Table
 from bimichi.datasets import BrainImages, FloodImages, draw_flood, draw_lesions
 from bimichi.estimators.base import Fusion
-from bimichi.evaluation.comparison import Comparison, Result, compare
+from bimichi.evaluation.comparison import Comparison, compare
+from bimichi.evaluation.engine import Result
 from bimichi.evaluation.files import write_figure, write_json, write_text
 from bimichi.evaluation.split import shows_both
 from bimichi.imaging import ImageAnnotations, boxes_of, write_annotations

@@ -2,9 +2,8 @@
 
 from bimichi.explain.attribution import Chain, Step, chain, contributions
 from bimichi.explain.candidates import Suggestion
-from bimichi.explain.data_weighted import DataIndices, data_indices
 from bimichi.explain.identifiability import Identifiability, identifiability
-from bimichi.explain.indices import Indices, indices
+from bimichi.explain.indices import DataIndices, Indices, data_indices, indices
 from bimichi.explain.sentences import Fact, Summary, summary
 from bimichi.explain.stability import Stability, bootstrap
 from bimichi.explain.suggesting import Suggestions, suggest

@@ -139,7 +139,7 @@ def uncertainty(
     """
     rule = as_rule(model)
     if is_xarray(X):
-        from bimichi.integral.unlabelled import relabelled, unlabelled
+        from bimichi.integral.labelled import relabelled, unlabelled
 
         found = unlabelled(X, own_names(rule), rule.n_sources)
         made = uncertainty(rule, found.planes, training=training, stability=stability, n_jobs=n_jobs)

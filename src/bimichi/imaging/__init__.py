@@ -9,8 +9,7 @@ from bimichi.imaging.band_maths import BandExpression, parse_expression
 from bimichi.imaging.checking import DatasetCheck, DatasetChecker
 from bimichi.imaging.collecting import SceneCollection, open_scenes, read_sources
 from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
-from bimichi.imaging.detection_files import Georeference, write_detections
-from bimichi.imaging.detections import Detections, detect
+from bimichi.imaging.detections import Detections, Georeference, detect, write_detections
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.fusing import make_sources
 from bimichi.imaging.geotiff import write_geotiff

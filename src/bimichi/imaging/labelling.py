@@ -199,7 +199,7 @@ class SceneReader:
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
         regions, found = self._regions(scene)
-        ignore = np.asarray(_read_mask(files["ignore"], scene).mask_of(None)) if "ignore" in files else None
+        ignore = np.asarray(read_scene_mask(files["ignore"], scene).mask_of(None)) if "ignore" in files else None
         given = _segments(files["bags"], scene) if "bags" in files else None
         scene, self.counts[scene.name] = bag_scene(scene, found, how, ignore, given)
         if self._masks_are_truth and found.mask is not None:
@@ -207,9 +207,9 @@ class SceneReader:
             scene = replace(scene, truth=regions.targets, ignore=unknown)
         if "truth" not in files:
             return scene
-        truth = _read_mask(files["truth"], scene)
+        truth = read_scene_mask(files["truth"], scene)
         self._warn(check_annotations(truth, (scene.shape[0], scene.shape[1]), str(files["truth"]), how.target))
-        return _scored(scene, truth, how.target)
+        return with_truth(scene, truth, how.target)
 
     def _regions(self, scene: Scene) -> tuple[Regions, ImageAnnotations]:
         """Return the pixels of targets and ignored objects, and the annotations in pixels that they follow from."""
@@ -237,13 +237,8 @@ class SceneReader:
                 warnings.warn(text, AnnotationWarning, stacklevel=2)
 
 
-def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
-    """Add to a scene the mask of targets that methods are scored against; `target` as in `Labelling`."""
-    return _scored(scene, _read_mask(path, scene), target)
-
-
-def _scored(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
-    """Add the truth of a mask, whose unknown pixels are not scored."""
+def with_truth(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
+    """Add to a scene the truth that methods are scored against, of a mask whose unknown pixels are not scored."""
     unknown = found.unknown
     return replace(
         scene, truth=found.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None
@@ -257,14 +252,14 @@ def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) 
 
 
 def _segments(path: Path, scene: Scene) -> Image:
-    segments = _read_mask(path, scene).mask
+    segments = read_scene_mask(path, scene).mask
     if segments is None or segments.dtype.kind not in "iu":
         raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
     missing = np.isnan(scene.sources).any(axis=2)
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
-def _read_mask(path: Path, scene: Scene) -> ImageAnnotations:
+def read_scene_mask(path: Path, scene: Scene) -> ImageAnnotations:
     """Read the mask of a scene, which must be of its size."""
     found = read_mask(path)[None]
     _check_size(found, scene, str(path))

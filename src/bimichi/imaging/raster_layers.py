@@ -51,10 +51,8 @@ class _Reader:
         self._type = max(float_type(band.dtype) for band in layer.bands)
         self._buffer: NDArray[Any] = np.empty(0, self._type)
         self._dataset = held.enter_context(open_source(layer.label, layer.drivers))
-        if not grid.matches(layer.grid):
-            self._warp(grid, held)
-
-    def _warp(self, grid: Grid, held: ExitStack) -> None:
+        if grid.matches(layer.grid):
+            return
         resampling = import_optional("rasterio.enums").Resampling.bilinear
         place = {"width": grid.width, "height": grid.height, "crs": grid.crs, "transform": grid.transform}
         how = {"resampling": resampling, "dtype": self._type.name, "src_nodata": self._dataset.nodata}
@@ -65,8 +63,7 @@ class _Reader:
 
     def read(self, bands: Sequence[int], window: Window) -> list[Image]:
         errors = import_optional("rasterio.errors")
-        part = import_optional("rasterio.windows").Window(window.column, window.row, window.width, window.height)
-        numbers = [self._layer.bands[k].number for k in bands]
+        part, numbers = window.of_rasterio(), [self._layer.bands[k].number for k in bands]
         block = self._space((len(bands), window.height, window.width))
         try:
             self._dataset.read(numbers, window=part, out=block)

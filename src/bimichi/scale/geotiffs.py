@@ -63,7 +63,7 @@ class GeoTiff:
             try:
                 with open_dataset(temporary, "w", **self._profile()) as dataset:
                     self._describe(dataset)
-                    yield lambda fused, window: dataset.write(self._filled(fused), 1, window=_window(window))
+                    yield lambda fused, window: dataset.write(self._filled(fused), 1, window=window.of_rasterio())
                 if self.overviews:
                     largest, average = max(self.scene.grid[:2]), import_optional("rasterio.enums").Resampling.average
                     factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
@@ -102,11 +102,6 @@ class GeoTiff:
         if not np.isnan(self.nodata):
             fused[np.isnan(fused)] = self.nodata
         return fused
-
-
-def _window(window: Window) -> Any:
-    given = (window.column, window.row, window.width, window.height)
-    return import_optional("rasterio.windows").Window(*given)
 
 
 def _check_whole(path: Path) -> None:
