@@ -88,7 +88,13 @@ def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
         is_folder = file.is_dir()
     except (TypeError, ValueError, OSError) as error:
         raise InvalidInputError(f"Cannot read {path!s}: {error}.") from error
-    return _read_folder(file) if is_folder else _read_file(file)
+    if is_folder:
+        return _read_folder(file)
+    known = format_of(file)
+    if known is None:
+        raise InvalidInputError(f"{file} is not an annotation file of a known format. {_known()}")
+    found = known.read(file)
+    return found if isinstance(found, AnnotationTable) else AnnotationTable(found)
 
 
 def format_of(path: Path) -> AnnotationFormat | None:
@@ -128,14 +134,6 @@ def annotation_files(folder: Path) -> tuple[AnnotationFormat, list[Path]]:
         raise InvalidInputError(f"{folder} has annotation files of several formats: {shown}. Name one file instead.")
     name, some = next(iter(found.items()))
     return _formats[name], some
-
-
-def _read_file(file: Path) -> AnnotationTable:
-    known = format_of(file)
-    if known is None:
-        raise InvalidInputError(f"{file} is not an annotation file of a known format. {_known()}")
-    found = known.read(file)
-    return found if isinstance(found, AnnotationTable) else AnnotationTable(found)
 
 
 def _read_folder(folder: Path) -> AnnotationTable:
@@ -190,7 +188,13 @@ def read_boxes(
     InvalidInputError
         If the file cannot be read, holds no boxes, or does not have this image or any label.
     """
-    table = _boxes_by_image(path, label, placement)
+    found = read_annotations(path)
+    if any(one.mask is not None for one in found.values()):
+        raise InvalidInputError(f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.")
+    if label is not None and {own for one in found.values() for own in one.labels} == {None}:
+        why = f"{path!s} gives no labels, so none of its boxes is {label!r}"
+        raise InvalidInputError(f"{why}; pass no label (--target).")
+    table = {name: in_pixels(one, placement, str(path)).boxes_of(label) for name, one in found.items()}
     if None in table:
         if image is not None:
             raise InvalidInputError(f"{path!s} does not name images, so there is no image {image!r}; pass image=None.")
@@ -199,16 +203,3 @@ def read_boxes(
         shown = first_few(sorted(map(repr, table)))
         raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
     return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]
-
-
-def _boxes_by_image(
-    path: str | PathLike[str], label: str | None, placement: Placement | None
-) -> dict[str | None, Floats]:
-    found = read_annotations(path)
-    if any(one.mask is not None for one in found.values()):
-        raise InvalidInputError(f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.")
-    if label is not None and {own for one in found.values() for own in one.labels} == {None}:
-        raise InvalidInputError(
-            f"{path!s} gives no labels, so none of its boxes is {label!r}; pass no label (--target)."
-        )
-    return {image: in_pixels(one, placement, str(path)).boxes_of(label) for image, one in found.items()}

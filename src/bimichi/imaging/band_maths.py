@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import reduce
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -42,25 +43,10 @@ def _power(a: Any, b: Any) -> Any:
     return np.where(np.isnan(a), np.nan, np.power(a, b))  # NaN to the power of 0 would be 1
 
 
-def _smallest(*values: Any) -> Any:
-    return _reduced(np.minimum, values)
-
-
-def _largest(*values: Any) -> Any:
-    return _reduced(np.maximum, values)
-
-
-def _reduced(function: Callable[..., Any], values: Sequence[Any]) -> Any:
-    result = values[0]
-    for value in values[1:]:
-        result = function(result, value)
-    return result
-
-
 FUNCTIONS: Mapping[str, Function] = {
     "abs": Function(np.abs, 1, 1),
-    "min": Function(_smallest, 2, 99),
-    "max": Function(_largest, 2, 99),
+    "min": Function(lambda *values: reduce(np.minimum, values), 2, 99),
+    "max": Function(lambda *values: reduce(np.maximum, values), 2, 99),
     "sqrt": Function(np.sqrt, 1, 1),
     "log": Function(np.log, 1, 1),
     "exp": Function(np.exp, 1, 1),

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import LUMA, Image, first_few, type_range
+from bimichi.imaging.bands import Image, first_few, lightness, type_range
 from bimichi.imaging.recipes import AS_IS
 from bimichi.imaging.registration import Shift, ShiftEstimator
+from bimichi.learning.ranking import rank
 
 SAMPLE = 50_000  # pixels of a scene, at most, from which percentiles, separation and correlations are computed
 ALIGNED_SCENES = 24  # evenly spaced, from which shifts are estimated
@@ -137,20 +139,14 @@ class DatasetChecker:
         for total, plane, kind in zip(self._totals, planes, stored, strict=True):
             total.dtypes[kind] = None
             _gather(total, name, plane, inside)
-        self._compare(planes)
+        sampled = [_sampled(plane.ravel(), SAMPLE).astype(np.float64) for plane in planes]
+        for (j, first), (k, second) in combinations(enumerate(sampled), 2):
+            self._alike[j, k] = self._alike[j, k] and _is_copy(first, second)
         if len(self._scenes) % self._every == 0:
             self._shifts.add(planes)
         covered = None if inside is None else float(inside.mean())
         self._scenes.append(SceneCheck(name, width, height, targets, covered))
         return self._scenes[-1]
-
-    def _compare(self, planes: Sequence[Image]) -> None:
-        """Note which pairs are not copies of each other in this scene."""
-        sampled = [_sampled(plane.ravel(), SAMPLE).astype(np.float64) for plane in planes]
-        for k, second in enumerate(sampled):
-            for j, first in enumerate(sampled[:k]):
-                if self._alike[j, k]:
-                    self._alike[j, k] = _is_copy(first, second)
 
     def result(self) -> DatasetCheck:
         """Return what was found in all scenes."""
@@ -158,28 +154,18 @@ class DatasetChecker:
             raise InvalidInputError("No scene could be checked; add at least one.")
         pairs = [
             PairCheck(self._names[j], self._names[k], bool(self._alike[j, k]), self._shifts.shift(j, k))
-            for j in range(len(self._names))
-            for k in range(j + 1, len(self._names))
+            for j, k in combinations(range(len(self._names)), 2)
         ]
         sources = [_summed(name, total) for name, total in zip(self._names, self._totals, strict=True)]
         return DatasetCheck(tuple(sources), tuple(pairs), tuple(self._scenes))
 
 
-def lightness(image: Image) -> Image:
-    """Return one band in the units of the image: itself, or the lightness of RGB."""
-    return image if image.ndim == 2 else np.asarray(image.astype(np.float64) @ np.array(LUMA))
-
-
 def separation(values: Floats, inside: Flags) -> float | None:
     """Return the area under the ROC curve of values inside against outside; None if one side has no known value."""
-    from scipy.stats import rankdata
-
     known = np.isfinite(values)
     positive, negative = (_sampled(values[known & side], SAMPLE) for side in (inside, ~inside))
-    if not positive.size or not negative.size:
-        return None
-    ranks = rankdata(np.concatenate([positive, negative]))[: positive.size]
-    return float((ranks.mean() - (positive.size + 1) / 2) / negative.size)
+    found = rank(positive, negative).auc
+    return None if np.isnan(found) else found
 
 
 def _sampled(values: Image, n: int) -> Image:

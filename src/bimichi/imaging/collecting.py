@@ -16,6 +16,7 @@ from typing import Any, overload
 import numpy as np
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.band_maths import BandExpression
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.finding import (
     SUFFIXES,
@@ -32,7 +33,7 @@ from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
 from bimichi.imaging.opening import open_layer
 from bimichi.imaging.reading import distinct_names
-from bimichi.imaging.scenes import Expression, OpenScene
+from bimichi.imaging.scenes import OpenScene
 from bimichi.measures.base import check_names
 
 MAX_SOURCES = 14  # of a bi-capacity
@@ -70,7 +71,7 @@ class SceneCollection(Sequence[OpenScene]):
     """Names of the sources that the user gave."""
     align: bool = False
     drivers: tuple[str, ...] = ()
-    computed: tuple[Expression, ...] = ()
+    computed: tuple[BandExpression, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -143,7 +144,7 @@ def open_scenes(
     *,
     align: bool = False,
     drivers: Sequence[str] = (),
-    computed: Sequence[Expression] = (),
+    computed: Sequence[BandExpression] = (),
     limit: int = MAX_ADDITIVE_SOURCES,
 ) -> SceneCollection:
     """Open scenes, whatever they are stored in; all commands, and Python, read images in this way.

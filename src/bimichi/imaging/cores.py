@@ -13,7 +13,7 @@ from bimichi._checks import check_integer, is_number
 from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_mask, check_shape
-from bimichi.imaging.regions import TOUCH, box_mask, polygon_mask
+from bimichi.imaging.regions import TOUCH, box_mask, polygon_mask, region_mask
 from bimichi.imaging.segments import grid_segments
 
 CORE = (0.6, 0.9)
@@ -65,7 +65,7 @@ def label_pixels(
     if ignore is not None:
         is_mask = np.asarray(ignore).dtype == np.bool_
         labels[check_mask(ignore, "ignore", size) if is_mask else box_mask(ignore, size)] = 0
-    labels[_regions(size, boxes, polygons, mask)] = 0
+    labels[region_mask(boxes, polygons, mask, size)] = 0
     for pixels in _cores(size, boxes, polygons, mask, _check_core(core)):
         labels[pixels] = 1
     return labels
@@ -149,18 +149,6 @@ def bag_sizes(segments: ArrayLike) -> dict[int, float]:
     given = np.asarray(segments)
     names, counts = np.unique(given[given >= 0], return_counts=True)
     return {int(name): float(count) for name, count in zip(names, counts, strict=True)}
-
-
-def _regions(
-    shape: tuple[int, int], boxes: ArrayLike | None, polygons: Sequence[ArrayLike] | None, mask: ArrayLike | None
-) -> Flags:
-    """Mark the pixels of all regions."""
-    if boxes is None and polygons is None and mask is None:
-        raise InvalidInputError("The positions of targets are missing; pass boxes, polygons or mask.")
-    region = box_mask([] if boxes is None else boxes, shape)
-    if polygons is not None:
-        region |= polygon_mask(polygons, shape)
-    return region if mask is None else region | check_mask(mask, "mask", shape)
 
 
 def _cores(

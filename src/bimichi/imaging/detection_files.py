@@ -12,10 +12,11 @@ import numpy as np
 
 from bimichi._extras import import_optional
 from bimichi._files import atomic_write
-from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.detections import Detections
 from bimichi.imaging.outlines import Polygon
+from bimichi.imaging.placement import Placement
+from bimichi.imaging.shapes import runs_of
 
 SUFFIXES = (".geojson", ".csv", ".json")
 LONGITUDE_LATITUDE = "EPSG:4326"  # rasterio gives longitude first, as GeoJSON asks
@@ -87,16 +88,11 @@ def _coco(found: Mapping[str, Detections], label: str) -> dict[str, Any]:
             outlines: Any = [polygon[0][:-1].ravel().tolist() for polygon in polygons]
             one: dict[str, Any] = {"id": len(objects) + 1, "image_id": number, "category_id": 1, "iscrowd": 0}
             one |= {"bbox": some.boxes[k].tolist(), "area": int(some.sizes[k]), "score": float(some.scores[k])}
-            objects.append(one | {"segmentation": _runs(some.regions == k + 1) if holes else outlines})
+            if holes:  # which polygons of COCO cannot have, but lengths of runs, column by column
+                counts = runs_of(some.regions == k + 1).counts.tolist()
+                outlines = {"size": list(some.regions.shape), "counts": counts}
+            objects.append(one | {"segmentation": outlines})
     return {"images": images, "annotations": objects, "categories": [{"id": 1, "name": label}]}
-
-
-def _runs(region: Flags) -> dict[str, Any]:
-    """Return lengths of runs, outside first, column by column, which can have holes, as polygons of COCO cannot."""
-    flat = region.ravel(order="F")
-    ends = np.flatnonzero(np.diff(flat)) + 1
-    counts = np.diff(np.concatenate([[0], ends, [flat.size]])).tolist()
-    return {"size": list(region.shape), "counts": [0, *counts] if flat[0] else counts}
 
 
 def _geojson(found: Mapping[str, Detections], places: Mapping[str, Georeference], label: str) -> dict[str, Any]:
@@ -108,8 +104,9 @@ def _geojson(found: Mapping[str, Detections], places: Mapping[str, Georeference]
                 f"{repr(image) if image else 'The map'} is not georeferenced, so that its targets have no longitude "
                 "and latitude. Write .csv or .json, which are in pixels."
             )
+        on_map = Placement((some.regions.shape[0], some.regions.shape[1]), place.transform)
         for k, polygons in enumerate(some.polygons):
-            rings = [[_on_map(ring, place.transform) for ring in polygon] for polygon in polygons]
+            rings = [[on_map.to_map(ring) for ring in polygon] for polygon in polygons]
             about = {"label": label, "score": float(some.scores[k]), "size": int(some.sizes[k])}
             about |= {"image": image} if image else {}
             features.append({"type": "Feature", "properties": about, "geometry": _geometry(rings, place.crs)})
@@ -125,12 +122,6 @@ def _geometry(polygons: list[Polygon], crs: Any) -> dict[str, Any]:
     if len(turned) == 1:
         return {"type": "Polygon", "coordinates": turned[0]}
     return {"type": "MultiPolygon", "coordinates": turned}
-
-
-def _on_map(ring: Floats, transform: tuple[float, ...]) -> Floats:
-    a, b, c, d, e, f = transform[:6]
-    x, y = ring.T
-    return np.stack([a * x + b * y + c, d * x + e * y + f], axis=1)
 
 
 def _turned(ring: Any, outer: bool) -> list[list[float]]:

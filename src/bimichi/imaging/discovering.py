@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.annotations import ANNOTATION_FORMATS, START
+from bimichi.imaging.annotations import format_of
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.finding import SUFFIXES
 from bimichi.imaging.projects import FILE_NAME, Project, ProjectSource
@@ -222,25 +222,20 @@ def _annotations(
         given = _pattern(folder, files)
         if given is None or len(first) < 2 or not all({scene, path.stem} & stems for scene, path in first.items()):
             continue
-        known = _format(files[0])
-        result.found.append(f"annotations, one file per scene: {given} ({known or 'of a format that is not known'})")
+        known = format_of(files[0])
+        result.found.append(
+            f"annotations, one file per scene: {given} ({known.name if known else 'of a format that is not known'})"
+        )
         if known:
             used.update(files)
             return {"labels": given}
     for files in by_suffix.values():
-        known = _format(files[0]) if len(files) == 1 else None
+        known = format_of(files[0]) if len(files) == 1 else None
         if known:
             used.update(files)
-            result.found.append(f"annotations: {files[0].relative_to(folder).as_posix()} ({known})")
+            result.found.append(f"annotations: {files[0].relative_to(folder).as_posix()} ({known.name})")
             return {"boxes": files[0].relative_to(folder).as_posix()}
     return {}
-
-
-def _format(path: Path) -> str | None:
-    """Return the name of the annotation format that recognises a file."""
-    with path.open("rb") as file:
-        start = file.read(START)
-    return next((known.name for known in ANNOTATION_FORMATS.values() if known.recognises(path, start)), None)
 
 
 def _describe(

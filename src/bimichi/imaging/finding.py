@@ -92,7 +92,8 @@ def files_by_scene(source: str) -> Mapping[str, Path]:
     else:
         if "**" in source:
             raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.")
-        files = [Path(name) for name in sorted(glob.glob(source)) if _is_input(Path(name))]  # noqa: PTH207
+        found = map(Path, sorted(glob.glob(source)))  # noqa: PTH207
+        files = [path for path in found if path.is_file() or is_store(path)]
         pairs = [(_matched(source, file), file) for file in files]
         what = "files"
     if not pairs:
@@ -136,10 +137,6 @@ def warn_if_expanded(files: Sequence[Path]) -> None:
                 stacklevel=2,
             )
             return
-
-
-def _is_input(path: Path) -> bool:
-    return path.is_file() or is_store(path)
 
 
 def _matched(pattern: str, file: Path) -> str:

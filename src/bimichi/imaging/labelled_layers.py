@@ -34,10 +34,6 @@ class LabelledLayer(Layer):
     def lazy(self) -> bool:
         return True
 
-    @property
-    def open_files(self) -> bool:
-        return False
-
     def _kept(self, chosen: list[int]) -> Self:
         planes, fills = tuple(self.planes[k] for k in chosen), tuple(self.fills[k] for k in chosen)
         return replace(super()._kept(chosen), planes=planes, fills=fills)

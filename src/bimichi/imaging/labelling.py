@@ -13,7 +13,7 @@ from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.bands import Image, first_few
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
-from bimichi.imaging.formats import Annotations, ImageAnnotations
+from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
 from bimichi.imaging.grids import Grid
@@ -237,7 +237,9 @@ class SceneReader:
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
         regions, found = self._regions(scene)
-        unknown = regions.ignored | (_mask(files["ignore"], scene) if "ignore" in files else False)
+        unknown = regions.ignored
+        if "ignore" in files:
+            unknown = unknown | np.asarray(_read_mask(files["ignore"], scene).mask_of(None))
         weights = None
         if how.bags == "boxes":
             segments, labels = self._cores(scene, found, unknown)
@@ -255,7 +257,7 @@ class SceneReader:
             scene = replace(scene, truth=regions.targets, ignore=unknown)
         if "truth" not in files:
             return scene
-        truth = _fitting(read_mask(files["truth"]), files["truth"], scene)
+        truth = _read_mask(files["truth"], scene)
         self._warn(check_annotations(truth, (scene.shape[0], scene.shape[1]), str(files["truth"]), how.target))
         return _scored(scene, truth, how.target)
 
@@ -264,7 +266,8 @@ class SceneReader:
         how, shape = self._labelling, (scene.shape[0], scene.shape[1])
         if self._targets is None:
             return Regions(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)), NOTHING
-        where, found = self._targets.where(scene.name), self._targets.of(scene.name, self._place(scene.name, shape))
+        grid, where = self.grids[scene.name], self._targets.where(scene.name)
+        found = self._targets.of(scene.name, Placement(shape, grid.transform, grid.crs))
         found = replace(found, ignored=()) if how.count_ignored else found
         _check_size(found, scene, where)
         with naming(where):
@@ -291,10 +294,6 @@ class SceneReader:
         mask = rasterise(others, shape, how.target, how.point_radius).targets
         return found.boxes[boxed], mask if mask.any() else None
 
-    def _place(self, name: str, shape: tuple[int, int]) -> Placement:
-        grid = self.grids[name]
-        return Placement(shape, grid.transform, grid.crs)
-
     def _warn(self, doubts: Sequence[Doubt]) -> None:
         """Warn of what is doubtful, once for each kind: further scenes would repeat it."""
         for kind, text in doubts:
@@ -305,7 +304,7 @@ class SceneReader:
 
 def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
     """Add to a scene the mask of targets that methods are scored against; `target` as in `Labelling`."""
-    return _scored(scene, _fitting(read_mask(path), path, scene), target)
+    return _scored(scene, _read_mask(path, scene), target)
 
 
 def _scored(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
@@ -338,21 +337,18 @@ def _superpixels(scene: Scene, n_segments: int) -> Ints:
 
 
 def _segments(path: Path, scene: Scene) -> Image:
-    segments = _fitting(read_mask(path), path, scene).mask
+    segments = _read_mask(path, scene).mask
     if segments is None or segments.dtype.kind not in "iu":
         raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
     missing = np.isnan(scene.sources).any(axis=2)
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
-def _mask(path: Path, scene: Scene) -> Flags:
-    return np.asarray(_fitting(read_mask(path), path, scene).mask_of(None))
-
-
-def _fitting(found: Annotations, path: Path, scene: Scene) -> ImageAnnotations:
-    """Return the annotations of one image, whose mask must be of the size of the scene."""
-    _check_size(found[None], scene, str(path))
-    return found[None]
+def _read_mask(path: Path, scene: Scene) -> ImageAnnotations:
+    """Read the mask of a scene, which must be of its size."""
+    found = read_mask(path)[None]
+    _check_size(found, scene, str(path))
+    return found
 
 
 def _check_size(found: ImageAnnotations, scene: Scene, where: str) -> None:

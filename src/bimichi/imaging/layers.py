@@ -86,11 +86,6 @@ class Layer(ABC):
     def reader(self, grid: Grid, held: ExitStack) -> ReadBands:
         """Open it within the context `held`, resampled to the grid if it lies on another; for one thread at a time."""
 
-    @property
-    def open_files(self) -> bool:
-        """Whether each thread needs a reader of its own."""
-        return self.lazy
-
 
 @dataclass(frozen=True, eq=False)
 class MemoryLayer(Layer):

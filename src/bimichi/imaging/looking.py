@@ -8,8 +8,7 @@ import numpy as np
 
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import Image
-from bimichi.imaging.checking import lightness
+from bimichi.imaging.bands import Image, lightness
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.labelling import BagCounts, Labelling, SceneReader
 from bimichi.imaging.placement import Placement
@@ -127,8 +126,11 @@ def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:
     for called in RED_GREEN_BLUE:
         if all(name in bands for name in called):
             return _stretched(np.stack([bands[name] for name in called], axis=-1))
+    from scipy.stats import entropy  # takes long to import
+
     shown = [_stretched(lightness(image)) for image in images]
-    detail = [_entropy(image) for image in shown]
+    levels = [np.bincount(image.ravel() // (256 // LEVELS), minlength=LEVELS) for image in shown]
+    detail = [float(entropy(counts, base=2)) for counts in levels]
     named = [k for k, name in enumerate(names) if VISIBLE.search(name) and detail[k] > 1]
     return shown[max(named or range(len(shown)), key=lambda k: detail[k])]
 
@@ -153,9 +155,3 @@ def _stretched(image: Image) -> Image:
     middle = float(np.clip(np.median(lit) if lit.size else 1.0, DARK, 0.999))
     unit **= np.clip(np.log(MIDDLE) / np.log(middle), BRIGHTEN, 1.0)
     return np.asarray(255 * np.nan_to_num(unit)).astype(np.uint8)
-
-
-def _entropy(image: Image) -> float:
-    """Return the entropy of the grey levels, in bits."""
-    share = np.bincount(image.ravel() // (256 // LEVELS), minlength=LEVELS) / image.size
-    return float(-(share[share > 0] * np.log2(share[share > 0])).sum())

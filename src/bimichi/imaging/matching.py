@@ -1,6 +1,7 @@
 """Which image of an annotation file is which scene."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from bimichi.errors import InvalidInputError
@@ -63,11 +64,12 @@ def _index(scenes: Sequence[SceneFiles]) -> Index:
 def _fitting(image: str, index: Index) -> tuple[int, set[str]]:
     paths, names, stems = index
     path = PurePosixPath(_slashes(image))
-    parts = tuple(part for part in path.parts if part not in ("/", ".", ".."))
+    parts = [part for part in path.parts if part not in ("/", ".", "..")]
     if len(parts) > 1:
         lengths: dict[str, int] = {}
         for file, scene in paths.get(path.name, []):
-            same = _common_end(parts, file.parts)
+            ends = takewhile(lambda pair: pair[0] == pair[1], zip(parts[::-1], file.parts[::-1], strict=False))
+            same = len(list(ends))
             if same > 1:
                 lengths[scene] = max(same, lengths.get(scene, 0))
         best = {scene for scene, length in lengths.items() if length == max(lengths.values())}
@@ -77,16 +79,6 @@ def _fitting(image: str, index: Index) -> tuple[int, set[str]]:
         return NAME, names[path.name]
     exact = stems.get(image) or stems.get(path.name) or stems.get(path.stem) or set()
     return STEM, exact
-
-
-def _common_end(first: tuple[str, ...], second: tuple[str, ...]) -> int:
-    """Return how many parts two paths have in common, from their ends."""
-    n = 0
-    for one, other in zip(reversed(first), reversed(second), strict=False):
-        if one != other:
-            break
-        n += 1
-    return n
 
 
 def _slashes(image: str) -> str:

@@ -7,21 +7,10 @@ import numpy as np
 
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import Image
 from bimichi.imaging.layers import MemoryLayer, memory_layer
 from bimichi.imaging.limits import AGAIN, check_file, check_size
 
 NIFTI = (".nii", ".nii.gz")
-
-
-def is_dicom(start: bytes) -> bool:
-    """Whether a file with these first bytes is DICOM."""
-    return start[128:132] == b"DICM"
-
-
-def is_nifti(path: Path) -> bool:
-    """Whether a file has the name of a NIfTI file."""
-    return path.name.lower().endswith(NIFTI)
 
 
 def dicom_layer(path: Path) -> MemoryLayer:
@@ -42,7 +31,8 @@ def dicom_layer(path: Path) -> MemoryLayer:
     if np.array_equal(values, stored):
         values = stored
     padding = image.get("PixelPaddingValue")
-    values = _holed(values, stored == padding) if padding is not None and values.ndim == 2 else values
+    if padding is not None and values.ndim == 2 and (stored == padding).any():
+        values = np.where(stored == padding, np.nan, values.astype(np.float32))
     return memory_layer(str(path), np.ascontiguousarray(values), path=path, colour=values.ndim == 3)
 
 
@@ -66,7 +56,3 @@ def nifti_layer(path: Path) -> MemoryLayer:
     upright = np.ascontiguousarray(values.swapaxes(0, 1), dtype=values.dtype.newbyteorder("="))
     one = upright.ndim == 2 or upright.shape[2] == 1
     return memory_layer(str(path), upright.reshape(upright.shape[:2]) if one else upright, path=path, slices=not one)
-
-
-def _holed(values: Image, missing: Image) -> Image:
-    return np.where(missing, np.nan, values.astype(np.float32)) if missing.any() else values

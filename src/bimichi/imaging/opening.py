@@ -1,6 +1,5 @@
 """One way to open whatever a user names: `open_layer` decides by the content of a file, not by its name."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from os import PathLike
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bimichi._checks import is_xarray
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_image
 from bimichi.imaging.gdal import gdal_settings
@@ -16,7 +16,7 @@ from bimichi.imaging.grids import Window
 from bimichi.imaging.labelled_layers import is_store, labelled_layer, open_store
 from bimichi.imaging.layers import Layer, memory_layer
 from bimichi.imaging.limits import AGAIN, check_file, check_size
-from bimichi.imaging.medical import dicom_layer, is_dicom, is_nifti, nifti_layer
+from bimichi.imaging.medical import NIFTI, dicom_layer, nifti_layer
 from bimichi.imaging.raster_layers import RasterLayer, raster_layer
 from bimichi.imaging.reading import TIFF, has_geotags, is_image, read_arrays, read_image
 
@@ -29,7 +29,7 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
 
     `drivers` are those of GDAL that may read files of formats that are not known here; `label` is for errors.
     """
-    if _is_xarray(source):
+    if is_xarray(source):
         return labelled_layer(source, label)
     if isinstance(source, np.ndarray):
         return _array_layer(source, label)
@@ -69,21 +69,15 @@ def read_band(path: Path) -> Image:
     return np.where(missing, -1, values).astype(np.int64) if missing.any() else values.astype(stored)
 
 
-def _is_xarray(source: Any) -> bool:
-    """Whether it is an array or a dataset of xarray, which is not imported for that."""
-    xarray = sys.modules.get("xarray")
-    return xarray is not None and isinstance(source, xarray.DataArray | xarray.Dataset)
-
-
 def _by_content(path: Path, start: bytes, drivers: Sequence[str]) -> Layer:
     if start.startswith(TIFF) and has_geotags(path):
         return raster_layer(path, drivers)
     if is_image(start):
         image = read_image(path)
         return memory_layer(str(path), image, path=path, colour=image.shape[2:] == (3,))
-    if is_nifti(path):
+    if path.name.lower().endswith(NIFTI):
         return nifti_layer(path)
-    if is_dicom(start):
+    if start[128:132] == b"DICM":
         return dicom_layer(path)
     if drivers:
         return raster_layer(path, drivers)

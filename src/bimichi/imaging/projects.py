@@ -132,7 +132,12 @@ def read_project(path: str | PathLike[str]) -> Project:
     if stray:
         raise unknown_key(file, stray[0], ["sources", "expressions", "labels"], "")
     for title, table in tables.items():
-        _check_options(file, title, table)
+        for key, value in table.items():
+            parts = value if isinstance(value, list) else [value]
+            if not all(isinstance(part, str | int | float) for part in parts):
+                kinds = first_few(sorted({type(part).__name__ for part in parts}))
+                rule = "must be text, a number, true or false"
+                raise InvalidInputError(f"{key} in [{title}] of {file} {rule}, got {kinds}.")
     sources = tuple(_source(file, k + 1, entry) for k, entry in enumerate(entries))
     return Project(sources, expressions, tables.pop("labels", {}), tables, file.parent)
 
@@ -199,15 +204,6 @@ def _texts(value: Any, file: Path, key: str) -> tuple[str, ...]:
     if key != "expressions" and any("," in text for text in listed if key != "recipes"):
         raise InvalidInputError(f'{key} in {file} must not hold commas; write a list, as in ["a", "b"].')
     return tuple(listed)
-
-
-def _check_options(file: Path, title: str, table: Mapping[str, Any]) -> None:
-    """Raise an error unless all values are text, numbers, true, false, or lists of these."""
-    for key, value in table.items():
-        parts = value if isinstance(value, list) else [value]
-        if not all(isinstance(part, str | int | float) for part in parts):
-            kinds = first_few(sorted({type(part).__name__ for part in parts}))
-            raise InvalidInputError(f"{key} in [{title}] of {file} must be text, a number, true or false, got {kinds}.")
 
 
 def _toml(value: Any) -> str:

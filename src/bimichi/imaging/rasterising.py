@@ -8,7 +8,7 @@ from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_shape
 from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.regions import TOUCH, box_pixels
+from bimichi.imaging.regions import box_pixels, is_outside, outside_error, shown_box
 from bimichi.imaging.shapes import Disc, Shape
 
 
@@ -76,20 +76,13 @@ def rasterise(
 
 def _paint(mask: Flags, box: Floats, shape: Shape | None, radius: float, k: int, strict: bool = True) -> None:
     """Mark the pixels of one object; outside the image, it is an error if `strict`."""
-    height, width = mask.shape
     if isinstance(shape, Disc) and not shape.radius:
         shape = Disc(shape.x, shape.y, radius)
         box = shape.box
-    x, y, w, h = box
-    if x > width - TOUCH or y > height - TOUCH or x + w < TOUCH or y + h < TOUCH:
-        if not strict:
-            return
-        shown = ", ".join(f"{number:g}" for number in box)
-        raise InvalidInputError(
-            f"Object {k + 1}, in the box ({shown}), lies outside the image of width {width} and height {height}. "
-            "Boxes are (x, y, width, height) in pixels of this image."
-        )
-    if shape is None:
-        mask[box_pixels(x, y, w, h, (height, width))] = True
+    if is_outside(box, mask.shape):
+        if strict:
+            raise outside_error(f"Object {k + 1}, in the box {shown_box(box)},", mask.shape)
+    elif shape is None:
+        mask[box_pixels(box, mask.shape)] = True
     else:
         shape.paint(mask)

@@ -4,7 +4,7 @@ Coordinates are in pixels, x to the right, y down, from the upper left corner of
 column c is the square from (c, r) to (c + 1, r + 1). It belongs to a region if its square overlaps the region.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,26 +39,41 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> Flags:
     array([[0, 1, 1, 0],
            [0, 0, 0, 0]])
     """
-    height, width = check_shape(shape)
-    mask = np.zeros((height, width), np.bool_)
+    mask = np.zeros(check_shape(shape), np.bool_)
     array = _numbers(boxes, "boxes")
     if array.size and array.shape[1:] != (4,):
         raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.")
-    for k, (x, y, w, h) in enumerate(array.reshape(-1, 4)):
-        if w <= 0 or h <= 0:
-            raise InvalidInputError(f"Box {k} {_shown(x, y, w, h)} has no area; width and height must be above 0.")
-        if x > width - TOUCH or y > height - TOUCH or x + w < TOUCH or y + h < TOUCH:
-            raise InvalidInputError(
-                f"Box {k} {_shown(x, y, w, h)} lies outside the image of width {width} and height {height}. "
-                "Boxes are (x, y, width, height) in pixels of this image."
-            )
-        mask[box_pixels(x, y, w, h, (height, width))] = True
+    for k, box in enumerate(array.reshape(-1, 4)):
+        if (box[2:] <= 0).any():
+            raise InvalidInputError(f"Box {k} {shown_box(box)} has no area; width and height must be above 0.")
+        if is_outside(box, mask.shape):
+            raise outside_error(f"Box {k} {shown_box(box)}", mask.shape)
+        mask[box_pixels(box, mask.shape)] = True
     return mask
 
 
-def box_pixels(x: float, y: float, w: float, h: float, shape: tuple[int, int]) -> tuple[slice, slice]:
+def shown_box(box: Iterable[float]) -> str:
+    """Write a box (x, y, width, height) for errors."""
+    return f"({', '.join(f'{number:g}' for number in box)})"
+
+
+def is_outside(box: Floats, shape: tuple[int, ...]) -> bool:
+    """Whether a box overlaps no pixel of an image."""
+    x, y, w, h = box
+    return bool(x > shape[1] - TOUCH or y > shape[0] - TOUCH or x + w < TOUCH or y + h < TOUCH)
+
+
+def outside_error(what: str, shape: tuple[int, ...]) -> InvalidInputError:
+    """Return the error about a box that is outside the image."""
+    return InvalidInputError(
+        f"{what} lies outside the image of width {shape[1]} and height {shape[0]}. "
+        "Boxes are (x, y, width, height) in pixels of this image."
+    )
+
+
+def box_pixels(box: Floats, shape: tuple[int, ...]) -> tuple[slice, slice]:
     """Return rows and columns of the pixels that overlap a box, which must overlap the image."""
-    return _pixels(y, h, shape[0]), _pixels(x, w, shape[1])
+    return _pixels(box[1], box[3], shape[0]), _pixels(box[0], box[2], shape[1])
 
 
 def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags:
@@ -170,7 +185,7 @@ def label_bags(
         mask, ignore = aligned(mask, like, "mask"), aligned(ignore, like, "ignore")
     ids = _check_segments(segments)
     check_number(min_overlap, "min_overlap", 0, 1)
-    region = _region(boxes, polygons, mask, ids.shape)
+    region = region_mask(boxes, polygons, mask, ids.shape)
     inside = ids >= 0
     names, where = np.unique(ids[inside], return_inverse=True)
     sizes = np.bincount(where, minlength=len(names))
@@ -196,19 +211,16 @@ def check_both(positive: int, negative: int, left_out: int, remedy: str) -> None
         )
 
 
-def _region(
+def region_mask(
     boxes: ArrayLike | None, polygons: Sequence[ArrayLike] | None, mask: ArrayLike | None, shape: tuple[int, int]
 ) -> Flags:
+    """Mark the pixels of all targets, at least one kind of which must be given."""
     if boxes is None and polygons is None and mask is None:
         raise InvalidInputError("The positions of targets are missing; pass boxes, polygons or mask.")
-    region = np.zeros(shape, np.bool_)
-    if boxes is not None:
-        region |= box_mask(boxes, shape)
+    region = box_mask([] if boxes is None else boxes, shape)
     if polygons is not None:
         region |= polygon_mask(polygons, shape)
-    if mask is not None:
-        region |= check_mask(mask, "mask", shape)
-    return region
+    return region if mask is None else region | check_mask(mask, "mask", shape)
 
 
 def _pixels(start: float, length: float, extent: int) -> slice:
@@ -239,10 +251,6 @@ def _crossed(corners: Floats, shape: tuple[int, int]) -> tuple[Ints, Ints]:
     within = (middles != np.floor(middles)) & (middles > 0) & (middles < extent)  # not on a line between two pixels
     columns, rows = np.floor(middles[within.all(axis=1)]).astype(np.int64).T
     return rows, columns
-
-
-def _shown(*box: float) -> str:
-    return f"({', '.join(f'{number:g}' for number in box)})"
 
 
 def _numbers(values: ArrayLike, what: str) -> Floats:

@@ -7,6 +7,7 @@ several tiles that agree. Tiles of unrelated images do not, so that these give n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,20 +68,14 @@ class ShiftEstimator:
         height, width = edges[0].shape
         if min(height, width) < 2 * REACH + 2:
             return
-        tiles = [(rows, columns) for rows in _spans(height) for columns in _spans(width)]
+        tiles = list(product(_spans(height), _spans(width)))
         for rows, columns in tiles:
             spectra = [_spectrum(one[rows, columns]) for one in edges]
             shape = (rows.stop - rows.start, columns.stop - columns.start)
-            self._add_tile(spectra, shape, factor, len(tiles) <= FEW)
-
-    def _add_tile(self, spectra: Sequence[Spectrum | None], shape: tuple[int, int], factor: int, few: bool) -> None:
-        for k, second in enumerate(spectra):
-            for j, first in enumerate(spectra[:k]):
-                if first is None or second is None:
-                    continue
-                found = _peak(_correlation(first, second, shape))
+            for (j, first), (k, second) in combinations(enumerate(spectra), 2):
+                found = None if first is None or second is None else _peak(_correlation(first, second, shape))
                 if found is not None:
-                    weight = AGREEING if few and found[2] >= STRONG else 1
+                    weight = AGREEING if len(tiles) <= FEW and found[2] >= STRONG else 1
                     self._found.setdefault((j, k), []).append((found[0] * factor, found[1] * factor, weight))
 
     def shift(self, first: int, second: int) -> Shift | None:

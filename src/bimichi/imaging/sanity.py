@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import ImageAnnotations
+from bimichi.imaging.regions import shown_box
 
 SLACK = 1.0  # pixels that a box may exceed the image by, as tools round
 FEW = 3  # boxes below which their proportions say little
@@ -55,62 +56,58 @@ def check_boxes(boxes: Floats, shape: tuple[int, int], where: str) -> list[Doubt
     if not len(boxes) or min(shape) < 3:
         return []
     x, y, w, h = boxes.T
-    if (boxes <= 1).all() and (boxes != np.round(boxes)).any():
-        return [
-            Doubt(
-                "normalised",
-                f"{where}: all values of the boxes lie below 1, the first is {_shown(boxes[0])}, so they seem to be "
-                f"fractions of the image. Multiply x and width by {width}, y and height by {height}.",
-            )
-        ]
     beyond = (x < -SLACK) | (y < -SLACK) | (x + w > width + SLACK) | (y + h > height + SLACK)
     corners = (w > x) & (h > y) & (w <= width + SLACK) & (h <= height + SLACK) & (x >= 0) & (y >= 0)
-    if corners.all() and (beyond.any() or (len(boxes) >= FEW and (x > 0).all() and (y > 0).all())):
-        first = int(np.flatnonzero(beyond)[0]) if beyond.any() else 0
-        return [
-            Doubt(
-                "corners",
-                f"{where}: width and height exceed x and y in every box, as in {_shown(boxes[first])}, so they seem to "
-                "be the opposite corner. Name such columns xmin, ymin, xmax, ymax, or subtract x and y.",
-            )
-        ]
-    if not beyond.any():
-        return []
-    first = int(np.flatnonzero(beyond)[0])
     swapped = (x >= -SLACK) & (y >= -SLACK) & (y + h <= width + SLACK) & (x + w <= height + SLACK)
-    if swapped.all():
-        return [
-            Doubt(
-                "swapped",
-                f"{where}: the box {_shown(boxes[first])} exceeds the image of {width} x {height} pixels, but with x "
-                "and y exchanged all boxes lie inside, so they seem to be swapped. Exchange x with y and width with "
-                "height.",
-            )
-        ]
-    return [
-        Doubt(
-            "outside",
-            f"{where}: {int(beyond.sum())} of {len(boxes)} boxes exceed the image of {width} x {height} pixels, the "
-            f"first is {_shown(boxes[first])}. Check that boxes are (x, y, width, height) in pixels of this image, not "
-            "of one of another size.",
+    first, size = shown_box(boxes[int(np.argmax(beyond))]), f"the image of {width} x {height} pixels"
+    if (boxes <= 1).all() and (boxes != np.round(boxes)).any():
+        kind, text = (
+            "normalised",
+            (
+                f"all values of the boxes lie below 1, the first is {shown_box(boxes[0])}, so they seem to be fractions of "
+                f"the image. Multiply x and width by {width}, y and height by {height}."
+            ),
         )
-    ]
+    elif corners.all() and (beyond.any() or (len(boxes) >= FEW and (x > 0).all() and (y > 0).all())):
+        kind, text = (
+            "corners",
+            (
+                f"width and height exceed x and y in every box, as in {first}, so they seem to be the opposite corner. Name "
+                "such columns xmin, ymin, xmax, ymax, or subtract x and y."
+            ),
+        )
+    elif not beyond.any():
+        return []
+    elif swapped.all():
+        kind, text = (
+            "swapped",
+            (
+                f"the box {first} exceeds {size}, but with x and y exchanged all boxes lie inside, so they seem to be "
+                "swapped. Exchange x with y and width with height."
+            ),
+        )
+    else:
+        kind, text = (
+            "outside",
+            (
+                f"{int(beyond.sum())} of {len(boxes)} boxes exceed {size}, the first is {first}. Check that boxes are (x, y, "
+                "width, height) in pixels of this image, not of one of another size."
+            ),
+        )
+    return [Doubt(kind, f"{where}: {text}")]
 
 
 def check_mask_values(mask: NDArray[Any], where: str, target: str | None = None) -> list[Doubt]:
     """Return what is doubtful about a mask: several classes without a target, or a target that it does not hold."""
     values, counts = np.unique(mask[~np.isnan(mask)] if mask.dtype.kind == "f" else mask, return_counts=True)
+    if target is not None or (values > 0).sum() <= 1:
+        return []
     shown = ", ".join(f"{v:g} ({n:,} pixels)" for v, n in zip(values[:MANY_VALUES].tolist(), counts, strict=False))
     shown += f" and {len(values) - MANY_VALUES} more" if len(values) > MANY_VALUES else ""
-    if target is None and (values > 0).sum() > 1:
-        return [
-            Doubt(
-                "several classes",
-                f"{where} has several values above 0, which all count as targets: {shown}. To count one class alone, "
-                "pass it as target (--target VALUE).",
-            )
-        ]
-    return []
+    text = (
+        f"{where} has several values above 0, which all count as targets: {shown}. To count one class alone, pass it as"
+    )
+    return [Doubt("several classes", f"{text} target (--target VALUE).")]
 
 
 def check_targets(targets: Flags, ignored: Flags, where: str) -> list[Doubt]:
@@ -118,30 +115,32 @@ def check_targets(targets: Flags, ignored: Flags, where: str) -> list[Doubt]:
     known = ~ignored
     total, hits = int(known.sum()), int((targets & known).sum())
     if not hits:
-        return [
-            Doubt(
-                "nothing labelled",
-                f"{where}: no pixel is target. If there should be some, check the names of images and the label "
-                "(--target) in the file.",
-            )
-        ]
-    if hits == total:
-        return [
-            Doubt(
-                "one class only",
-                f"{where}: every known pixel is target, so there is no background to learn from. Check that targets "
-                "are above 0 in the mask and the background is 0, or choose a class (--target).",
-            )
-        ]
-    if hits > MOST * total:
-        return [
-            Doubt(
-                "more than half",
-                f"{where}: {hits / total:.0%} of the image are targets. If these are the background, invert the mask, "
-                "or choose a class (--target).",
-            )
-        ]
-    return []
+        kind, text = (
+            "nothing labelled",
+            (
+                "no pixel is target. If there should be some, check the names of images and the label (--target) in the "
+            "file."
+            ),
+        )
+    elif hits == total:
+        kind, text = (
+            "one class only",
+            (
+                "every known pixel is target, so there is no background to learn from. Check that targets are above 0 in the "
+                "mask and the background is 0, or choose a class (--target)."
+            ),
+        )
+    elif hits > MOST * total:
+        kind, text = (
+            "more than half",
+            (
+                f"{hits / total:.0%} of the image are targets. If these are the background, invert the mask, or choose a "
+                "class (--target)."
+            ),
+        )
+    else:
+        return []
+    return [Doubt(kind, f"{where}: {text}")]
 
 
 def check_target(counts: Mapping[str | None, int], target: str, where: str) -> None:
@@ -169,7 +168,3 @@ def listed_labels(counts: Mapping[Any, int]) -> str:
     most = sorted(counts.items(), key=lambda pair: -pair[1])[:MANY_VALUES]
     shown = [f"{'no label' if label is None else repr(label)} ({n:,})" for label, n in most]
     return ", ".join(shown) + (f" and {len(counts) - MANY_VALUES} more" if len(counts) > MANY_VALUES else "")
-
-
-def _shown(box: Floats) -> str:
-    return f"({', '.join(f'{number:g}' for number in box)})"

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.band_maths import BandExpression
 from bimichi.imaging.bands import Image
 from bimichi.imaging.gdal import gdal_settings
 from bimichi.imaging.grids import Grid, Window
@@ -23,28 +24,6 @@ ReadSources = Callable[[Window], list[Image]]
 """Reads one image per source, NaN where there is no data; the next call may overwrite them."""
 
 
-class Expression(Protocol):
-    """A source that is computed from bands, such as (B3 - B8) / (B3 + B8)."""
-
-    @property
-    def name(self) -> str:
-        """Of the source."""
-
-    @property
-    def text(self) -> str:
-        """The formula."""
-
-    @property
-    def bands(self) -> Sequence[str]:
-        """Names of the bands that it needs."""
-
-    def resolve(self, names: Sequence[str]) -> Mapping[str, str]:
-        """Return which of these bands each of its own is; an error if one is missing."""
-
-    def evaluate(self, bands: Mapping[str, Image]) -> Image:
-        """Return the source, given the bands as floats with NaN where there is no data."""
-
-
 @dataclass(frozen=True, eq=False)
 class SceneSource:
     """One source: a band, the three bands of a colour image, or what is computed from bands."""
@@ -55,7 +34,7 @@ class SceneSource:
     dtype: np.dtype[Any]
     """As stored."""
     units: str | None = None
-    computed: Expression | None = None
+    computed: BandExpression | None = None
 
     @property
     def example(self) -> Image:
@@ -167,7 +146,7 @@ class OpenScene:
         """Return the same scene with the sources at these positions."""
         return self._with(self.sources[k] for k in positions)
 
-    def computed(self, expressions: Sequence[Expression]) -> "OpenScene":
+    def computed(self, expressions: Sequence[BandExpression]) -> "OpenScene":
         """Return the same scene with these sources, each computed from bands that are named as sources are here."""
         known = {source.name: source for source in self.sources if len(source.bands) == 1}
         made = []

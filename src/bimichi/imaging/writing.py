@@ -54,25 +54,21 @@ def _write_tiff(file: BytesIO, image: Image) -> None:
 
 def _write_png(file: BytesIO, image: Image) -> None:
     if image.dtype.kind == "f":
-        image = _eight_bits(image)
+        missing = int(np.isnan(image).sum())
+        if missing:
+            raise InvalidInputError(
+                f"image has NaN in {missing:,} places, which PNG cannot hold. Write a TIFF, or fill them, "
+                "e.g. with numpy.nan_to_num(image, nan=-1)."
+            )
+        low, high = float(image.min()), float(image.max())
+        if low < -1 or high > 1:
+            raise InvalidInputError(
+                f"image has floats from {low:.6g} to {high:.6g}; PNG holds floats in [-1, 1]. Write a TIFF, or map it "
+                "with bimichi.imaging.to_bipolar."
+            )
+        image = np.rint((image.astype(np.float64) + 1) * 127.5).astype(np.uint8)
     if image.shape[2:] not in ((), (3,)) or (image.ndim == 3 and image.dtype == np.uint16):
         raise InvalidInputError(
             f"PNG holds one band, or RGB of 8 bits, got {image.dtype} of shape {image.shape}. Write a TIFF."
         )
     import_optional("PIL.Image").fromarray(np.ascontiguousarray(image)).save(file, "PNG")
-
-
-def _eight_bits(image: Image) -> Image:
-    missing = int(np.isnan(image).sum())
-    if missing:
-        raise InvalidInputError(
-            f"image has NaN in {missing:,} places, which PNG cannot hold. Write a TIFF, or fill them, "
-            "e.g. with numpy.nan_to_num(image, nan=-1)."
-        )
-    low, high = float(image.min()), float(image.max())
-    if low < -1 or high > 1:
-        raise InvalidInputError(
-            f"image has floats from {low:.6g} to {high:.6g}; PNG holds floats in [-1, 1]. Write a TIFF, or map it with "
-            "bimichi.imaging.to_bipolar."
-        )
-    return np.rint((image.astype(np.float64) + 1) * 127.5).astype(np.uint8)

@@ -7,20 +7,10 @@ from typing import Any
 
 import numpy as np
 
+import bimichi.imaging.formats.loading as load
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
-from bimichi.imaging.formats.loading import (
-    box_of,
-    listed,
-    mapping,
-    naming,
-    number,
-    numbers,
-    read_json,
-    shortly,
-    text_or_none,
-)
 from bimichi.imaging.rle import decode_coco, listed_counts
 from bimichi.imaging.shapes import Polygons, Runs, Shape
 
@@ -35,20 +25,20 @@ def _recognises(path: Path, start: bytes) -> bool:
 
 def read_coco(path: Path) -> Annotations:
     """Read all objects of all images; the outline of an object, if any, goes before its box, and crowds are ignored."""
-    data = mapping(read_json(path), str(path))
-    with naming(str(path)):
+    data = load.mapping(load.read_json(path), str(path))
+    with load.naming(str(path)):
         names: dict[Any, str | None] = {}
-        for image in listed(data.get("images", []), "images"):
-            one = mapping(image, "an image")
-            names[_key(one.get("id"))] = text_or_none(one.get("file_name"))
+        for image in load.listed(data.get("images", []), "images"):
+            one = load.mapping(image, "an image")
+            names[_key(one.get("id"))] = load.text_or_none(one.get("file_name"))
         labels = {
-            _key(mapping(one, "a category").get("id")): text_or_none(one.get("name"))
-            for one in listed(data.get("categories", []), "categories")
+            _key(load.mapping(one, "a category").get("id")): load.text_or_none(one.get("name"))
+            for one in load.listed(data.get("categories", []), "categories")
         }
         objects: dict[str | None, list[Found]] = {name: [] for name in names.values()}
-        for k, entry in enumerate(listed(data.get("annotations", []), "annotations")):
-            with naming(f"annotation {k}"):
-                one = mapping(entry, "it")
+        for k, entry in enumerate(load.listed(data.get("annotations", []), "annotations")):
+            with load.naming(f"annotation {k}"):
+                one = load.mapping(entry, "it")
                 image = _known(names, one.get("image_id"), "image_id", "images")
                 label = (
                     _known(labels, one["category_id"], "category_id", "categories") if "category_id" in one else None
@@ -60,34 +50,32 @@ def read_coco(path: Path) -> Annotations:
 def _place(one: Mapping[str, Any]) -> Floats | Shape:
     drawn = one.get("segmentation")
     if isinstance(drawn, dict):
-        height, width = (int(side) for side in numbers(drawn.get("size"), "size", 2))
+        height, width = (int(side) for side in load.numbers(drawn.get("size"), "size", 2))
         counts = drawn.get("counts")
-        runs = decode_coco(counts) if isinstance(counts, str) else listed_counts(numbers(counts, "counts"))
+        runs = decode_coco(counts) if isinstance(counts, str) else listed_counts(load.numbers(counts, "counts"))
         return Runs(runs, height, width, image=(height, width))
     if drawn:
-        return Polygons(tuple((_ring(part),) for part in listed(drawn, "segmentation")))
+        return Polygons(tuple((_ring(part),) for part in load.listed(drawn, "segmentation")))
     if "bbox" not in one:
         raise InvalidInputError("it has neither bbox nor segmentation.")
-    return box_of(*numbers(one["bbox"], "bbox", 4))
+    return load.box_of(*load.numbers(one["bbox"], "bbox", 4))
 
 
 def _ring(part: Any) -> Floats:
-    found = numbers(part, "segmentation")
+    found = load.numbers(part, "segmentation")
     if len(found) < 6 or len(found) % 2:
         raise InvalidInputError(f"a polygon must be at least 6 numbers x1, y1, x2, y2, ..., got {len(found)}.")
     return np.array(found).reshape(-1, 2)
 
 
 def _key(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    return number(value, "id")
+    return value if isinstance(value, str) else load.number(value, "id")
 
 
 def _known(table: Mapping[Any, str | None], value: Any, what: str, where: str) -> str | None:
     key = _key(value)
     if key not in table:
-        raise InvalidInputError(f"{what} {shortly(repr(value))} is not among the {where} of the file.")
+        raise InvalidInputError(f"{what} {load.shortly(repr(value))} is not among the {where} of the file.")
     return table[key]
 
 

@@ -1,28 +1,17 @@
 """Label Studio JSON: tasks with results in percent of the image."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 
+import bimichi.imaging.formats.loading as load
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
-from bimichi.imaging.formats.loading import (
-    box_of,
-    listed,
-    mapping,
-    naming,
-    number,
-    numbers,
-    points,
-    read_json,
-    shortly,
-    text_or_none,
-)
 from bimichi.imaging.rle import decode_brush
 from bimichi.imaging.shapes import Disc, Polygons, Shape, corners_of, ellipse, rotated, runs_of
 
@@ -37,18 +26,18 @@ def _recognises(path: Path, start: bytes) -> bool:
 def read_label_studio(path: Path) -> Annotations:
     """Read the objects of all tasks; of several annotations of one task, that which is marked as ground truth."""
     table: dict[str | None, list[Found]] = {}
-    for k, entry in enumerate(listed(read_json(path), str(path))):
-        with naming(f"{path}, task {k + 1}"):
-            task = mapping(entry, "it")
+    for k, entry in enumerate(load.listed(load.read_json(path), str(path))):
+        with load.naming(f"{path}, task {k + 1}"):
+            task = load.mapping(entry, "it")
             if not isinstance(task.get("data"), dict):
                 raise InvalidInputError(
                     "it has no data, so this is no full export of Label Studio. Export as JSON, not JSON-MIN; results "
                     "of COCO, a list of boxes, need the images and categories of a COCO file around them."
                 )
-            image = _image(mapping(task.get("data"), "data"))
+            image = _image(load.mapping(task.get("data"), "data"))
             if image in table:
                 raise InvalidInputError(f"the image {image!r} is that of another task, too; remove one of them.")
-            table[image] = [found for one in _results(task) for found in _objects(mapping(one, "a result"))]
+            table[image] = [found for one in _results(task) for found in _objects(load.mapping(one, "a result"))]
     return AnnotationTable({image: image_annotations(objects) for image, objects in table.items()})
 
 
@@ -64,13 +53,13 @@ def _image(data: Mapping[str, Any]) -> str:
 
 
 def _results(task: Mapping[str, Any]) -> list[Any]:
-    given = listed(task.get("annotations", task.get("completions", [])), "annotations")
-    made = [mapping(one, "an annotation") for one in given]
+    given = load.listed(task.get("annotations", task.get("completions", [])), "annotations")
+    made = [load.mapping(one, "an annotation") for one in given]
     kept = [one for one in made if not one.get("was_cancelled")]
     kept = [one for one in kept if one.get("ground_truth")] or kept
     if len(kept) > 1:
         raise InvalidInputError(f"it has {len(kept)} annotations; mark one as ground truth, or export one of them.")
-    return listed(kept[0].get("result", []), "result") if kept else []
+    return load.listed(kept[0].get("result", []), "result") if kept else []
 
 
 def _objects(one: Mapping[str, Any]) -> list[Found]:
@@ -78,45 +67,45 @@ def _objects(one: Mapping[str, Any]) -> list[Found]:
     kind = str(one.get("type")).removesuffix("labels")
     if kind not in READERS:
         return []
-    value = mapping(one.get("value"), "value")
-    width, height = number(one.get("original_width"), "original_width"), number(one.get("original_height"), "height")
+    value = load.mapping(one.get("value"), "value")
+    width, height = size = _pair(one, "original_width", "original_height")
     if not (width >= 1 and height >= 1):
         raise InvalidInputError(f"the image has {width:g} x {height:g} pixels (original_width, original_height).")
     labels = value.get(f"{kind}labels")
-    label = text_or_none(labels[0]) if isinstance(labels, list) and labels else None
-    return [Found(READERS[kind](value, np.array([width, height])), label)]
+    label = load.text_or_none(labels[0]) if isinstance(labels, list) and labels else None
+    return [Found(READERS[kind](value, size), label)]
+
+
+def _pair(value: Mapping[str, Any], *sides: str) -> Floats:
+    return np.array([load.number(value.get(side), side) for side in sides])
 
 
 def _box(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
-    x, y, width, height = (number(value.get(side), side) for side in ("x", "y", "width", "height"))
-    box = box_of(*(np.array([x, y]) * size / 100), *(np.array([width, height]) * size / 100))
-    turn = number(value.get("rotation") or 0, "rotation")
+    box = load.box_of(*_pair(value, "x", "y") * size / 100, *_pair(value, "width", "height") * size / 100)
+    turn = load.number(value.get("rotation") or 0, "rotation")
     return Polygons(((rotated(corners_of(box), turn, (box[0], box[1])),),)) if turn else box
 
 
-def _polygon(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
-    return Polygons(((points(value.get("points"), "points") * size / 100,),))
-
-
 def _ellipse(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
-    x, y, width, height = (number(value.get(side), side) for side in ("x", "y", "radiusX", "radiusY"))
-    centre = np.array([x, y]) * size / 100
-    corners = ellipse(*centre, *(np.array([width, height]) * size / 100))
-    return Polygons(((rotated(corners, number(value.get("rotation") or 0, "rotation"), (centre[0], centre[1])),),))
-
-
-def _keypoint(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
-    return Disc(*(np.array([number(value.get(side), side) for side in ("x", "y")]) * size / 100))
+    x, y = _pair(value, "x", "y") * size / 100
+    corners = ellipse(x, y, *_pair(value, "radiusX", "radiusY") * size / 100)
+    return Polygons(((rotated(corners, load.number(value.get("rotation") or 0, "rotation"), (x, y)),),))
 
 
 def _brush(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
     if value.get("format", "rle") != "rle":
-        raise InvalidInputError(f"a brush must be in the format rle, got {shortly(repr(value['format']))}.")
+        raise InvalidInputError(f"a brush must be in the format rle, got {load.shortly(repr(value['format']))}.")
     width, height = (int(side) for side in size)
-    return runs_of(decode_brush(numbers(value.get("rle"), "rle"), height, width), image=(height, width))
+    return runs_of(decode_brush(load.numbers(value.get("rle"), "rle"), height, width), image=(height, width))
 
 
-READERS = {"rectangle": _box, "polygon": _polygon, "ellipse": _ellipse, "keypoint": _keypoint, "brush": _brush}
+READERS: dict[str, Callable[[Mapping[str, Any], Floats], Floats | Shape]] = {
+    "rectangle": _box,
+    "polygon": lambda value, size: Polygons(((load.points(value.get("points"), "points") * size / 100,),)),
+    "ellipse": _ellipse,
+    "keypoint": lambda value, size: Disc(*(_pair(value, "x", "y") * size / 100)),
+    "brush": _brush,
+}
 
 LABEL_STUDIO = AnnotationFormat(
     "label-studio", "Label Studio JSON (not JSON-MIN), of all images", _recognises, read_label_studio

@@ -10,20 +10,11 @@ from typing import Any
 
 import numpy as np
 
+import bimichi.imaging.formats.loading as load
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
-from bimichi.imaging.formats.loading import (
-    box_between,
-    listed,
-    mapping,
-    naming,
-    points,
-    read_json,
-    shortly,
-    text_or_none,
-)
 from bimichi.imaging.shapes import LARGEST_MASK, Disc, Polygons, Shape, runs_of
 
 KEYS = re.compile(rb'"(shapes|imagePath|imageData)"\s*:')
@@ -36,42 +27,42 @@ def _recognises(path: Path, start: bytes) -> bool:
 
 def read_labelme(path: Path) -> Annotations:
     """Read the objects of one image; lines have no area and are left out, which `about` says."""
-    data = mapping(read_json(path), str(path))
+    data = load.mapping(load.read_json(path), str(path))
     objects, lines = [], 0
-    with naming(str(path)):
-        for k, entry in enumerate(listed(data.get("shapes"), "shapes")):
-            with naming(f"shape {k + 1}"):
-                one = mapping(entry, "it")
+    with load.naming(str(path)):
+        for k, entry in enumerate(load.listed(data.get("shapes"), "shapes")):
+            with load.naming(f"shape {k + 1}"):
+                one = load.mapping(entry, "it")
                 if one.get("shape_type") in LINES:
                     lines += 1
                 else:
-                    objects.append(Found(_place(one), text_or_none(one.get("label"))))
+                    objects.append(Found(_place(one), load.text_or_none(one.get("label"))))
     said = f"{path}: {lines} lines have no area and are left out." if lines else ""
-    return AnnotationTable({text_or_none(data.get("imagePath")): image_annotations(objects)}, said)
+    return AnnotationTable({load.text_or_none(data.get("imagePath")): image_annotations(objects)}, said)
 
 
 def _place(one: Mapping[str, Any]) -> Floats | Shape:
     kind, given = one.get("shape_type") or "polygon", one.get("points")
     if kind in ("polygon", "oriented_rectangle"):
-        return Polygons(((points(given, "points"),),))
+        return Polygons(((load.points(given, "points"),),))
     if kind == "point":
-        x, y = points(given, "points", 1)[0]
+        x, y = load.points(given, "points", 1)[0]
         return Disc(x, y)
     if kind not in ("rectangle", "circle", "mask"):
-        raise InvalidInputError(f"shape_type {shortly(repr(kind))} is not known; draw a rectangle or a polygon.")
-    first, second = points(given, "points", 2)[:2]
+        raise InvalidInputError(f"shape_type {load.shortly(repr(kind))} is not known; draw a rectangle or a polygon.")
+    first, second = load.points(given, "points", 2)[:2]
     if kind == "circle":
         return Disc(first[0], first[1], float(np.hypot(*(second - first))))
     low, high = np.minimum(first, second), np.maximum(first, second)
     if kind == "rectangle":
-        return box_between(*low, *high)
+        return load.box_between(*low, *high)
     return runs_of(_mask(one.get("mask")), int(low[0]), int(low[1]))
 
 
 def _mask(text: Any) -> Flags:
     """Return the mask in a PNG in text."""
     if not isinstance(text, str):
-        raise InvalidInputError(f"mask must be a PNG in base64, got {shortly(repr(text))}.")
+        raise InvalidInputError(f"mask must be a PNG in base64, got {load.shortly(repr(text))}.")
     pillow = import_optional("PIL.Image")
     try:
         with pillow.open(io.BytesIO(base64.b64decode(text, validate=True)), formats=("PNG",)) as image:
@@ -79,7 +70,7 @@ def _mask(text: Any) -> Flags:
                 raise ValueError(f"it has {image.width} x {image.height} pixels")
             found = np.asarray(image.convert("L")) > 0
     except (binascii.Error, ValueError, OSError, SyntaxError, pillow.DecompressionBombError) as error:
-        raise InvalidInputError(f"mask is damaged ({shortly(error)}).") from error
+        raise InvalidInputError(f"mask is damaged ({load.shortly(error)}).") from error
     return np.asarray(found)
 
 

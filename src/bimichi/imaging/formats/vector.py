@@ -35,7 +35,10 @@ def read_vector(path: Path) -> Annotations:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            meta, shapes, columns = _layer(pyogrio, path)
+            layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
+            if len(layers) != 1:
+                raise InvalidInputError(f"{path} has {len(layers)} layers; save the one you need as a separate file.")
+            meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
     except InvalidInputError:
         raise
     except Exception as error:  # drivers raise all kinds of errors
@@ -52,15 +55,6 @@ def read_vector(path: Path) -> Annotations:
         raise InvalidInputError(f"{path} names no coordinate reference system; a shapefile keeps it in a .prj file.")
     said += [f"{path}: {lines} features without area, such as lines, are left out."] if lines else []
     return AnnotationTable({None: image_annotations(objects, "map", meta["crs"])}, " ".join(said))
-
-
-def _layer(pyogrio: Any, path: Path) -> tuple[Any, Any, Any]:
-    """Return properties, geometries and columns of the one layer of a file."""
-    layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
-    if len(layers) != 1:
-        raise InvalidInputError(f"{path} has {len(layers)} layers; save the one you need as a separate file.")
-    meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
-    return meta, shapes, columns
 
 
 def _places(content: bytes) -> list[Floats | Shape]:
