@@ -61,38 +61,30 @@ def check_boxes(boxes: Floats, shape: tuple[int, int], where: str) -> list[Doubt
     swapped = (x >= -SLACK) & (y >= -SLACK) & (y + h <= width + SLACK) & (x + w <= height + SLACK)
     first, size = shown_box(boxes[int(np.argmax(beyond))]), f"the image of {width} x {height} pixels"
     if (boxes <= 1).all() and (boxes != np.round(boxes)).any():
-        kind, text = (
-            "normalised",
-            (
-                f"all values of the boxes lie below 1, the first is {shown_box(boxes[0])}, so they seem to be fractions of "
-                f"the image. Multiply x and width by {width}, y and height by {height}."
-            ),
+        kind = "normalised"
+        text = (
+            f"all values of the boxes lie below 1, the first is {shown_box(boxes[0])}, so they seem to be fractions of "
+            f"the image. Multiply x and width by {width}, y and height by {height}."
         )
     elif corners.all() and (beyond.any() or (len(boxes) >= FEW and (x > 0).all() and (y > 0).all())):
-        kind, text = (
-            "corners",
-            (
-                f"width and height exceed x and y in every box, as in {first}, so they seem to be the opposite corner. Name "
-                "such columns xmin, ymin, xmax, ymax, or subtract x and y."
-            ),
+        kind = "corners"
+        text = (
+            f"width and height exceed x and y in every box, as in {first}, so they seem to be the opposite corner. "
+            "Name such columns xmin, ymin, xmax, ymax, or subtract x and y."
         )
     elif not beyond.any():
         return []
     elif swapped.all():
-        kind, text = (
-            "swapped",
-            (
-                f"the box {first} exceeds {size}, but with x and y exchanged all boxes lie inside, so they seem to be "
-                "swapped. Exchange x with y and width with height."
-            ),
+        kind = "swapped"
+        text = (
+            f"the box {first} exceeds {size}, but with x and y exchanged all boxes lie inside, so they seem to be "
+            "swapped. Exchange x with y and width with height."
         )
     else:
-        kind, text = (
-            "outside",
-            (
-                f"{int(beyond.sum())} of {len(boxes)} boxes exceed {size}, the first is {first}. Check that boxes are (x, y, "
-                "width, height) in pixels of this image, not of one of another size."
-            ),
+        kind = "outside"
+        text = (
+            f"{int(beyond.sum())} of {len(boxes)} boxes exceed {size}, the first is {first}. Check that boxes are (x, "
+            "y, width, height) in pixels of this image, not of one of another size."
         )
     return [Doubt(kind, f"{where}: {text}")]
 
@@ -104,10 +96,8 @@ def check_mask_values(mask: NDArray[Any], where: str, target: str | None = None)
         return []
     shown = ", ".join(f"{v:g} ({n:,} pixels)" for v, n in zip(values[:MANY_VALUES].tolist(), counts, strict=False))
     shown += f" and {len(values) - MANY_VALUES} more" if len(values) > MANY_VALUES else ""
-    text = (
-        f"{where} has several values above 0, which all count as targets: {shown}. To count one class alone, pass it as"
-    )
-    return [Doubt("several classes", f"{text} target (--target VALUE).")]
+    text = f"{where} has several values above 0, which all count as targets: {shown}."
+    return [Doubt("several classes", f"{text} To count one class alone, pass it as target (--target VALUE).")]
 
 
 def check_targets(targets: Flags, ignored: Flags, where: str) -> list[Doubt]:
@@ -115,29 +105,20 @@ def check_targets(targets: Flags, ignored: Flags, where: str) -> list[Doubt]:
     known = ~ignored
     total, hits = int(known.sum()), int((targets & known).sum())
     if not hits:
-        kind, text = (
-            "nothing labelled",
-            (
-                "no pixel is target. If there should be some, check the names of images and the label (--target) in the "
+        kind = "nothing labelled"
+        text = (
+            "no pixel is target. If there should be some, check the names of images and the label (--target) in the "
             "file."
-            ),
         )
     elif hits == total:
-        kind, text = (
-            "one class only",
-            (
-                "every known pixel is target, so there is no background to learn from. Check that targets are above 0 in the "
-                "mask and the background is 0, or choose a class (--target)."
-            ),
+        kind = "one class only"
+        text = (
+            "every known pixel is target, so there is no background to learn from. Check that targets are above 0 in "
+            "the mask and the background is 0, or choose a class (--target)."
         )
     elif hits > MOST * total:
-        kind, text = (
-            "more than half",
-            (
-                f"{hits / total:.0%} of the image are targets. If these are the background, invert the mask, or choose a "
-                "class (--target)."
-            ),
-        )
+        kind, remedy = "more than half", "invert the mask, or choose a class (--target)"
+        text = f"{hits / total:.0%} of the image are targets. If these are the background, {remedy}."
     else:
         return []
     return [Doubt(kind, f"{where}: {text}")]
