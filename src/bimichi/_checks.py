@@ -6,7 +6,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._types import Flags
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 
 Choice = TypeVar("Choice")
@@ -81,3 +81,19 @@ def check_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
 def is_xarray(X: Any) -> bool:
     """Whether `X` is an array or a dataset of xarray, which need not be imported to know."""
     return any(kind.__module__.partition(".")[0] == "xarray" for kind in type(X).__mro__)
+
+
+def check_boxes(boxes: Any, name: str) -> Floats:
+    """Return boxes (x, y, width, height) as an array of shape (n_boxes, 4), also if there are none."""
+    refuse_masked(boxes, name)
+    try:
+        array = np.asarray(boxes, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must be numbers, boxes in rows of four: {error}.") from error
+    array = array.reshape(-1, 4) if array.size == 0 else array
+    if array.ndim != 2 or array.shape[1] != 4 or not np.isfinite(array).all() or (array[:, 2:] <= 0).any():
+        raise InvalidInputError(
+            f"{name} must have shape (n_boxes, 4): x, y, width and height in pixels, finite, width and height above 0; "
+            f"got {array.tolist()[:1]} among {len(array)} of shape {array.shape}."
+        )
+    return array

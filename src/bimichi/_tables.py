@@ -4,7 +4,9 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LATEX = {"\\": r"\textbackslash ", "{": r"\{", "}": r"\}"} | {sign: f"\\{sign}" for sign in "&%$#_"}
+LATEX: dict[str, str | int | None] = {"\\": r"\textbackslash ", "{": r"\{", "}": r"\}"} | {
+    sign: f"\\{sign}" for sign in "&%$#_"
+}
 LATEX |= {"~": r"\textasciitilde ", "^": r"\textasciicircum ", "∅": r"$\emptyset$", "–": "--"}
 
 
@@ -78,12 +80,9 @@ def _marked(text: str, cell: Cell, bold: tuple[str, str], underlined: tuple[str,
 
 
 def _latex(text: str) -> str:
-    for sign, word in LATEX.items():
-        text = text.replace(sign, word)
-    return text.replace("\n", " ")
+    return text.translate(str.maketrans(LATEX)).replace("\n", " ")
 
 
 def _markdown(text: str) -> str:
-    for sign in "\\`*_{}[]|":
-        text = text.replace(sign, f"\\{sign}")
-    return html.escape(text, quote=False).replace("\n", " ")
+    escaped = text.translate({ord(sign): f"\\{sign}" for sign in "\\`*_{}[]|"})
+    return html.escape(escaped, quote=False).replace("\n", " ")

@@ -6,23 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import bimichi.cli.options as opt
 from bimichi.cli.console import Output
 from bimichi.cli.detecting import check_detections, write_found
-from bimichi.cli.options import (
-    Align,
-    Driver,
-    Jobs,
-    MinSize,
-    Model,
-    Names,
-    Smooth,
-    Sources,
-    TrustRecipes,
-    load_recipes,
-    open_sources,
-    output_option,
-    widths_of,
-)
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import BimichiError, InvalidInputError
@@ -40,16 +26,17 @@ MAPS = (".tif", ".tiff", ".png")
 def fuse(
     ctx: typer.Context,
     *,
-    model: Model,
-    sources: Sources,
+    model: opt.Model,
+    sources: opt.Sources,
     output: Annotated[
-        Path, output_option("The map: .tif (float32) or .png (8 bits: -1 is 0, +1 is 255); a folder for many scenes.")
+        Path,
+        opt.output_option("The map: .tif (float32) or .png (8 bits: -1 is 0, +1 is 255); a folder for many scenes."),
     ],
     png: Annotated[bool, typer.Option("--png", help="Also write a PNG beside each TIFF; not for GeoTIFFs.")] = False,
-    names: Names = None,
+    names: opt.Names = None,
     resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map exists already.")] = False,
-    align: Align = False,
-    driver: Driver = None,
+    align: opt.Align = False,
+    driver: opt.Driver = None,
     overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
     detections: Annotated[
         Path | None,
@@ -62,9 +49,9 @@ def fuse(
     threshold: Annotated[
         float | None, typer.Option(help="Find targets by this value of the map instead of the model's threshold.")
     ] = None,
-    min_size: MinSize = None,
-    smooth: Smooth = None,
-    trust_recipes: TrustRecipes = False,
+    min_size: opt.MinSize = None,
+    smooth: opt.Smooth = None,
+    trust_recipes: opt.TrustRecipes = False,
     prior_shift: Annotated[
         bool,
         typer.Option(
@@ -81,7 +68,7 @@ def fuse(
             metavar="SHARE",
         ),
     ] = None,
-    jobs: Jobs = None,
+    jobs: opt.Jobs = None,
     say: Output,
 ) -> None:
     """Fuse images by a model. Sources are matched by name, in any order.
@@ -119,18 +106,18 @@ def fuse(
 
     if prior_shift and base_rate is not None:
         raise InvalidInputError("--prior-shift estimates the share of targets that --base-rate gives; leave out one.")
-    scenes = open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
+    scenes = opt.open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
     rule = FusionRule.load(model)
     if base_rate is not None:
         rule = rule.shifted(base_rate=base_rate)
     if trust_recipes:
-        load_recipes(rule.recipes)
+        opt.load_recipes(rule.recipes)
     inputs = [model, *scenes.files]
     outputs = {
         scene: [path, path.with_suffix(".png")] if png else [path]
         for scene, path in zip(scenes.names, output_files(output, scenes.names, scenes.many, MAPS), strict=True)
     }
-    decision = decision_of(rule, threshold, min_size, widths_of(smooth))
+    decision = decision_of(rule, threshold, min_size, opt.widths_of(smooth))
     rule = replace(rule, decision=decision)
     if detections is not None:
         check_detections(detections, outputs, decision)

@@ -53,11 +53,15 @@ def open_sources(
     return open_scenes(list(sources), listed(names), limit=limit, **options)
 
 
-def _check_recipes(text: str | None) -> str | None:
-    """Check names of recipes; functions by import path are imported, since the user names them here."""
-    if text is not None:
-        load_recipes(split_names(text))
-    return text
+def checked(parse: Callable[[str], object]) -> Callable[[str | None], str | None]:
+    """Return the callback of an option whose text `parse` must take."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None:
+            parse(text)
+        return text
+
+    return check
 
 
 def load_recipes(names: Iterable[str] | None) -> None:
@@ -104,13 +108,6 @@ Driver = Annotated[
 ]
 
 
-def _widths(text: str | None) -> str | None:
-    """Check the widths of --smooth."""
-    if text is not None:
-        widths_of(text)
-    return text
-
-
 def widths_of(text: str | None) -> tuple[float, float] | None:
     """Return the widths of a Gaussian, across and down, from text such as 2 or 2,4."""
     if text is None:
@@ -129,7 +126,7 @@ Smooth = Annotated[
     typer.Option(
         help="Smooth fused maps by a Gaussian of this width in pixels; or of two, across and down.",
         metavar="SIGMA[,SIGMA]",
-        callback=_widths,
+        callback=checked(widths_of),
     ),
 ]
 MinSize = Annotated[
@@ -156,7 +153,7 @@ class SourceOptions:
             "in a row as in 'edge_strength|rarity'; or a Python function as in my.module:function. By default "
             "to_bipolar for integers, over the range of their type, and as_is for floats.",
             metavar="A,B,C",
-            callback=_check_recipes,
+            callback=checked(lambda text: load_recipes(split_names(text))),
         ),
     ] = None
     align: Align = False
@@ -253,7 +250,8 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             parameters += inspect.signature(group, eval_str=True).parameters.values()
         else:
             parameters.append(parameter)
-    taken = next((k for k, parameter in enumerate(parameters) if _takes_sources(parameter)), None)
+    metavars = [[getattr(given, "metavar", "") for given in get_args(one.annotation)[1:]] for one in parameters]
+    taken = next((k for k, found in enumerate(metavars) if "SOURCES" in found), None)
     argument, needed = "", False
     if taken is not None:
         argument, needed = parameters[taken].name, parameters[taken].default is inspect.Parameter.empty
@@ -275,7 +273,3 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     expanded.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # which typer reads
     return expanded
-
-
-def _takes_sources(parameter: inspect.Parameter) -> bool:
-    return any(getattr(given, "metavar", None) == "SOURCES" for given in get_args(parameter.annotation)[1:])

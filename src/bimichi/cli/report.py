@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import bimichi.cli.options as opt
 from bimichi.cli.console import Output
-from bimichi.cli.options import (
-    Align,
-    Driver,
-    Jobs,
-    Model,
-    Names,
-    Sources,
-    TrustRecipes,
-    load_recipes,
-    open_sources,
-    output_option,
-)
 from bimichi.cli.outputs import keep_inputs, output_files
 from bimichi.cli.runs import Run, run_path
 from bimichi.cli.scene_reports import SceneReports
@@ -36,9 +25,9 @@ WHICH = "Check that it is the mask of this scene, above 0 for targets, and --tar
 def report(
     ctx: typer.Context,
     *,
-    model: Model,
-    sources: Sources,
-    output: Annotated[Path, output_option("The page: .html; a folder for many scenes.")],
+    model: opt.Model,
+    sources: opt.Sources,
+    output: Annotated[Path, opt.output_option("The page: .html; a folder for many scenes.")],
     truth: Annotated[
         str | None, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")
     ] = None,
@@ -55,11 +44,11 @@ def report(
         typer.Option(help="Another model of the same sources to compare with; may be repeated. Needs --truth."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
-    names: Names = None,
-    align: Align = False,
-    driver: Driver = None,
-    trust_recipes: TrustRecipes = False,
-    jobs: Jobs = None,
+    names: opt.Names = None,
+    align: opt.Align = False,
+    driver: opt.Driver = None,
+    trust_recipes: opt.TrustRecipes = False,
+    jobs: opt.Jobs = None,
     say: Output,
 ) -> None:
     """Write a page that shows a fused scene, describes the model, and explains every pixel.
@@ -85,7 +74,7 @@ def report(
     from bimichi.report import write_index
     from bimichi.rule import FusionRule
 
-    scenes = open_sources(sources, names, align, driver)
+    scenes = opt.open_sources(sources, names, align, driver)
     files = list(dict.fromkeys([model, *(compare or [])]))
     if len(files) > 1 and truth is None:
         raise typer.BadParameter("needs --truth, to score against", param_hint="'--compare'")
@@ -99,7 +88,7 @@ def report(
         say.notes(notes)
         rules = {file: FusionRule.load(file) for file in files}
         if trust_recipes:
-            load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])
+            opt.load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])
         writer = SceneReports(rules, scenes, masks, target, drawn, title, jobs)
         entries = []
         for one in scenes.scenes:

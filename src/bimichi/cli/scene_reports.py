@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ class SceneReports:
         fused = self.rules[model].fuse(read[model].sources, self.n_jobs)
         note = self._no_scores(read[model], fused)
         if note:
-            read = {file: _without_truth(one) for file, one in read.items()}
+            read = {file: replace(one, truth=None) for file, one in read.items()}
         truth = read[model].truth
         write_report(
             page,
@@ -60,11 +60,9 @@ class SceneReports:
             notes={"Model file": _short(model), "Image files": ", ".join(map(_short, scene.files))},
             n_jobs=self.n_jobs,
         )
-        found = (
-            None
-            if truth is None
-            else scores(truth, fused, self.rules[model].output_range, _unscored(read[model], fused))
-        )
+        found = None
+        if truth is not None:
+            found = scores(truth, fused, self.rules[model].output_range, _unscored(read[model], fused))
         height, width = fused.shape
         return IndexEntry(scene.name, page, thumbnail(fused), (height, width), found, note)
 
@@ -98,12 +96,6 @@ def _unscored(scene: "Scene", fused: Any) -> Any:
     import numpy as np
 
     return np.isnan(fused) if scene.ignore is None else np.isnan(fused) | scene.ignore
-
-
-def _without_truth(scene: "Scene") -> "Scene":
-    from dataclasses import replace
-
-    return replace(scene, truth=None)
 
 
 def _short(path: Path) -> str:

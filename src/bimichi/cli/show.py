@@ -44,34 +44,20 @@ def show(
     bimichi show model.json --json
     ```
     """
+    from bimichi.learning.selection import selection_of
     from bimichi.rule import FusionRule
 
     rule = FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
-    used = f"{np.count_nonzero(touched):,} of {len(touched):,} {rule.measure.parts} are used."
-    Output(json=json).result(
-        _data(rule, touched),
-        _head(rule),
-        rich_table(_sources(rule)),
-        rich_table(rule.measure.overview(touched, elements)),
-        *([used] if rule.usage else []),
-        *([] if rule.decision is None else [escape(_decision(rule.decision))]),
-        *_selection(rule),
-    )
-
-
-def _selection(rule: "FusionRule") -> list[Any]:
-    """Show what the model was chosen from, if it was."""
-    from bimichi.learning.selection import selection_of
-
-    found = selection_of(rule.training)
-    if found is None:
-        return []
-    return [
-        rich_table(found.table()),
-        escape(found.sentence()),
-        *([escape(found.warning())] if found.warning() else []),
-    ]
+    shown: list[Any] = [_head(rule), rich_table(_sources(rule)), rich_table(rule.measure.overview(touched, elements))]
+    if rule.usage:
+        shown.append(f"{np.count_nonzero(touched):,} of {len(touched):,} {rule.measure.parts} are used.")
+    if rule.decision is not None:
+        shown.append(escape(_decision(rule.decision)))
+    chosen = selection_of(rule.training)
+    if chosen is not None:
+        shown += [rich_table(chosen.table()), *map(escape, filter(None, (chosen.sentence(), chosen.warning())))]
+    Output(json=json).result(_data(rule, touched), *shown)
 
 
 def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
@@ -107,12 +93,10 @@ def _decision(decision: "Decision") -> str:
     """Say how targets are found."""
     parts = [] if decision.threshold is None else [f"at or above {decision.threshold:.4g} ({decision.chosen})"]
     parts += [f"of at least {decision.min_size} pixels"] if decision.min_size > 1 else []
-    smooth = (
-        ""
-        if decision.smooth is None
-        else " Maps are smoothed by a Gaussian of {:g} x {:g} pixels.".format(*decision.smooth)
-    )
-    return (f"Targets: {', '.join(parts)}." if parts else "") + smooth
+    found = f"Targets: {', '.join(parts)}." if parts else ""
+    if decision.smooth is None:
+        return found
+    return found + " Maps are smoothed by a Gaussian of {:g} x {:g} pixels.".format(*decision.smooth)
 
 
 def _head(rule: "FusionRule") -> str:

@@ -80,13 +80,13 @@ def study(
     bimichi study ir/ vi/ --recipe to_bipolar --boxes boxes.csv --truth masks/ --train 40 --test 20 -o results
     ```
     """
-    from bimichi.evaluation.repeats import run_repeats
+    from bimichi.evaluation.repeats import RepeatedStudy
 
     def draw(at: int) -> "StudyResult":
         where = output if repeats == 1 else output / f"draw-{at}"
         return _study(ctx.params | {"seed": at}, where, data, labelled, made, ctx, say)
 
-    found = run_repeats(draw, range(seed, seed + repeats))
+    found = RepeatedStudy([draw(at) for at in range(seed, seed + repeats)])
     if repeats > 1:
         written = found.write(output_folder(output))
         say.result(found.to_dict() | {"files": written}, rich_table(found.table()), *map(escape, map(str, written)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,18 +11,8 @@ import typer
 from rich.markup import escape
 
 import bimichi
+import bimichi.cli.options as opt
 from bimichi.cli.console import Output, rich_table
-from bimichi.cli.options import (
-    Jobs,
-    LabelOptions,
-    MinSize,
-    Seed,
-    Smooth,
-    SourceOptions,
-    Sources,
-    output_option,
-    widths_of,
-)
 from bimichi.cli.outputs import keep_inputs, output_file
 from bimichi.cli.runs import Run, run_path
 from bimichi.errors import InvalidInputError
@@ -37,23 +28,9 @@ if TYPE_CHECKING:
 AUTO = "auto"
 
 
-def _objectives() -> list[str]:
-    """For completion; imported when asked for, since it is slow."""
-    from bimichi.learning.objectives import OBJECTIVES
-
-    return [AUTO, *OBJECTIVES]
-
-
-def _solvers() -> list[str]:
-    from bimichi.learning.solvers import SOLVERS
-
-    return list(SOLVERS)
-
-
-def _check_decision(text: str | None) -> str | None:
-    if text is not None:
-        _wanted(text)
-    return text
+def _registered(table: str) -> list[str]:
+    """Return the names in a table, for completion; imported when asked for, since that is slow."""
+    return list(getattr(import_module(f"bimichi.learning.{table.lower()}"), table))
 
 
 def _wanted(text: str) -> dict[str, float]:
@@ -72,13 +49,13 @@ def _wanted(text: str) -> dict[str, float]:
 def train(
     ctx: typer.Context,
     *,
-    sources: Sources,
-    output: Annotated[Path, output_option("The model file.", metavar="MODEL")],
-    labelled: LabelOptions,
+    sources: opt.Sources,
+    output: Annotated[Path, opt.output_option("The model file.", metavar="MODEL")],
+    labelled: opt.LabelOptions,
     objective: Annotated[
         str,
         typer.Option(
-            autocompletion=_objectives,
+            autocompletion=lambda: [AUTO, *_registered("OBJECTIVES")],
             help="What to minimise. auto compares several on scenes that are left out, and each source alone, and "
             "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another "
             "that is registered.",
@@ -88,7 +65,7 @@ def train(
     solver: Annotated[
         str,
         typer.Option(
-            autocompletion=_solvers,
+            autocompletion=lambda: _registered("SOLVERS"),
             help="How to minimise it: convex; evolutionary, the search of the paper; or another that is registered.",
             metavar="NAME",
         ),
@@ -119,7 +96,7 @@ def train(
             "lets the measure rank more freely.",
         ),
     ] = False,
-    made: SourceOptions,
+    made: opt.SourceOptions,
     scale: Annotated[
         Literal["minmax", "maxabs"] | None,
         typer.Option(help="Learn a map of each source to [-1, 1], for floats outside it; the model keeps it."),
@@ -136,13 +113,13 @@ def train(
             help="Also choose the threshold by which targets are found in fused maps, on scenes left out of learning "
             "in turn: f1, for the best F1, recall=0.9 or precision=0.8, of pixels. The model keeps it.",
             metavar="f1|recall=R|precision=P",
-            callback=_check_decision,
+            callback=opt.checked(_wanted),
         ),
     ] = None,
-    min_size: MinSize = None,
-    smooth: Smooth = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
+    min_size: opt.MinSize = None,
+    smooth: opt.Smooth = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
     say: Output,
 ) -> None:
     """Learn a model from co-registered images and labels of regions.
@@ -242,11 +219,11 @@ def _decided(
 
     if wanted is None:
         asked = size is not None or smooth is not None
-        return Decision(min_size=size or 1, smooth=widths_of(smooth)) if asked else None
+        return Decision(min_size=size or 1, smooth=opt.widths_of(smooth)) if asked else None
     from bimichi.evaluation.deciding import decide
 
     want = _wanted(wanted)
-    kept: dict[str, Any] = {"min_size": size or 1, "smooth": widths_of(smooth)}
+    kept: dict[str, Any] = {"min_size": size or 1, "smooth": opt.widths_of(smooth)}
     return decide(model, scenes, recall=want.get("recall"), precision=want.get("precision"), **kept)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
-from bimichi._checks import check_choice, check_number
+from bimichi._checks import check_boxes, check_choice, check_number
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 
@@ -84,7 +84,7 @@ def object_scores(
     if min_overlap == 0:
         raise InvalidInputError("min_overlap must be above 0, or boxes that are far apart would match.")
     check_choice(overlap, "overlap", ("iou", "smaller"))
-    wanted, found = _boxes(targets, "targets"), _boxes(getattr(detections, "boxes", detections), "detections")
+    wanted, found = check_boxes(targets, "targets"), check_boxes(getattr(detections, "boxes", detections), "detections")
     shared = _shared(wanted, found)
     sizes = [boxes[:, 2] * boxes[:, 3] for boxes in (wanted, found)]
     both = sizes[0][:, None] + sizes[1] - shared
@@ -97,7 +97,7 @@ def object_scores(
     if ignore is not None:
         alone: Flags = np.ones(len(found), np.bool_)
         alone[columns[matched]] = False
-        unknown = (_shared(_boxes(ignore, "ignore"), found) >= 0.5 * sizes[1]).any(axis=0)
+        unknown = (_shared(check_boxes(ignore, "ignore"), found) >= 0.5 * sizes[1]).any(axis=0)
         counted -= int((alone & unknown).sum())
     return _scores(len(wanted), counted, n_matched)
 
@@ -120,16 +120,3 @@ def _shared(first: Floats, second: Floats) -> Floats:
     ends = [np.minimum((a := first[:, None])[..., k] + a[..., k + 2], second[:, k] + second[:, k + 2]) for k in (0, 1)]
     starts = [np.maximum(first[:, None, k], second[:, k]) for k in (0, 1)]
     return np.asarray(np.prod([np.maximum(end - start, 0) for start, end in zip(starts, ends, strict=True)], axis=0))
-
-
-def _boxes(boxes: Any, what: str) -> Floats:
-    try:
-        array = np.asarray(boxes, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{what} must be boxes, numbers in rows of four: {error}.") from error
-    array = array.reshape(-1, 4) if array.size == 0 else array
-    if array.ndim != 2 or array.shape[1] != 4 or not np.isfinite(array).all() or (array[:, 2:] <= 0).any():
-        raise InvalidInputError(
-            f"{what} must have shape (n, 4): x, y, width and height, finite, the last two above 0; got {array.shape}."
-        )
-    return array

@@ -1,6 +1,5 @@
 """A study over several draws of scenes: what of a result is the method, and what is the draw."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,16 +67,3 @@ NOTES = (
     f"of the mean; the worst AP is that of the worst draw. “{LEAD}” is the difference in AP to the best source alone, "
     "draw by draw."
 )
-
-
-def run_repeats(draw: Callable[[int], StudyResult], seeds: Sequence[int]) -> RepeatedStudy:
-    """Run a study once for each seed: `draw` splits the scenes by it, learns and scores.
-
-    Parameters
-    ----------
-    draw : callable
-        Takes a seed, returns the result of `run_study` on the scenes that it draws.
-    seeds : sequence of int
-        One for each draw.
-    """
-    return RepeatedStudy([draw(seed) for seed in seeds])

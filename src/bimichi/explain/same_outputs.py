@@ -174,17 +174,12 @@ def _polytope(lattice: Lattice, values: Floats, free: Ints, still: Floats, linke
     rises, falls = (at_low >= 0) & (at_high < 0), (at_low < 0) & (at_high >= 0)
     np.minimum.at(high, at_low[rises], room[rises])
     np.maximum.at(low, at_high[falls], -room[falls])
-    constraints = _complement(still)
+    vectors, sizes, _ = np.linalg.svd(still, full_matrices=True)
+    constraints = vectors[:, int((sizes > STILL).sum()) :]  # a basis of what is orthogonal to all directions
     equal = sp.lil_array((constraints.shape[1], len(free)))
     equal[:, position[linked]] = constraints.T
     order = sp.csr_array(entries, shape=(count, len(free)))
     return _Polytope(order, room[both], sp.csr_array(equal), np.minimum(low, 0.0), np.maximum(high, 0.0))
-
-
-def _complement(still: Floats) -> Floats:
-    """Return an orthonormal basis, in columns, of what is orthogonal to all directions."""
-    vectors, sizes, _ = np.linalg.svd(still, full_matrices=True)
-    return np.asarray(vectors[:, int((sizes > STILL).sum()) :])
 
 
 def _ordered(ends: tuple[NDArray[Any], NDArray[Any]]) -> tuple[Floats, Floats]:

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -22,7 +21,7 @@ from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.trained import InputWatch, check_types
 from bimichi.imaging.writing import write_image
 from bimichi.integral.matching import match_sources
-from bimichi.integral.planes import Planes, check_n_jobs
+from bimichi.integral.planes import Planes, check_n_jobs, in_threads
 from bimichi.rule import FusionRule
 
 STRIP = 1 << 16  # pixels that a thread fuses at a time, so that intermediate results stay small
@@ -142,10 +141,7 @@ def fused_strips(
             raise
         return fused
 
-    starts, jobs = range(0, len(images[0]), rows), check_n_jobs(n_jobs)
-    with ThreadPoolExecutor(jobs) as pool:
-        for k in range(0, len(starts), 2 * jobs):
-            yield from pool.map(strip, starts[k : k + 2 * jobs])
+    yield from in_threads(strip, range(0, len(images[0]), rows), check_n_jobs(n_jobs))
 
 
 def _write_strips(path: Path, strips: Iterator[Plane], shape: tuple[int, int], png: bool) -> tuple[list[Path], int]:

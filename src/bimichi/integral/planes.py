@@ -1,8 +1,9 @@
 """Sources in any layout, passed to kernels chunk by chunk, without a full copy."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ CHUNK = 1 << 19
 SMALL_CHUNK = 1 << 16
 """Instances per task when they may be copied, or when each takes longer: copies stay small, cores busy."""
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -206,3 +208,21 @@ def run_chunks(run: Callable[[slice], Result], chunks: list[slice], n_jobs: int)
         return [run(chunk) for chunk in chunks]
     with ThreadPoolExecutor(min(n_jobs, len(chunks))) as pool:
         return list(pool.map(run, chunks))
+
+
+def in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int, under_way: int | None = None
+) -> Iterator[Result]:
+    """Yield ``function(item)`` for every item, in order, at most `under_way` at a time; an error stops the rest."""
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) >= (under_way or n_jobs + 1):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -6,8 +6,7 @@ In this process, reduced parts are joined and learned from as if all data had be
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from bimichi._progress import progress_bar
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.integral.planes import check_n_jobs
+from bimichi.integral.planes import check_n_jobs, in_threads as in_threads
 from bimichi.learning.abilities import IN_MEMORY, needs_of
 from bimichi.learning.bags import Bags
 from bimichi.learning.fit import check_training
@@ -145,22 +144,6 @@ def joined_bags(parts: Sequence[Bags]) -> Bags:
     """Join bags of several parts; their instances are numbered through."""
     starts = np.concatenate([[0], np.cumsum([len(bags.instance) for bags in parts])])
     return _joined(deque(zip(starts.tolist(), parts, strict=False)))
-
-
-def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int) -> Iterator[Any]:
-    """Yield ``function(item)`` for every item, in order, with few results waiting; an error stops the rest."""
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(n_jobs) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > n_jobs:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def lazy_training(

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import check_binary
+from bimichi._checks import check_binary, check_boxes
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.outlines import outlines
+from bimichi.imaging.shapes import corners_of
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size_in_points
 
@@ -81,7 +82,10 @@ def plot_bags(
         raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
     kinds = _kinds(numbers, labels)
     height, width = numbers.shape
-    picture = None if image is None else _check_image(image, (height, width))
+    picture = None if image is None else np.asarray(image)
+    if picture is not None and (picture.shape[:2] != (height, width) or picture.shape[2:] not in ((), (3,), (4,))):
+        shape = f"the segments' shape {(height, width)}, got {picture.shape}"
+        raise InvalidInputError(f"image must be grey or coloured, of {shape}.")
     targets = _targets(boxes, polygons, mask, (height, width))
     ax = axes_for(ax, (min(max(4.0 * width / height, 4.6), 10.0), 4.4))
     if picture is not None:
@@ -133,12 +137,8 @@ def _targets(
     boxes: ArrayLike | None, polygons: Sequence[ArrayLike], mask: ArrayLike | None, shape: tuple[int, int]
 ) -> "list[Path]":
     """Return the outlines of targets, those of a mask by its connected regions."""
-    found: list[list[NDArray[Any]]] = []
-    corners = np.asarray([] if boxes is None else boxes, dtype=np.float64)
-    if corners.size and corners.shape[1:] != (4,):
-        raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {corners.shape}.")
-    for x, y, w, h in corners.reshape(-1, 4):
-        found.append([np.array([(x, y), (x + w, y), (x + w, y + h), (x, y + h)])])
+    found: list[list[NDArray[Any]]]
+    found = [[corners_of(box)] for box in check_boxes([] if boxes is None else boxes, "boxes")]
     for polygon in polygons:
         points = np.asarray(polygon, dtype=np.float64)
         if points.ndim != 2 or points.shape[1:] != (2,):
@@ -171,10 +171,3 @@ def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) 
     labelled = [segment for segment, label in zip(kinds, given, strict=True) if label is not None]
     positive = check_binary(np.array([label for label in given if label is not None]), "labels")
     return kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}
-
-
-def _check_image(image: ArrayLike, shape: tuple[int, int]) -> NDArray[Any]:
-    picture = np.asarray(image)
-    if picture.shape[:2] != shape or picture.shape[2:] not in ((), (3,), (4,)):
-        raise InvalidInputError(f"image must be grey or coloured, of the segments' shape {shape}, got {picture.shape}.")
-    return picture

@@ -47,20 +47,14 @@ def plot_roc(
     -------
     ax : matplotlib Axes
     """
-    targets, keep = _check_truth(truth, ignore)
-    if not isinstance(fused_by_name, Mapping) or not fused_by_name:
-        raise InvalidInputError("fused_by_name must be a mapping of at least one name to its map.")
-    scores = {name: _check_scores(fused, keep, name) for name, fused in fused_by_name.items()}
+    targets, scores = _check_maps(truth, fused_by_name, ignore)
     many = len(scores) > INSIDE
     ax = axes_for(ax, (8.0 if many else 4.6, 4.4))
     for k, (name, score) in enumerate(scores.items()):
-        false_rate, true_rate, area = _curve(targets, score)
+        false_rate, true_rate, area = roc_points(targets, score, STEPS)
         label = f"{area:.3f}  {literal(name, NAME_WIDTH)}"
         ax.plot(false_rate, true_rate, **line_style(k), linewidth=1.6, label=label)
-    ax.plot([0, 1], [0, 1], color="#aaaaaa", linewidth=0.8, zorder=1)
-    ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-    ax.set(xlabel="false positive rate", ylabel="true positive rate")
-    key = ax.legend(title="AUC", alignment="left", fontsize="small", title_fontsize="small", loc="lower right")
+    key = _unit_square(ax, 0.01, ("false positive rate", "true positive rate"), "AUC", "lower right")
     if many:
         ax.set_anchor("W")
         key.set_loc("center left")
@@ -98,10 +92,7 @@ def plot_reliability(
     -------
     ax : matplotlib Axes
     """
-    targets, keep = _check_truth(truth, ignore)
-    if not isinstance(fused_by_name, Mapping) or not fused_by_name:
-        raise InvalidInputError("fused_by_name must be a mapping of at least one name to its map.")
-    given = {name: _check_scores(fused, keep, name).astype(np.float64) for name, fused in fused_by_name.items()}
+    targets, given = _check_maps(truth, fused_by_name, ignore)
     for name, score in given.items():
         if score.min() < 0 or score.max() > 1:
             reach = f"from {score.min():g} to {score.max():g}"
@@ -113,25 +104,23 @@ def plot_reliability(
         found, error = reliability_of(targets, score, bins, equal_counts=True), reliability_of(targets, score).error
         label = f"{error:.3f}  {literal(name, NAME_WIDTH)}"
         ax.plot(found.predicted, found.observed, **line_style(k), marker="o", markersize=4, linewidth=1.2, label=label)
-    ax.plot([0, 1], [0, 1], color="#aaaaaa", linewidth=0.8, zorder=1)
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    ax.set(xlabel="probability given", ylabel="share of targets")
-    ax.legend(title="calibration error", alignment="left", fontsize="small", title_fontsize="small", loc="upper left")
+    _unit_square(ax, 0.02, ("probability given", "share of targets"), "calibration error", "upper left")
     return ax
 
 
-def _curve(targets: Flags, score: Floats) -> tuple[Floats, Floats, float]:
-    """Rates of false and true positives, thinned, and the area under all of them."""
+def roc_points(targets: Flags, score: Floats, steps: int) -> tuple[Floats, Floats, float]:
+    """Return rates of false and true positives, thinned to about so many steps, and the area under all of them."""
     from sklearn.metrics import auc, roc_curve
 
     false_rate, true_rate, _ = roc_curve(targets, score, drop_intermediate=True)
     area = float(auc(false_rate, true_rate))
     # Both rates only rise, so corners at equal steps of their sum leave no gap that is larger.
-    corners = np.unique(np.searchsorted(false_rate + true_rate, np.linspace(0, 2, STEPS + 1) - 1e-12))
+    corners = np.unique(np.searchsorted(false_rate + true_rate, np.linspace(0, 2, steps + 1) - 1e-12))
     return false_rate[corners], true_rate[corners], area
 
 
-def _check_truth(truth: ArrayLike, ignore: ArrayLike | None) -> tuple[Flags, Flags]:
+def _check_maps(truth: ArrayLike, fused_by_name: Any, ignore: ArrayLike | None) -> tuple[Flags, dict[str, Floats]]:
+    """Return which instances that count are targets, and the values of each map there."""
     given = np.asarray(truth)
     keep = np.ones(given.shape, dtype=bool) if ignore is None else ~np.asarray(ignore, dtype=bool)
     if keep.shape != given.shape:
@@ -140,7 +129,16 @@ def _check_truth(truth: ArrayLike, ignore: ArrayLike | None) -> tuple[Flags, Fla
     if targets.all() or not targets.any():
         found = f"{int(targets.sum()):,} of the {targets.size:,} instances that count are targets"
         raise InvalidInputError(f"truth must show targets and others, but {found}; a ROC needs both.")
-    return targets, keep
+    if not isinstance(fused_by_name, Mapping) or not fused_by_name:
+        raise InvalidInputError("fused_by_name must be a mapping of at least one name to its map.")
+    return targets, {name: _check_scores(fused, keep, name) for name, fused in fused_by_name.items()}
+
+
+def _unit_square(ax: "Axes", margin: float, axes: tuple[str, str], title: str, corner: Any) -> Any:
+    """Draw the diagonal, name the axes, and return the legend in a corner."""
+    ax.plot([0, 1], [0, 1], color="#aaaaaa", linewidth=0.8, zorder=1)
+    ax.set(xlim=(-margin, 1 + margin), ylim=(-margin, 1 + margin), aspect="equal", xlabel=axes[0], ylabel=axes[1])
+    return ax.legend(title=title, alignment="left", fontsize="small", title_fontsize="small", loc=corner)
 
 
 def _check_scores(fused: ArrayLike, keep: Flags, name: str) -> Floats:

@@ -65,8 +65,17 @@ def plot_lattice(
     }
     _draw_nodes(ax, g, place, names, frames)
     _draw_weights(ax, g, place, used, weights)
-    _finish(ax, g.n_sources, place)
-    style.footnote(ax, key + ([] if x is None else [_sum_note(g, used, weights)]))
+    edge, top = place[:, 0].max() + 0.6, g.n_sources + 0.45
+    ax.set(xlim=(-edge, edge), ylim=(-top, top), xticks=[], ylabel="|A| - |B|")
+    ax.set_yticks(range(-g.n_sources, g.n_sources + 1))
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    style.color_bar(ax, label="g(A, B)", shrink=0.6)
+    if x is not None:
+        terms = [(w, float(g.values[code])) for code, w in zip(used, weights, strict=True) if w > 0]
+        added = " + ".join(f"{number(w)} × {number(v)}" for w, v in terms) or "0"
+        key.append(f"C(x) = {added} = {number(sum(weight * value for weight, value in terms))}")
+    style.footnote(ax, key)
     return ax
 
 
@@ -141,21 +150,6 @@ def _draw_weights(ax: "Axes", g: BiCapacity, place: Floats, codes: list[int], we
         if weight > 0:
             x, y = place[code] + (0, NODE[g.n_sources][1] / 2 + 0.04)
             ax.text(x, y, f"× {number(weight)}", ha="center", va="bottom", **look)
-
-
-def _sum_note(g: BiCapacity, codes: list[int], weights: list[float]) -> str:
-    terms = [(w, float(g.values[code])) for code, w in zip(codes, weights, strict=True) if w > 0]
-    total = sum(weight * value for weight, value in terms)
-    return f"C(x) = {' + '.join(f'{number(w)} × {number(v)}' for w, v in terms) or '0'} = {number(total)}"
-
-
-def _finish(ax: "Axes", n_sources: int, place: Floats) -> None:
-    half = place[:, 0].max() + 0.6
-    ax.set(xlim=(-half, half), ylim=(-n_sources - 0.45, n_sources + 0.45), xticks=[], ylabel="|A| - |B|")
-    ax.set_yticks(range(-n_sources, n_sources + 1))
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    style.color_bar(ax, label="g(A, B)", shrink=0.6)
 
 
 def _font_size(ax: "Axes", n_sources: int) -> float:

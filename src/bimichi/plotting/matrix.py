@@ -135,7 +135,11 @@ def plot_interaction(
     ax = style.axes_for(ax, (1.4 + 0.6 * n + 0.08 * longest, 0.7 + 0.6 * n + 0.06 * longest))
     colors, norm = style.color_scale()
     ax.imshow(np.ma.masked_invalid(values), cmap=colors.with_extremes(bad=BLANK), norm=norm)
-    _write(ax, values)
+    size = style.font_size(ax, 0.24 / n, 0.24 / n)
+    for row, column in np.argwhere(np.isfinite(values)):
+        value = float(values[row, column])
+        ink = ink_on(*style.value_colors(value)[0][:3])
+        ax.text(column, row, number(value), ha="center", va="center", fontsize=size, color=ink)
     rotation, align = (45, "right") if longest > 4 else (0, "center")
     ax.set_xticks(range(n), shown, rotation=rotation, ha=align, rotation_mode="anchor")
     ax.set_yticks(range(n), shown)
@@ -186,11 +190,3 @@ def _check_square(matrix: Any) -> Floats:
 
 def _extend(values: Floats) -> Literal["neither", "both"]:
     return "both" if (np.abs(values) > 1).any() else "neither"
-
-
-def _write(ax: "Axes", values: Floats) -> None:
-    size = style.font_size(ax, 0.24 / len(values), 0.24 / len(values))
-    for row, column in np.argwhere(np.isfinite(values)):
-        value = float(values[row, column])
-        ink = ink_on(*style.value_colors(value)[0][:3])
-        ax.text(column, row, number(value), ha="center", va="center", fontsize=size, color=ink)

@@ -1,13 +1,11 @@
 """Scores against the truth, ROC curves (of the fused map and of each source alone), and a comparison of methods."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.metrics import Scores, scores
 from bimichi.explain.results import percent
+from bimichi.plotting.curves import roc_points
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element
 from bimichi.report.wording import section, shown, table
@@ -36,21 +34,12 @@ def score_maps(material: Material) -> list[tuple[str, Scores, Curve]]:
     limits = (material.rule.low, 1.0)
     maps = [("fused", material.fused, material.rule.output_range)]
     maps += [(name, plane, limits) for name, plane in zip(material.names, material.entered, strict=True)]
-    return [
-        (name, scores(truth, plane[~skipped], limits), _curve(truth, plane[~skipped])) for name, plane, limits in maps
-    ]
-
-
-def _curve(truth: NDArray[np.bool_], fused: NDArray[Any]) -> Curve:
-    """Return rates of false and true alarms as the threshold falls, thinned to what can be seen."""
-    order = np.argsort(-fused, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(fused[order])), fused.size - 1)  # where a value was met for the last time
-    found = np.cumsum(truth[order])[ends]
-    true_rate = np.concatenate([[0.0], found / truth.sum()])
-    false_rate = np.concatenate([[0.0], (ends + 1 - found) / (~truth).sum()])
-    # Both rates only rise, so corners at equal steps of their sum leave no gap that is larger.
-    corners = np.unique(np.searchsorted(true_rate + false_rate, np.linspace(0, 2, CORNERS + 1) - 1e-12))
-    return list(zip(false_rate[corners].tolist(), true_rate[corners].tolist(), strict=True))
+    found: list[tuple[str, Scores, Curve]] = []
+    for name, plane, limits in maps:
+        false_rate, true_rate, _ = roc_points(truth, plane[~skipped], CORNERS)
+        curve = list(zip(false_rate.tolist(), true_rate.tolist(), strict=True))
+        found.append((name, scores(truth, plane[~skipped], limits), curve))
+    return found
 
 
 def accuracy_section(material: Material) -> Markup | None:

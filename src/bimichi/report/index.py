@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from string import Template
@@ -13,7 +12,7 @@ import numpy as np
 
 from bimichi._files import atomic_write
 from bimichi.evaluation.metrics import Scores
-from bimichi.report.markup import Markup, element, joined
+from bimichi.report.markup import Markup, element, joined, resource
 from bimichi.report.wording import section, shown, table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -64,13 +63,14 @@ def write_index(path: str | PathLike[str], entries: Sequence[IndexEntry], title:
     failed = [entry for entry in entries if entry.page is None]
     parts = [_scenes(written, folder)] if written else []
     parts += [_scores(written, folder)] if any(entry.scores for entry in written) else []
-    parts += [_failures(failed)] if failed else []
-    resources = files("bimichi.report")
-    page = Template(resources.joinpath("index.html").read_text(encoding="utf-8")).substitute(
+    if failed:
+        rows = [element("div", element("dt", entry.name), element("dd", entry.note)) for entry in failed]
+        parts.append(section("failed", "Not reported", element("dl", *rows, class_="facts notice")))
+    page = Template(resource("index.html")).substitute(
         policy=POLICY,
         title=joined(title),
         introduction=joined(_introduction(written, failed)),
-        style=resources.joinpath("report.css").read_text(encoding="utf-8"),
+        style=resource("report.css"),
         sections=joined(*parts),
     )
     atomic_write(path, lambda file: file.write(page.encode(errors="replace")))
@@ -120,8 +120,3 @@ def _scores(entries: Sequence[IndexEntry], folder: Path) -> Markup:
     head = ["Scene", "AUC", "AP", "F1", "RMSE", "Targets"]
     lead = "Scores of the fused maps against the truth, the lowest AUC first. Targets is their share of the pixels."
     return section("scores", "Scores", table(head, rows, "plain numbers", "Scores of all scenes"), lead=lead)
-
-
-def _failures(entries: Sequence[IndexEntry]) -> Markup:
-    rows = [element("div", element("dt", entry.name), element("dd", entry.note)) for entry in entries]
-    return section("failed", "Not reported", element("dl", *rows, class_="facts notice"))

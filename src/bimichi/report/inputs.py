@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._checks import is_xarray
+from bimichi._checks import check_boxes, is_xarray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
@@ -146,7 +146,7 @@ def gather(
         integral=integral,
         truth=None if truth is None else _truth(truth, shape),
         ignore=None if ignore is None else _like_source(ignore, "ignore", "b", "a bool mask", shape),
-        boxes=_boxes([] if boxes is None else boxes),
+        boxes=check_boxes([] if boxes is None else boxes, "boxes"),
         segments=numbered,
         labels=signs,
         comparison=comparison,
@@ -216,20 +216,6 @@ def _truth(truth: Any, shape: tuple[int, ...]) -> Flags:
     if not (set(found) <= {0, 1} or set(found) <= {-1, 1}):
         raise InvalidInputError(f"truth must be {rule}; found {', '.join(map(str, found[:5]))}.")
     return np.asarray(given == 1)
-
-
-def _boxes(boxes: Any) -> Floats:
-    try:
-        given = np.asarray(boxes, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"boxes must be numbers: {error}.") from error
-    given = given.reshape(-1, 4) if given.size == 0 else given
-    if given.ndim != 2 or given.shape[1] != 4 or not np.isfinite(given).all() or (given[:, 2:] <= 0).any():
-        raise InvalidInputError(
-            "boxes must have shape (n_boxes, 4): x, y, width and height in pixels, finite, width and height above 0; "
-            f"got {given.tolist()[:1]} among {len(given)} of shape {given.shape}."
-        )
-    return given
 
 
 def _bags(

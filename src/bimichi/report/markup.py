@@ -2,6 +2,7 @@
 
 import html
 import json
+from importlib.resources import files
 from typing import Any
 
 
@@ -39,3 +40,8 @@ def embedded_json(document: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
+
+
+def resource(name: str) -> str:
+    """Return the text of a file of this package."""
+    return files("bimichi.report").joinpath(name).read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from os import PathLike
 from string import Template
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 from bimichi._files import atomic_write
 from bimichi.evaluation.comparison import Comparison
 from bimichi.report.contents import contents
-from bimichi.report.inputs import Material, gather
-from bimichi.report.markup import embedded_json, joined
+from bimichi.report.inputs import gather
+from bimichi.report.markup import embedded_json, joined, resource
 from bimichi.report.overview import introduction, notices
 from bimichi.report.sections import SECTIONS
 
@@ -77,25 +76,17 @@ def write_report(
     million pixels are thinned, and the page says so. 640 x 480 pixels of six sources take about 2 MB.
     """
     given = gather(model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs)
-    page = _page(given)
-    atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text
-
-
-def _page(material: Material) -> str:
-    made = [section(material) for section in SECTIONS]
-    script = "\n".join(_resource(name) for name in SCRIPTS)
+    sections = [section(given) for section in SECTIONS]
+    script = "\n".join(map(resource, SCRIPTS))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Template(_resource("report.html")).substitute(
+    page = Template(resource("report.html")).substitute(
         policy=POLICY.format(digest=digest),
-        title=joined(material.title),
-        introduction=joined(introduction(material)),
-        notices=notices(material),
-        style=_resource("report.css"),
-        sections=joined(*(part for part in made if part is not None)),
-        data=embedded_json(contents(material)),
+        title=joined(given.title),
+        introduction=joined(introduction(given)),
+        notices=notices(given),
+        style=resource("report.css"),
+        sections=joined(*(part for part in sections if part is not None)),
+        data=embedded_json(contents(given)),
         script=script,
     )
-
-
-def _resource(name: str) -> str:
-    return files("bimichi.report").joinpath(name).read_text(encoding="utf-8")
+    atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text

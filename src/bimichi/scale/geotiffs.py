@@ -65,7 +65,10 @@ class GeoTiff:
                     self._describe(dataset)
                     yield lambda fused, window: dataset.write(self._filled(fused), 1, window=_window(window))
                 if self.overviews:
-                    self._add_overviews(temporary)
+                    largest, average = max(self.scene.grid[:2]), import_optional("rasterio.enums").Resampling.average
+                    factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
+                    with open_dataset(temporary, "r+") as dataset:
+                        dataset.build_overviews(factors, average)
                 _check_whole(temporary)
             except import_optional("rasterio.errors").RasterioError as error:
                 full = shutil.disk_usage(self.path.parent).free < FULL
@@ -99,13 +102,6 @@ class GeoTiff:
         if not np.isnan(self.nodata):
             fused[np.isnan(fused)] = self.nodata
         return fused
-
-    def _add_overviews(self, path: Path) -> None:
-        rasterio = import_optional("rasterio")
-        largest = max(self.scene.grid[:2])
-        factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
-        with open_dataset(path, "r+") as dataset:
-            dataset.build_overviews(factors, rasterio.enums.Resampling.average)
 
 
 def _window(window: Window) -> Any:

@@ -1,8 +1,6 @@
 """Rasters larger than memory, fused in windows into a GeoTIFF."""
 
-from collections import deque
 from collections.abc import Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from os import PathLike
 from pathlib import Path
@@ -28,7 +26,7 @@ from bimichi.imaging.recipes import AS_IS, find_recipe
 from bimichi.imaging.scenes import OpenScene, ReadSources
 from bimichi.imaging.trained import InputWatch
 from bimichi.integral.matching import Fuser, fuser_of, match_sources
-from bimichi.integral.planes import check_n_jobs
+from bimichi.integral.planes import check_n_jobs, in_threads
 from bimichi.rule import FusionRule
 from bimichi.scale.geotiffs import GeoTiff
 
@@ -117,16 +115,7 @@ def fuse_raster(
         rule = getattr(model, "rule_", model)
         colours = getattr(rule, "recipes", None) is not None
         scene = open_stack(sources, align, colours).renamed(names)
-        return fuse_windows(
-            model,
-            scene,
-            output,
-            overviews=overviews,
-            block=block,
-            n_jobs=n_jobs,
-            compress=compress,
-            verbose=verbose,
-        )
+        return fuse_windows(model, scene, output, overviews, block, n_jobs, compress, verbose)
 
 
 def open_stack(sources: Sources, align: bool = False, colours: bool = False) -> OpenScene:
@@ -143,7 +132,6 @@ def fuse_windows(
     model: Any,
     scene: OpenScene,
     output: str | PathLike[str],
-    *,
     overviews: bool = False,
     block: int = 256,
     n_jobs: int | None = None,
@@ -224,18 +212,11 @@ def _fused(plan: Plan, jobs: int) -> Generator[tuple[Window, NDArray[Any]], None
         readers: SimpleQueue[ReadSources] = SimpleQueue()
         for _ in range(workers):
             readers.put(plan.scene.reader(held))
-        if workers == 1:
-            yield from ((window, _fuse_window(plan, window, readers)) for window in plan.windows)
-            return
-        pool = ThreadPoolExecutor(workers)
-        held.callback(pool.shutdown, cancel_futures=True)
-        running: deque[tuple[Window, Future[NDArray[Any]]]] = deque()
-        for window in plan.windows:
-            running.append((window, pool.submit(_fuse_window, plan, window, readers)))
-            if len(running) >= plan.under_way:
-                done, future = running.popleft()
-                yield done, future.result()
-        yield from ((done, future.result()) for done, future in running)
+
+        def fuse(window: Window) -> tuple[Window, NDArray[Any]]:
+            return window, _fuse_window(plan, window, readers)
+
+        yield from in_threads(fuse, plan.windows, workers, plan.under_way)
 
 
 def _fuse_window(plan: Plan, window: Window, readers: "SimpleQueue[ReadSources]") -> NDArray[Any]:

@@ -1,7 +1,6 @@
 """Sums of squared distances of the integral to targets, as a quadratic form in the values of the measure."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from bimichi._jit import jit
 from bimichi._types import Codes, Floats
 from bimichi.errors import InvalidInputError
+from bimichi.integral.planes import in_threads
 from bimichi.measures.lattice import Lattice, pair_lattice
 
 CHUNK = 1 << 17
@@ -58,14 +58,12 @@ def gram(lattice: Lattice, n: int, rows: Callable[[slice], RowsOfSquares], n_job
     matrix: Any = np.zeros((size, size)) if size <= DENSE_LIMIT else sp.csr_array((size, size))
     linear, constant = np.zeros(size), 0.0
     chunks = [slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
-    with ThreadPoolExecutor(n_jobs) as pool:
-        for start in range(0, len(chunks), n_jobs):  # so that finished parts do not pile up
-            for part in pool.map(lambda chunk: _part(size, rows(chunk)), chunks[start : start + n_jobs]):
-                matrix = matrix + part[0]
-                linear += part[1]
-                constant += part[2]
-            if size > MAX_USED:
-                check_used(lattice, matrix.diagonal())
+    for part in in_threads(lambda chunk: _part(size, rows(chunk)), chunks, n_jobs):
+        matrix = matrix + part[0]
+        linear += part[1]
+        constant += part[2]
+        if size > MAX_USED:
+            check_used(lattice, matrix.diagonal())
     return Gram(sp.csc_array(matrix), linear, float(constant))
 
 
