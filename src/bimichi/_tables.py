@@ -4,10 +4,10 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LATEX: dict[str, str | int | None] = {"\\": r"\textbackslash ", "{": r"\{", "}": r"\}"} | {
-    sign: f"\\{sign}" for sign in "&%$#_"
-}
-LATEX |= {"~": r"\textasciitilde ", "^": r"\textasciicircum ", "∅": r"$\emptyset$", "–": "--"}
+LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "{}&%$#_"}
+    | {"\\": r"\textbackslash ", "~": r"\textasciitilde ", "^": r"\textasciicircum ", "∅": r"$\emptyset$", "–": "--"}
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _marked(text: str, cell: Cell, bold: tuple[str, str], underlined: tuple[str,
 
 
 def _latex(text: str) -> str:
-    return text.translate(str.maketrans(LATEX)).replace("\n", " ")
+    return text.translate(LATEX).replace("\n", " ")
 
 
 def _markdown(text: str) -> str:
