@@ -3,20 +3,18 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
 def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
     """Lend ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
-    if not verbose or not sys.stderr.isatty():
+    console = _console(verbose)
+    if console is None:
         yield lambda steps, value: None
         return
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        yield lambda steps, value: None
-        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn(what),
         BarColumn(),
@@ -24,7 +22,7 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
         TimeRemainingColumn(),
         TextColumn("{task.fields[J]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total, J="")
         yield lambda steps, value: bar.update(task, advance=steps, J="" if value is None else f"J = {value:.5g}")
 
@@ -32,13 +30,19 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
 @contextmanager
 def status_line(what: str, verbose: int) -> Iterator[Callable[[str], None]]:
     """Lend a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
-    if not verbose or not sys.stderr.isatty():
+    console = _console(verbose)
+    if console is None:
         yield lambda text: None
         return
+    with console.status(what) as line:
+        yield lambda text: line.update(f"{what}: {text}")
+
+
+def _console(verbose: int) -> Any:
+    if not verbose or not sys.stderr.isatty():
+        return None
     try:
         from rich.console import Console
     except ImportError:
-        yield lambda text: None
-        return
-    with Console(stderr=True).status(what) as line:
-        yield lambda text: line.update(f"{what}: {text}")
+        return None
+    return Console(stderr=True)

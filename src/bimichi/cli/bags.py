@@ -11,8 +11,7 @@ from bimichi._files import atomic_write
 from bimichi._tables import Cell, Table
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, output_option
-from bimichi.cli.outputs import keep_inputs, output_files
-from bimichi.cli.runs import Run, run_path
+from bimichi.cli.outputs import Run, keep_inputs, output_files, run_path
 from bimichi.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import bimichi
 from bimichi._files import atomic_write, plain
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, listed, output_option
-from bimichi.cli.outputs import keep_inputs, output_file
-from bimichi.cli.runs import Run, run_path
+from bimichi.cli.outputs import Run, keep_inputs, output_file, run_path
 from bimichi.errors import InvalidInputError
 
 TABLES = (".md", ".csv", ".tex")

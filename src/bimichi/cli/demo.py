@@ -7,8 +7,7 @@ from rich.markup import escape
 
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Folder, Jobs, Seed
-from bimichi.cli.outputs import output_folder
-from bimichi.cli.runs import Run
+from bimichi.cli.outputs import Run, output_folder
 
 SIZE = (240, 320)  # a quarter of the pixels of a camera, so that methods take seconds
 

@@ -1,5 +1,6 @@
 """`bimichi fuse`: fuse images by a model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,13 +9,15 @@ import typer
 
 import bimichi.cli.options as opt
 from bimichi.cli.console import Output
-from bimichi.cli.detecting import check_detections, write_found
-from bimichi.cli.outputs import keep_inputs, output_files
-from bimichi.cli.runs import Run, run_path
+from bimichi.cli.outputs import Run, keep_inputs, output_file, output_files, run_path
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
 
 if TYPE_CHECKING:
+    from bimichi.decision import Decision
+    from bimichi.imaging.bands import Image
+    from bimichi.imaging.detection_files import Georeference
+    from bimichi.imaging.detections import Detections
     from bimichi.imaging.fusing import FusedScene
     from bimichi.imaging.scenes import OpenScene
     from bimichi.rule import FusionRule
@@ -120,7 +123,7 @@ def fuse(
     decision = decision_of(rule, threshold, min_size, opt.widths_of(smooth))
     rule = replace(rule, decision=decision)
     if detections is not None:
-        check_detections(detections, outputs, decision)
+        _check_detections(detections, outputs, decision)
     wanted = [*(path for paths in outputs.values() for path in paths), *([detections] if detections else [])]
     keep_inputs([*wanted, run_path(output)], inputs)
     threads = 1 if scenes.many else jobs
@@ -154,7 +157,7 @@ def fuse(
         if detections is not None and len(failed) < len(outputs):
             with run.timed("detect"):
                 maps = {name: paths[0] for name, paths in outputs.items() if name not in failed}
-                counted = write_found(detections, maps, decision, scenes.many)
+                counted = _write_found(detections, maps, decision, scenes.many)
         found_in = [detections] if detections is not None and counted else []
         record = run.write(run_path(output), [*(path for _, one in done for path in one.files), *found_in])
     for name, one in done:
@@ -184,3 +187,50 @@ def _fuse_raster(
     matched, recipes = match_scene(rule, scene)
     fuse_windows(replace(rule, recipes=tuple(recipes)), matched, output, overviews=overviews, n_jobs=n_jobs)
     return FusedScene([output], matched.shape[0] * matched.shape[1])
+
+
+def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Decision") -> None:
+    """Refuse, before anything is fused, a file of detections that could not be written."""
+    from bimichi.imaging.detection_files import SUFFIXES
+
+    if decision.threshold is None:
+        raise InvalidInputError(
+            "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision."
+        )
+    pictures = [files[0] for files in maps.values() if files[0].suffix.lower() == ".png"]
+    if pictures:
+        raise InvalidInputError(
+            f"{pictures[0]} has 8 bits, too few for a threshold. With --detections, write the map as .tif; --png adds "
+            "a picture."
+        )
+    output_file(path, SUFFIXES)
+
+
+def _write_found(path: Path, maps: Mapping[str, Path], decision: "Decision", many: bool) -> dict[str, int]:
+    """Find targets in maps, smoothed already, and write them; return how many there are in each scene."""
+    from bimichi.imaging.detection_files import write_detections
+    from bimichi.imaging.detections import detect
+
+    found: dict[str, Detections] = {}
+    places: dict[str, Georeference] = {}
+    for name, file in maps.items():
+        fused, place = _read_map(file)
+        found[name] = detect(fused, replace(decision, smooth=None))
+        if place is not None:
+            places[name] = place
+    if many:
+        write_detections(path, found, places)
+    else:
+        (name,) = found
+        write_detections(path, found[name], places.get(name))
+    return {name: len(some) for name, some in found.items()}
+
+
+def _read_map(file: Path) -> "tuple[Image, Georeference | None]":
+    """Return a map, NaN where it has no data, and where it lies, if that is known."""
+    from bimichi.imaging.collecting import open_scenes
+    from bimichi.imaging.detection_files import Georeference
+
+    scene = open_scenes(file)[0]
+    place = Georeference(tuple(scene.transform)[:6], scene.crs) if scene.transform is not None else None
+    return scene.read()[0], place

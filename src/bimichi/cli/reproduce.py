@@ -10,8 +10,7 @@ from rich.markup import escape
 
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
-from bimichi.cli.outputs import output_folder
-from bimichi.cli.runs import Run
+from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.scenes import DataOptions, input_files
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from rich.markup import escape
 from bimichi._files import plain
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, output_option
-from bimichi.cli.outputs import output_folder
+from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.projects import LABELS
-from bimichi.cli.runs import Run
 from bimichi.cli.scenes import DataOptions, input_files
 
 if TYPE_CHECKING:

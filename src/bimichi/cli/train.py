@@ -13,8 +13,7 @@ from rich.markup import escape
 import bimichi
 import bimichi.cli.options as opt
 from bimichi.cli.console import Output, rich_table
-from bimichi.cli.outputs import keep_inputs, output_file
-from bimichi.cli.runs import Run, run_path
+from bimichi.cli.outputs import Run, keep_inputs, output_file, run_path
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 from bimichi.imaging.finding import SUFFIXES

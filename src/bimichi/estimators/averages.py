@@ -24,16 +24,6 @@ from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.spaces.quadratic import POLISH, Program
 from bimichi.measures.additive import AdditiveBiCapacity
 
-__all__ = [
-    "ConstantFusion",
-    "MaxFusion",
-    "MeanFusion",
-    "MinFusion",
-    "SignedSource",
-    "SingleSource",
-    "WeightedMeanFusion",
-]
-
 Sources = tuple[NDArray[Any], ...]
 
 

@@ -24,8 +24,6 @@ from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.rule import FusionRule
 
-__all__ = ["BiCapacityQP", "ChoquetQP"]
-
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 

@@ -17,8 +17,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs
 from bimichi.measures.sampling import random_generator
 
-__all__ = ["GradientBoosting", "KNNFusion", "SVMFusion"]
-
 CHUNK = 1 << 16
 
 

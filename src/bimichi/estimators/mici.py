@@ -19,8 +19,6 @@ from bimichi.learning.solvers import BinarySolver, get_solver
 from bimichi.learning.training import BagsInMemory
 from bimichi.measures.capacity import Capacity
 
-__all__ = ["MICI", "BinaryMICI", "MICIRegressor"]
-
 
 @dataclass(eq=False, repr=False)
 class _MeasureFromBags(BagFusion, NormalisedFusion):

@@ -14,8 +14,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.inputs import group, one_per
 from bimichi.learning.ranking import rank
 
-__all__ = ["SceneKFold", "make_bag_scorer"]
-
 
 class SceneKFold(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn is untyped
     """Folds of neighbouring scenes (or bags), each kept together, with both classes in every fold.
@@ -59,20 +57,13 @@ class SceneKFold(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn is u
                 f"{max(2, len(positive))}, or label more."
             )
         for k in range(self.n_splits):
-            parts = [rows for some in (positive, negative) for rows in _block(some, k, self.n_splits)]
-            test = np.sort(np.concatenate(parts))
+            chosen = [(some, np.array_split(np.arange(len(some)), self.n_splits)[k]) for some in (positive, negative)]
+            test = np.sort(np.concatenate([some[j] for some, block in chosen for j in block]))
             if (labels[test] == classes[1]).all():
                 raise InvalidInputError(
                     "A fold has targets only: groups of targets alone need as many groups without; use fewer n_splits."
                 )
             yield test
-
-
-def _block(groups: list[Ints], k: int, n: int) -> list[Ints]:
-    """Return the k-th of n blocks of neighbours; the first blocks are the larger ones."""
-    sizes = [len(part) for part in np.array_split(np.arange(len(groups)), n)]
-    start = sum(sizes[:k])
-    return groups[start : start + sizes[k]]
 
 
 def make_bag_scorer(score: Literal["average_precision", "auc"] = "average_precision") -> Any:

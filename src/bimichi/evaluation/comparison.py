@@ -17,8 +17,6 @@ from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
 
-__all__ = ["Comparison", "Result", "compare"]
-
 TITLES = ("AUC", "AP", "F1", "RMSE")
 LISTED_SOURCES = 3
 

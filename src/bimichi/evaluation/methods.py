@@ -17,16 +17,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
 from bimichi.learning.objectives import OBJECTIVES
 
-__all__ = [
-    "Candidate",
-    "Method",
-    "candidates",
-    "labels_needed",
-    "paper_methods",
-    "register_method",
-    "registered_methods",
-]
-
 Labels = Literal["none", "bags", "pixels"]
 Table = Literal["comparison", "study"]
 SOURCE = "{source}"

@@ -18,8 +18,6 @@ from bimichi.evaluation.split import names_of, shows_both
 from bimichi.learning.folds import Spread, shown_spread, spread
 from bimichi.learning.scene import Scene
 
-__all__ = ["StudyResult", "StudyRow", "check_folder", "run_study"]
-
 RESULTS = "results.json"
 TITLES = ("AUC", "worst AUC", "AP", "RMSE")
 LEAD = "AP − source"

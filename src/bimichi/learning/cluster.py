@@ -134,7 +134,7 @@ class Partitioned(Problem):
 
     def _take(self, parts: Sequence[Any]) -> None:
         self._parts = parts
-        self._first = np.concatenate([[0], np.cumsum(list(self._executor.ask(_n_rows, parts)))])
+        self._first = np.concatenate([[0], np.cumsum(list(self._ask("total", question="n_rows")))])
 
     def with_signs(self, signs: Floats) -> "Partitioned":
         if (signs == 1).all():
@@ -185,10 +185,6 @@ class Partitioned(Problem):
 
 def _asked(problem: InMemory, method: str, **arguments: Any) -> Any:
     return getattr(problem, method)(**arguments)
-
-
-def _n_rows(problem: InMemory) -> int:
-    return len(problem.bags.X)
 
 
 class _BagsOfRows(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import is_xarray, refuse_masked
+from bimichi._checks import check_binary, is_xarray, refuse_masked
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 
@@ -73,16 +73,11 @@ def one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
 
 def check_labels(labels: NDArray[Any], real: bool) -> NDArray[Any]:
     """Labels as bool, or as float64 if they may be `real`."""
-    numbers = labels.dtype.kind in "biuf"
-    if real:
-        if not numbers or not np.isfinite(labels).all():
-            raise InvalidInputError("Labels for regression must be finite real numbers.")
-        return labels.astype(np.float64)
-    found = set(np.unique(labels).tolist()) if numbers else {object}
-    if not (found <= {0, 1} or found <= {-1, 1}):
-        shown = ", ".join(map(str, np.unique(labels.astype(str))[:5]))
-        raise InvalidInputError(f"Labels must be 0 and 1, -1 and +1, or bool; found {shown}.")
-    return np.asarray(labels > 0)
+    if not real:
+        return check_binary(labels, "Labels")
+    if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
+        raise InvalidInputError("Labels for regression must be finite real numbers.")
+    return labels.astype(np.float64)
 
 
 def check_segment_labels(

@@ -18,8 +18,6 @@ from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.measures.base import check_names
 
-__all__ = ["Scene", "Scenes", "check_joins", "join_bags"]
-
 ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal", "pixels")
 TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
 

@@ -14,7 +14,6 @@ from numpy.random import Generator
 
 from bimichi._checks import check_choice, check_integer
 from bimichi._jit import jit
-from bimichi._types import Flags
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import InMemory, Solution
@@ -61,7 +60,10 @@ class BinarySolver:
                 J = np.concatenate([*pool.map(lambda part: _values(*bags, part), np.array_split(candidates, jobs))])
             status = f"exact: all {len(candidates):,} binary measures"
         else:
-            starts = [_random_binary(problem, seed) for seed in rng.spawn(self.n_restarts)]
+            seeds = rng.spawn(self.n_restarts)  # of random capacities, each cut at a random height
+            starts = [problem.space.sample(seed) > seed.uniform(0.02, 0.98) for seed in seeds]
+            for start in starts:
+                start[-1] = True
             with ThreadPoolExecutor(jobs) as pool:
                 J = np.array(list(pool.map(lambda start: _descend(*bags, start), starts)))
             candidates = np.array(starts)
@@ -69,13 +71,6 @@ class BinarySolver:
         best = int(np.lexsort((candidates.sum(axis=1), J))[0])
         values = candidates[best].astype(np.float64)
         return Solution(values, problem.value(values), status, len(J), np.minimum.accumulate(J), starts=J)
-
-
-def _random_binary(problem: InMemory, rng: Generator) -> Flags:
-    """Cut a random capacity at a random height."""
-    cut: Flags = problem.space.sample(rng) > rng.uniform(0.02, 0.98)
-    cut[-1] = True
-    return cut
 
 
 @jit

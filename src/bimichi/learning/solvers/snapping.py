@@ -25,7 +25,8 @@ def snapped(problem: Any, solution: Solution) -> Solution:
         values = _elements(solution.values, near) if values is None else values
         if (values == solution.values).all():
             return solution
-        value = _value(problem, solution, values)
+        given = () if solution.link is None else (solution.link,)
+        value = float(problem.value(values, *given))
         if value <= solution.objective_value * (1 + ROUNDING):
             bound = solution.lower_bound
             history = np.append(solution.history[:-1], min(value, solution.objective_value))
@@ -37,11 +38,6 @@ def snapped(problem: Any, solution: Solution) -> Solution:
                 lower_bound=None if bound is None else min(bound, value),
             )
     return solution
-
-
-def _value(problem: Any, solution: Solution, values: Floats) -> float:
-    """J at these values, with the link of the solution."""
-    return float(problem.value(values) if solution.link is None else problem.value(values, solution.link))
 
 
 def _elements(values: Floats, near: float) -> Floats:

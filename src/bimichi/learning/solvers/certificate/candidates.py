@@ -1,7 +1,5 @@
 """Which instances, with which sign, may decide each positive bag, and which of them no monotone measure needs."""
 
-from typing import NamedTuple
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.random import Generator
@@ -158,12 +156,7 @@ class _Race:
         return -least + float(self._constants[j])
 
 
-class _Range(NamedTuple):
-    most: Floats
-    least: Floats
-
-
-def _range(vectors: Floats, constants: Floats, box: Box) -> _Range:
+def _range(vectors: Floats, constants: Floats, box: Box) -> tuple[Floats, Floats]:
     """Return the greatest and the least value of linear functions in a box."""
     up, down = np.maximum(vectors, 0.0), np.minimum(vectors, 0.0)
-    return _Range(up @ box.high + down @ box.low + constants, up @ box.low + down @ box.high + constants)
+    return up @ box.high + down @ box.low + constants, up @ box.low + down @ box.high + constants
