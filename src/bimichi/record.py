@@ -158,7 +158,12 @@ class TrainingRecord:
             raise InvalidInputError("its array history must hold numbers.")
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             raise InvalidInputError("usage of its training must be a list of names.")
-        kept["label_line"] = None if header.get("label_line") is None else _check_line(header["label_line"])
+        line = header.get("label_line")
+        numbers = isinstance(line, list) and len(line) == 2 and all(type(part) in (int, float) for part in line)
+        if line is not None and (not numbers or not all(map(math.isfinite, line)) or line[0] < 0):
+            rule = "label_line of its training must be a slope, not negative, and an offset"
+            raise InvalidInputError(f"{rule}, got {line!r}.")
+        kept["label_line"] = None if line is None else (float(line[0]), float(line[1]))
         return cls(**kept, history=history, usage={name: unpack_counts(name, arrays, size) for name in named})
 
 
@@ -199,15 +204,6 @@ class SourceInput:
             if not isinstance(text, str | None):
                 raise InvalidInputError(f"units and expressions of inputs must be text, got {text!r}.")
         object.__setattr__(self, "usual", tuple(self.usual))
-
-
-def _check_line(line: Any) -> tuple[float, float]:
-    numbers = isinstance(line, list) and len(line) == 2 and all(type(part) in (int, float) for part in line)
-    if not numbers or not all(map(math.isfinite, line)) or line[0] < 0:
-        raise InvalidInputError(
-            f"label_line of its training must be a slope, not negative, and an offset, got {line!r}."
-        )
-    return float(line[0]), float(line[1])
 
 
 def updated_header(header: dict[str, Any]) -> dict[str, Any]:

@@ -106,7 +106,10 @@ class FusionRule:
         check_choice(self.output, "output", ("integral", "magnitude"))
         object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
         if self.recipes is not None:
-            object.__setattr__(self, "recipes", _check_recipes(self.recipes, m))
+            named = isinstance(self.recipes, list | tuple) and all(isinstance(one, str) and one for one in self.recipes)
+            if not named or len(self.recipes) != m:
+                raise InvalidInputError(f"recipes must be {m} names, one per source, got {self.recipes!r}.")
+            object.__setattr__(self, "recipes", tuple(self.recipes))
         if self.inputs is not None:
             object.__setattr__(self, "inputs", tuple(self.inputs))
             if len(self.inputs) != m or not all(isinstance(one, SourceInput) for one in self.inputs):
@@ -257,10 +260,7 @@ class FusionRule:
         if self.training is not None:
             header["training"], more = self.training.pack()
             arrays |= more
-        if self.decision is not None:
-            header["decision"] = self.decision.pack()
-        if self.link is not None:
-            header["link"] = self.link.pack()
+        header |= {name: part.pack() for name in ("decision", "link") if (part := getattr(self, name)) is not None}
         version = VERSION if any(name in header for name in LATER_FIELDS) else 3
         files.write_model(path, KIND, header, arrays, version)
 
@@ -278,9 +278,9 @@ class FusionRule:
             training = None if record is None else TrainingRecord.unpack(record, arrays, len(measure.values))
             listed = header.get("inputs")
             inputs = None if listed is None else tuple(SourceInput(**one) for one in listed)
-            decision = None if header.get("decision") is None else Decision.unpack(header["decision"])
-            link = None if header.get("link") is None else Link.unpack(header["link"])
-            given |= {"recipes": header.get("recipes"), "inputs": inputs, "decision": decision, "link": link}
+            given |= {"recipes": header.get("recipes"), "inputs": inputs}
+            for name, kind in (("decision", Decision), ("link", Link)):
+                given[name] = None if header.get(name) is None else kind.unpack(header[name])
             return cls(measure, **given, training=training)
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
@@ -350,10 +350,3 @@ def _no_link() -> InvalidInputError:
         "This rule has no link, so that its output is no probability. Learn with objective='logistic', or set a link "
         "with rule.linked(slope, offset)."
     )
-
-
-def _check_recipes(recipes: Any, n_sources: int) -> tuple[str, ...]:
-    named = isinstance(recipes, list | tuple) and all(isinstance(recipe, str) and recipe for recipe in recipes)
-    if not named or len(recipes) != n_sources:
-        raise InvalidInputError(f"recipes must be {n_sources} names, one per source, got {recipes!r}.")
-    return tuple(recipes)

@@ -1,6 +1,5 @@
 """The simplest fusions: one source, a constant, the smallest, the largest, and (weighted) means."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -49,6 +48,8 @@ class _Unlearned(FusionClassifier):
 class _Pointwise(_Unlearned, NormalisedFusion):
     """A function of the sources at each instance; parameters as in `MICI`."""
 
+    function: ClassVar[Callable[..., Any]] = np.add
+
     def fuse(self, X: Any) -> NDArray[Any]:
         planes = Planes(self._normalised(X))
 
@@ -59,15 +60,11 @@ class _Pointwise(_Unlearned, NormalisedFusion):
         run_chunks(run, planes.chunks(), check_n_jobs(self.n_jobs))
         return planes.out
 
-    @abstractmethod
     def _point(self, sources: Sources, out: NDArray[Any]) -> None:
-        """Write the confidence of some instances."""
-
-
-def _fold(function: Callable[..., Any], sources: Sources, out: NDArray[Any]) -> None:
-    out[:] = sources[0]
-    for source in sources[1:]:
-        function(out, source, out=out)
+        """Write the confidence of some instances: `function` of the sources, one after another."""
+        out[:] = sources[0]
+        for source in sources[1:]:
+            self.function(out, source, out=out)
 
 
 def _copy_nan(sources: Iterable[NDArray[Any]], out: NDArray[Any]) -> None:
@@ -78,22 +75,20 @@ def _copy_nan(sources: Iterable[NDArray[Any]], out: NDArray[Any]) -> None:
 class MinFusion(_Pointwise):
     """The smallest source: all must agree."""
 
-    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
-        _fold(np.minimum, sources, out)
+    function = np.minimum
 
 
 class MaxFusion(_Pointwise):
     """The largest source: one is enough."""
 
-    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
-        _fold(np.maximum, sources, out)
+    function = np.maximum
 
 
 class MeanFusion(_Pointwise):
     """The mean of the sources."""
 
     def _point(self, sources: Sources, out: NDArray[Any]) -> None:
-        _fold(np.add, sources, out)
+        super()._point(sources, out)
         out /= len(sources)
 
 

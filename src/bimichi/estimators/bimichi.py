@@ -151,19 +151,9 @@ class BiMIChI(FusionClassifier, BagFusion):
         if is_lazy(X):
             from bimichi.learning.streaming import lazy_training
 
-            self.classes_, training = lazy_training(
-                X,
-                y,
-                bags,
-                sample_weight,
-                objective,
-                solver,
-                polarity=self.polarity,
-                scaled=self.scale is not None,
-                nan=self.nan,
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-            )
+            options = {name: getattr(self, name) for name in ("polarity", "nan", "n_jobs", "verbose")}
+            given = (X, y, bags, sample_weight, objective, solver)
+            self.classes_, training = lazy_training(*given, scaled=self.scale is not None, **options)
             self.n_features_in_ = training.n_sources
         else:
             found = self._take_bags(X, y, bags, sample_weight)

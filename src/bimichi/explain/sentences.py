@@ -84,7 +84,7 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
         *_other_completions(known, parts, planes, found, words, n_jobs),
         *_inverted(parts, planes, words, n_jobs),
         *_against(parts, planes, words, n_jobs),
-        *_interactions(found, words),
+        *sorted(_pairs(found, words), key=lambda fact: -fact.numbers["share"])[:MOST],
         *_log_odds(rule, words),
         *_training(known, rule.training),
     ]
@@ -227,16 +227,8 @@ def _opposed(parts: Parts, planes: Planes, n_jobs: int | None) -> tuple[int, Flo
     return sum(numbers), np.sum(sums, axis=0), np.sum(often, axis=0)
 
 
-def _interactions(found: DataIndices, words: _Words) -> list[Fact]:
-    """The strongest interactions."""
-    if found.magnitude == 0:
-        return []
-    strong = [fact for fact in _pairs(found, words) if fact.numbers["share"] >= STRONG]
-    return sorted(strong, key=lambda fact: -fact.numbers["share"])[:MOST]
-
-
 def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
-    """All interactions of sources that pull their own way, up for and down against, in words."""
+    """The strong interactions of sources that pull their own way, up for and down against, in words."""
     pulls = {True: found.signed_up > 0, False: found.signed_down < 0}
     sources = range(len(words.names))
     for i, j, up in product(sources, sources, (True, False)):
@@ -255,7 +247,9 @@ def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
             says = f"{words.at(i, True)} counts {change} {words.way(True)} when {low}."
         else:
             continue
-        yield words.fact(kind, [i, j], {"interaction": value, "share": abs(value) / found.magnitude}, says)
+        share = abs(value) / (found.magnitude or np.inf)
+        if share >= STRONG:
+            yield words.fact(kind, [i, j], {"interaction": value, "share": share}, says)
 
 
 def _log_odds(rule: FusionRule, words: _Words) -> Iterator[Fact]:

@@ -165,14 +165,11 @@ def _write_strips(path: Path, strips: Iterator[Plane], shape: tuple[int, int], p
     if path == picture:
         deque(watched(), maxlen=0)
     else:
-        _write_tiff(path, watched(), shape)
+        made = watched()
+        first = next(made)
+        content = (np.ascontiguousarray(strip).tobytes() for strip in chain([first], made))
+        how = {"shape": shape, "dtype": np.float32, "rowsperstrip": len(first), "photometric": "minisblack"}
+        atomic_write(path, lambda file: import_optional("tifffile").imwrite(file, content, metadata=None, **how))
     if picture:
         write_image(picture, np.concatenate(levels))
     return [path] if picture in (None, path) else [path, picture], missing
-
-
-def _write_tiff(path: Path, strips: Iterator[Plane], shape: tuple[int, int]) -> None:
-    first = next(strips)
-    content = (np.ascontiguousarray(strip).tobytes() for strip in chain([first], strips))
-    options = {"shape": shape, "dtype": np.float32, "rowsperstrip": len(first), "photometric": "minisblack"}
-    atomic_write(path, lambda file: import_optional("tifffile").imwrite(file, content, metadata=None, **options))

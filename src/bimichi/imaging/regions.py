@@ -13,7 +13,7 @@ from bimichi._checks import check_number, is_xarray, refuse_masked
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.bands import Image, check_mask, check_shape
+from bimichi.imaging.bands import check_mask, check_shape
 
 TOUCH = 1e-6  # pixels of overlap that may be due to rounding
 
@@ -183,7 +183,12 @@ def label_bags(
 
         segments, like = as_image(segments)
         mask, ignore = aligned(mask, like, "mask"), aligned(ignore, like, "ignore")
-    ids = _check_segments(segments)
+    ids = np.asarray(refuse_masked(segments, "segments"))
+    if ids.dtype.kind not in "iu" or ids.ndim != 2:
+        got = f"{ids.dtype} of shape {ids.shape}"
+        raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
+    if not (ids >= 0).any():
+        raise InvalidInputError("segments has no pixel in a bag: all are below 0.")
     check_number(min_overlap, "min_overlap", 0, 1)
     region = region_mask(boxes, polygons, mask, ids.shape)
     inside = ids >= 0
@@ -260,15 +265,4 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
         raise InvalidInputError(f"{what} must be numbers, in rows of equal length: {error}.") from error
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{what} must be finite numbers, got NaN or infinity among them.")
-    return array
-
-
-def _check_segments(segments: ArrayLike) -> Image:
-    array = np.asarray(refuse_masked(segments, "segments"))
-    if array.dtype.kind not in "iu" or array.ndim != 2:
-        raise InvalidInputError(
-            f"segments must be whole numbers of shape (height, width), got {array.dtype} of shape {array.shape}."
-        )
-    if not (array >= 0).any():
-        raise InvalidInputError("segments has no pixel in a bag: all are below 0.")
     return array

@@ -44,7 +44,14 @@ def integrate(
     jobs = check_n_jobs(n_jobs)
     planes = Planes(X, g.n_sources, g.source_names, out)
     small = g.kind == "bicapacity" and g.n_sources in _SMALL
-    kernel, arguments = _kernel(g, planes.dtype)
+    kernel: Any = _SMALL[g.n_sources] if small else _general
+    arguments: tuple[Any, ...]  # between the sources and the result
+    if g.parts == "terms":
+        kernel, arguments = integrate_terms, (sign_table(g.space, g.values).astype(planes.dtype),)
+    elif small:
+        arguments = (tuple(_sign_terms(g).astype(planes.dtype)),)
+    else:
+        arguments = (g.values.astype(planes.dtype), digit_steps(g.space), _sorting_network(g.n_sources))
 
     def run(chunk: slice) -> float:
         with planes.writing(chunk) as result:
@@ -64,15 +71,6 @@ def check_arguments(g: Any, nan: str) -> None:
     if not isinstance(g, Measure):
         raise InvalidInputError(f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.")
     check_choice(nan, "nan", ("propagate", "raise"))
-
-
-def _kernel(g: Measure, dtype: np.dtype[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the kernel that integrates over g, and what it takes between the sources and the result."""
-    if g.parts == "terms":
-        return integrate_terms, (sign_table(g.space, g.values).astype(dtype),)
-    if g.kind == "bicapacity" and g.n_sources in _SMALL:
-        return _SMALL[g.n_sources], (tuple(_sign_terms(g).astype(dtype)),)
-    return _general, (g.values.astype(dtype), digit_steps(g.space), _sorting_network(g.n_sources))
 
 
 def _sorting_network(n: int) -> Ints:

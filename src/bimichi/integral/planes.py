@@ -170,8 +170,15 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
 def _numbers(values: Any, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidInputError(f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
-    if is_xarray(values):
-        _check_plain(values, what)
+    if is_xarray(values):  # which would be misread as a plain array
+        rows = "X.transpose(..., 'source').values"
+        if hasattr(values, "data_vars"):
+            rows = rows.replace("X", "X.to_array('source')")
+            taken = "plain rows or planes are taken here"
+            raise InvalidInputError(f"{what} is a dataset of xarray, but {taken}; pass {rows}.")
+        if "source" in values.dims[:-1]:
+            axis = values.dims.index("source")
+            raise InvalidInputError(f"{what} has its sources along the axis {axis}; pass {rows}.")
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -181,16 +188,6 @@ def _numbers(values: Any, what: str) -> NDArray[Any]:
             f"{what} has type {array.dtype}; sources must be real numbers. Convert it, e.g. with X.astype(float)."
         )
     return array
-
-
-def _check_plain(values: Any, what: str) -> None:
-    """Refuse an array of xarray that would be misread as a plain one."""
-    rows = "X.transpose(..., 'source').values"
-    if hasattr(values, "data_vars"):
-        rows = rows.replace("X", "X.to_array('source')")
-        raise InvalidInputError(f"{what} is a dataset of xarray, but plain rows or planes are taken here; pass {rows}.")
-    if "source" in values.dims[:-1]:
-        raise InvalidInputError(f"{what} has its sources along the axis {values.dims.index('source')}; pass {rows}.")
 
 
 def check_n_jobs(n_jobs: int | None) -> int:

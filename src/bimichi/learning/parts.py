@@ -27,6 +27,9 @@ from bimichi.learning.spaces.base import Usage
 from bimichi.learning.spaces.gram import Gram
 from bimichi.learning.training import BagLabels
 
+Keep = Literal["sums", "relevant", "merged", "all"]
+"""Of a part: the quadratic form, the instances that may decide a bag, those that differ, or all."""
+
 
 class Part(NamedTuple):
     """Whole bags (None if no instance is in a labelled one), and where they come from."""
@@ -43,7 +46,7 @@ class ReductionPlan(NamedTuple):
     """What to keep of each part."""
 
     objective: Objective
-    keep: Literal["sums", "relevant", "merged", "all"]  # "sums" is the quadratic form, "merged" all that differ
+    keep: Keep
     groups: int = 0  # of neighbouring bags of which samples are drawn, to learn signs; 0 for none
 
 

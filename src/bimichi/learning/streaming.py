@@ -24,6 +24,7 @@ from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import Objective
 from bimichi.learning.parts import (
     Executor,
+    Keep,
     PartSummary,
     ReductionPlan,
     Totals,
@@ -181,8 +182,10 @@ def lazy_training(
         from bimichi.learning.cluster import array_parts
 
         classes, items = array_parts(X, y, bags, sample_weight, nan)
-    groups = 1 if len(items) >= LEAST else GROUPS
-    plan = _plan(objective, solver, groups if polarity == "learn" else 0)
+    needs, groups = needs_of(solver, objective), 0 if polarity != "learn" else 1 if len(items) >= LEAST else GROUPS
+    keep: Keep = "merged" if groups else "relevant"  # as little as the solver needs
+    keep = "all" if "in memory" in needs else keep if "rows" in needs else "sums"
+    plan = ReductionPlan(objective, keep, groups)
     return classes, PartitionedTraining(executor, items, plan, scaled, verbose)
 
 
@@ -192,16 +195,6 @@ def scene_items(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str = "raise
         raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
     items = [partial(read_scene, X, name) for name in X.names] if isinstance(X, Scenes) else X
     return [partial(read_part, item, "drop") for item in items] if nan == "drop" else items
-
-
-def _plan(objective: Objective, solver: Any, groups: int) -> ReductionPlan:
-    """Keep as little as the solver needs."""
-    needs = needs_of(solver, objective)
-    if "in memory" in needs:
-        return ReductionPlan(objective, "all", groups)
-    if "rows" in needs:
-        return ReductionPlan(objective, "merged" if groups else "relevant", groups)
-    return ReductionPlan(objective, "sums", groups)
 
 
 def _client() -> Any:

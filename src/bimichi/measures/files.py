@@ -132,7 +132,11 @@ def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
 def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     # Whatever zipfile and numpy raise for damaged or hostile bytes, the file is at fault: one error for all.
     try:
-        _check_directory(content)
+        end = content[-22:]
+        if end[:4] != b"PK\5\6" or end[20:] != b"\0\0" or content[-42:-38] == b"PK\6\7":  # cut, commented, of ZIP64
+            raise ModelFileError("it is a damaged archive (its directory is not at its end).")
+        if int.from_bytes(end[12:16], "little") > DIRECTORY_LIMIT:
+            raise ModelFileError("it is an archive of too many members.")
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = archive.namelist()
             if len(set(names)) < len(names):
@@ -152,15 +156,6 @@ def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     except Exception as error:
         raise ModelFileError(f"it is a damaged archive ({error}).") from error
     return header, arrays
-
-
-def _check_directory(content: bytes) -> None:
-    """Refuse an archive with a long directory, or one that does not end as those that bimichi writes."""
-    end = content[-22:]
-    if end[:4] != b"PK\5\6" or end[20:] != b"\0\0" or content[-42:-38] == b"PK\6\7":  # cut, commented, or of ZIP64
-        raise ModelFileError("it is a damaged archive (its directory is not at its end).")
-    if int.from_bytes(end[12:16], "little") > DIRECTORY_LIMIT:
-        raise ModelFileError("it is an archive of too many members.")
 
 
 def _check_names(header: dict[str, Any], names: Iterable[str]) -> None:

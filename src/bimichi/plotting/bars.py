@@ -98,9 +98,18 @@ def plot_importance(
     """
     if hasattr(up, "up"):
         up, down, names = up.up, up.down, up.source_names if names is None else names
-    right, left = _one_per_source(up, down)
+    if down is None:
+        raise InvalidInputError("down must be given with up, unless up is an object that has both.")
+    right, left = number_array(up, "up"), number_array(down, "down")
+    if right.ndim != 1 or right.shape != left.shape or right.size == 0:
+        raise InvalidInputError(f"up and down must be 1-D and equally long, got {right.shape} and {left.shape}.")
+    if not (np.isfinite(right).all() and np.isfinite(left).all()):
+        raise InvalidInputError("up and down must be finite.")
     shown = [style.literal(name, NAME_WIDTH) for name in check_names(names, len(right))]
-    ends = None if intervals is None else _check_intervals(intervals, len(right))
+    ends, shape = None if intervals is None else number_array(intervals, "intervals"), (2, len(right), 2)
+    if ends is not None and (ends.shape != shape or not (ends[..., 0] <= ends[..., 1]).all()):
+        got = f"got shape {ends.shape}{'' if ends.shape != shape else ', ends the wrong way'}"
+        raise InvalidInputError(f"intervals must be lower and upper ends of shape {shape}, {got}.")
     ax = style.axes_for(ax, (5.6, 1.3 + 0.4 * len(right)))
     reach = max(float(np.abs(drawn).max()) for drawn in (right, left, ends) if drawn is not None)
     for k, (side, values, color) in enumerate(((1, right, style.UP), (-1, left, style.DOWN))):
@@ -119,25 +128,6 @@ def _draw_side(ax: "Axes", side: int, values: Floats, color: str, ends: Floats |
         ax.hlines(places, *(side * ends.T), color=style.INK, linewidth=1.4, zorder=3)
         ax.plot(side * ends, places[:, None].repeat(2, axis=1), "|", color=style.INK, markersize=6, zorder=3)
     style.signed_bars(ax, places, side * values, [number(value) for value in values.tolist()], color, side * tips)
-
-
-def _one_per_source(up: Any, down: ArrayLike | None) -> tuple[Floats, Floats]:
-    if down is None:
-        raise InvalidInputError("down must be given with up, unless up is an object that has both.")
-    right, left = number_array(up, "up"), number_array(down, "down")
-    if right.ndim != 1 or right.shape != left.shape or right.size == 0:
-        raise InvalidInputError(f"up and down must be 1-D and equally long, got {right.shape} and {left.shape}.")
-    if not (np.isfinite(right).all() and np.isfinite(left).all()):
-        raise InvalidInputError("up and down must be finite.")
-    return right, left
-
-
-def _check_intervals(intervals: ArrayLike, n_sources: int) -> Floats:
-    ends = number_array(intervals, "intervals")
-    if ends.shape != (2, n_sources, 2) or not (ends[..., 0] <= ends[..., 1]).all():
-        got = f"got shape {ends.shape}{'' if ends.shape != (2, n_sources, 2) else ', ends the wrong way'}"
-        raise InvalidInputError(f"intervals must be lower and upper ends of shape (2, {n_sources}, 2), {got}.")
-    return ends
 
 
 def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":

@@ -178,7 +178,13 @@ def plot_history(history: Any, convex_value: Any = None, ax: "Axes | None" = Non
     if not given:
         raise InvalidInputError("history is an empty mapping; give at least one search.")
     tracks = {name: _check_history(one, name) for name, one in given.items()}
-    level = None if convex_value is None else _final_value(convex_value)
+    level = None
+    if convex_value is not None:
+        found = number_array(_recorded(convex_value, "objective_value"), "convex_value")
+        if found.ndim != 0 or not np.isfinite(found):
+            rule = "convex_value must be one finite number, a Solution or a fitted model"
+            raise InvalidInputError(f"{rule}; got {convex_value!r}.")
+        level = float(found)
     ax = axes_for(ax, (5.6, 3.8))
     for k, (name, track) in enumerate(tracks.items()):
         style: Any = {"drawstyle": "steps-post", "linewidth": 1.6, "marker": "o" if len(track) == 1 else None}
@@ -217,13 +223,6 @@ def _check_history(given: Any, name: str) -> Floats:
         rule = f"history of {name!r} must be 1-D, finite and not empty, got shape {track.shape}"
         raise InvalidInputError(f"{rule}; pass an array, a Solution or a fitted model.")
     return track
-
-
-def _final_value(given: Any) -> float:
-    value = number_array(_recorded(given, "objective_value"), "convex_value")
-    if value.ndim != 0 or not np.isfinite(value):
-        raise InvalidInputError(f"convex_value must be one finite number, a Solution or a fitted model; got {given!r}.")
-    return float(value)
 
 
 def _recorded(given: Any, what: str) -> Any:

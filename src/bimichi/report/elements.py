@@ -128,7 +128,13 @@ def _matrix(found: _Elements) -> list[Markup]:
         rows.append(element("tr", _axis(labels[up], titles[up], "row"), *cells))
     key = ", ".join(f"{k + 1} = {name}" for k, name in enumerate(own))
     note = element("p", key, class_="note") if numbered else Markup("")
-    return [table(head, rows, "matrix", "Table of the bi-capacity"), note, _legend(found)]
+    legend = [element("i", class_="key frame"), f"touched by {found.users} "]
+    if (found.upper - found.lower > TOLERANCE).any():
+        legend.append(element("i", class_="key hatch"))
+        legend.append("open: every value between the two numbers gives all training instances the same output ")
+    legend += [element("i", class_="key ring"), "used by the chosen pixel"]
+    whole = table(head, rows, "matrix", "Table of the bi-capacity")
+    return [whole, note, element("p", *legend, class_="note legend")]
 
 
 def _axis(label: str, title: str, scope: str) -> Markup:
@@ -146,14 +152,6 @@ def _cell(found: _Elements, code: int) -> Markup:
         text = [element("span", end) for end in found.ends(code)]
     marks = {"class_": " ".join(classes) or None, "style": swatch(value), "data_code": code, "title": found.title(code)}
     return element("td", element("span", *text), **marks)
-
-
-def _legend(found: _Elements) -> Markup:
-    key = [element("i", class_="key frame"), f"touched by {found.users} "]
-    if (found.upper - found.lower > TOLERANCE).any():
-        key.append(element("i", class_="key hatch"))
-        key.append("open: every value between the two numbers gives all training instances the same output ")
-    return element("p", *key, element("i", class_="key ring"), "used by the chosen pixel", class_="note legend")
 
 
 def _list(found: _Elements, codes: NDArray[Any]) -> Markup:

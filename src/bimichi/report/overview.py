@@ -30,20 +30,6 @@ def introduction(material: Material) -> str:
     return f"{count}{names} fused by a Choquet integral over {article} {measure}."
 
 
-def _facts(material: Material) -> Markup:
-    """List what was fused, and how the model was trained."""
-    height, width = material.integral.shape
-    missing = int(np.isnan(material.integral).sum())
-    size = f"{width:,} × {height:,} pixels" + (f", {missing:,} without data" if missing else "")
-    rows = _training(material.rule) | {"Scale": _scale(material.rule), "Image": size}
-    if material.labels:
-        known = [label for label in material.labels if label is not None]
-        rows["Bags of the image"] = f"{len(known):,} labelled, {sum(known):,} of them positive"
-    rows |= material.notes
-    facts = [element("div", element("dt", name), element("dd", text)) for name, text in rows.items()]
-    return element("dl", *facts, class_="facts")
-
-
 def _training(rule: FusionRule) -> dict[str, str]:
     record = rule.training
     if record is None:
@@ -113,8 +99,17 @@ def _outside(material: Material, k: int) -> bool:
 def opening(material: Material) -> Markup:
     """Show the sentences, and beside them what they are about."""
     sentences = element("ul", *(element("li", text) for text in material.summary.sentences), class_="sentences")
-    facts = section("training", "How it was trained", _facts(material))
-    return element("div", section("summary", "In short", sentences), facts, class_="opening")
+    height, width = material.integral.shape
+    missing = int(np.isnan(material.integral).sum())
+    size = f"{width:,} × {height:,} pixels" + (f", {missing:,} without data" if missing else "")
+    rows = _training(material.rule) | {"Scale": _scale(material.rule), "Image": size}
+    if material.labels:
+        known = [label for label in material.labels if label is not None]
+        rows["Bags of the image"] = f"{len(known):,} labelled, {sum(known):,} of them positive"
+    rows |= material.notes
+    facts = [element("div", element("dt", name), element("dd", text)) for name, text in rows.items()]
+    training = section("training", "How it was trained", element("dl", *facts, class_="facts"))
+    return element("div", section("summary", "In short", sentences), training, class_="opening")
 
 
 def fine_print(material: Material) -> Markup:

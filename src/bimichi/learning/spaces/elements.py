@@ -49,15 +49,9 @@ class ElementInstances(LossInstances, Instances):
         self.table = Rows(codes, weights, bags.counts, bags.offsets, labels, bags.weights)
 
     def fuse(self, values: Floats) -> Floats:
-        codes, weights = self.table.codes, self.table.weights
-        fused = np.empty(len(codes))
-
-        def run(chunk: slice) -> None:
-            _fuse(codes[chunk], weights[chunk], values, fused[chunk])
-
-        chunks = [slice(start, start + SMALL_CHUNK) for start in range(0, len(codes), SMALL_CHUNK)]
-        run_chunks(run, chunks, self._n_jobs)
-        return fused
+        n = len(self.table.codes)
+        chunks = [slice(start, start + SMALL_CHUNK) for start in range(0, n, SMALL_CHUNK)]
+        return np.concatenate(run_chunks(lambda chunk: self._fuse_part(values, chunk), chunks, self._n_jobs))
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
         return self.table.codes[which], self.table.weights[which]
@@ -72,13 +66,8 @@ class ElementInstances(LossInstances, Instances):
     def gram(self, targets: tuple[float, float]) -> Gram:
         """Return the mean over each bag of squared distances to these targets as a quadratic form; O(n m^2)."""
         if targets not in self._grams:
-            table, share = self.table, self._bags.shares()
-            target = np.repeat(np.where(self._bags.labels, targets[1], targets[0]), np.diff(table.offsets))
-
-            def rows(chunk: slice) -> RowsOfSquares:
-                return RowsOfSquares(table.codes[chunk], table.weights[chunk], share[chunk], target[chunk])
-
-            self._grams[targets] = gram(self._space.lattice, len(share), rows, self._n_jobs)
+            target = np.repeat(np.where(self._bags.labels, targets[1], targets[0]), np.diff(self.table.offsets))
+            self._grams[targets] = self._squares(self._bags.shares(), target)
         return self._grams[targets]
 
     def _fuse_part(self, values: Floats, part: slice) -> Floats:
@@ -93,7 +82,10 @@ class ElementInstances(LossInstances, Instances):
         return total
 
     def _squares_of(self, share: Floats, part: slice) -> Gram:
-        codes, weights, target = self.table.codes[part], self.table.weights[part], np.ones(len(share))
+        return self._squares(share, np.ones(len(share)), part)
+
+    def _squares(self, share: Floats, target: Floats, part: slice = slice(None)) -> Gram:
+        codes, weights = self.table.codes[part], self.table.weights[part]
 
         def rows(chunk: slice) -> RowsOfSquares:
             return RowsOfSquares(codes[chunk], weights[chunk], share[chunk], target[chunk])

@@ -77,13 +77,8 @@ class TermInstances(LossInstances, Instances):
         bags = self._bags
         target = np.repeat(np.where(bags.labels, targets[1], targets[0]), np.diff(bags.offsets))
         factor = bags.shares() * (self.fuse(values) - target)
-
-        def run(chunk: slice) -> Floats:
-            part = np.zeros(self._terms.size)
-            add_features(self._X[chunk], factor[chunk], self._terms.index, part)
-            return part
-
-        return np.asarray(np.sum(run_chunks(run, self._chunks(), self._n_jobs), axis=0))
+        parts = run_chunks(lambda chunk: self._add_part(factor[chunk], chunk), self._chunks(), self._n_jobs)
+        return np.asarray(np.sum(parts, axis=0))
 
     def _fuse_part(self, values: Floats, part: slice) -> Floats:
         X = self._X[part]
