@@ -93,7 +93,7 @@ def check_boxes(boxes: Any, name: str) -> Floats:
     array = array.reshape(-1, 4) if array.size == 0 else array
     if array.ndim != 2 or array.shape[1] != 4 or not np.isfinite(array).all() or (array[:, 2:] <= 0).any():
         raise InvalidInputError(
-            f"{name} must have shape (n_boxes, 4): x, y, width and height in pixels, finite, width and height above 0; "
+            f"{name} must have shape (n, 4): x, y, width and height in pixels, finite, width and height above 0; "
             f"got {array.tolist()[:1]} among {len(array)} of shape {array.shape}."
         )
     return array

@@ -82,21 +82,10 @@ class Decision:
 
 
 def smooth_map(fused: NDArray[Any], widths: tuple[float, float]) -> NDArray[Any]:
-    """Smooth a map by a Gaussian over its valid pixels.
+    """Smooth a map by a Gaussian of these widths in pixels, across and down, over its valid pixels.
 
     Pixels with NaN stay NaN, and neither they nor what lies beyond the border count: each value is the mean of the
     valid pixels around, weighted by the Gaussian. So a constant map stays constant.
-
-    Parameters
-    ----------
-    fused : ndarray of float, shape (height, width)
-        The map.
-    widths : (float, float)
-        Of the Gaussian in pixels, across and down.
-
-    Returns
-    -------
-    smoothed : ndarray of the same type and shape
     """
     from scipy.ndimage import gaussian_filter  # not at the top: a rule is loaded and shown without it
 

@@ -1,7 +1,4 @@
-"""`FusionRule`: all that was learned, in one frozen object that fuses, and that model files hold.
-
-Estimators set one as ``rule_``; explanations, reports, rasters and the command line take rules.
-"""
+"""`FusionRule`: all that was learned, in one frozen object that fuses, and that model files hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -194,12 +194,12 @@ class _SceneReports:
 
         from bimichi import Scene
         from bimichi.imaging.fusing import make_sources
-        from bimichi.imaging.labelling import with_truth
+        from bimichi.imaging.labelling import read_scene_mask, with_truth
 
         planes = make_sources(rule, self.scenes.open(scene.name))
         read = Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
         mask = self.masks.get(scene.name)
-        return read if mask is None else with_truth(read, mask, self.target)
+        return read if mask is None else with_truth(read, read_scene_mask(mask, read), self.target)
 
     def _no_scores(self, scene: "Scene", fused: Any) -> str:
         """Say why a scene cannot be scored though truth was asked for; empty if it can."""

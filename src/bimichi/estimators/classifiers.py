@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from bimichi._checks import check_integer
-from bimichi._types import Flags, Ints
+from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs
 from bimichi.measures.sampling import random_generator
@@ -62,12 +62,22 @@ class _Classifier(FusionClassifier):
         rows = np.stack([plane.ravel() for plane in planes], axis=1).astype(np.float64)
         fused = np.full(len(rows), np.nan)
         whole = ~np.isnan(rows).any(axis=1)
-        distinct, where = np.unique(rows[whole], axis=0, return_inverse=True)
+        distinct, where = _distinct(rows[whole])
         parts = [self.classifier_.predict_proba(distinct[k : k + CHUNK])[:, 1] for k in range(0, len(distinct), CHUNK)]
         if parts:
             fused[whole] = np.concatenate(parts)[where]
         narrow = all(plane.dtype in (np.float16, np.float32) for plane in planes)
         return fused.reshape(planes[0].shape).astype(np.float32 if narrow else np.float64)
+
+
+def _distinct(rows: Floats) -> tuple[Floats, Ints]:
+    """Return the distinct rows, and which of them each row is; quicker than `np.unique` along an axis."""
+    order = np.lexsort(rows.T)
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    where = np.empty(len(rows), np.int64)
+    where[order] = np.cumsum(new) - 1
+    return rows[order[new]], where
 
 
 @dataclass(eq=False, repr=False)

@@ -1,6 +1,6 @@
 """The threshold of a decision, chosen on scores of scenes that a model did not learn from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from bimichi._checks import check_integer, check_number
+from bimichi._types import Flags
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.metrics import split_classes
@@ -168,8 +169,11 @@ def _folds(scenes: Scenes | Sequence[Scene], n_folds: int) -> list[tuple[Any, An
     order = [k for wanted in (True, False) for k, one in enumerate(shows) if one == wanted]
     fold = np.empty(len(order), np.int64)
     fold[order] = np.arange(len(order)) % n  # those with targets first, so that every fold has some
-    take: Callable[[list[int]], Any] = lambda which: [scenes[k] for k in which]  # noqa: E731
-    if isinstance(scenes, Scenes):
-        lazy = scenes
-        take = lambda which: Scenes([lazy.names[k] for k in which], lazy._load)  # noqa: E731
-    return [(take(np.flatnonzero(fold != f).tolist()), take(np.flatnonzero(fold == f).tolist())) for f in range(n)]
+
+    def take(which: Flags) -> Scenes | list[Scene]:
+        chosen = np.flatnonzero(which).tolist()
+        if isinstance(scenes, Scenes):
+            return Scenes([scenes.names[k] for k in chosen], scenes._load)
+        return [scenes[k] for k in chosen]
+
+    return [(take(fold != f), take(fold == f)) for f in range(n)]

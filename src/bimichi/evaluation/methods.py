@@ -1,8 +1,4 @@
-"""The registry of methods: which there are, how each is made, and in which tables it appears.
-
-A new method is a subclass of `Fusion` and one line, ``register_method("its name", ItsClass)``. `paper_methods`, the
-rows of the study, the command line, the table of `docs/methods.md` and the contract tests all follow from the registry.
-"""
+"""The registry of methods: which there are, how each is made, and in which tables it appears; see docs/extending.md."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

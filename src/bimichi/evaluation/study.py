@@ -69,15 +69,14 @@ class StudyResult:
     def __getitem__(self, name: str) -> StudyRow:
         return named_row(self.rows, name, "row")
 
-    def best(self, kind: str, labels: str | None = None) -> StudyRow | None:
-        """Return the row of largest mean AUC among those of a kind (and of these labels), if there is any."""
+    def best(self, kind: str, labels: str | None = None, score: str = "auc") -> StudyRow | None:
+        """Return the row of largest mean AUC, or other score, of a kind (and of these labels), if there is any."""
         found = [row for row in self.rows if row.kind == kind and labels in (None, row.labels) and row.scores]
-        return max(found, key=lambda row: row.mean("auc"), default=None)
+        return max(found, key=lambda row: row.mean(score), default=None)
 
     def best_source(self) -> StudyRow | None:
         """Return the single source of largest mean average precision, if there is any."""
-        found = [row for row in self.rows if row.kind == "source" and row.scores]
-        return max(found, key=lambda row: row.mean("average_precision"), default=None)
+        return self.best("source", score="average_precision")
 
     def lead(self, row: StudyRow) -> Spread | None:
         """Return by how much the average precision exceeds that of the best single source, scene by scene."""

@@ -1,10 +1,4 @@
-"""The elements of a lattice, as explanations see them.
-
-Contributions need one table: since C is the integral over levels t of g(sources at or above t, sources at or below -t),
-the game ``v(S) = C(x with the sources outside S set to 0)`` is, on each step of the integral, the game
-S -> g(S and A, S and B) of one element (A, B). The Shapley values of all these games come from one potential P [1]_,
-``P(A, B) = (g(A, B) + sum of P without one source) / size``: the value of source i in the game of an element is
-P(element) - P(element without i). So a table as large as the measure serves all instances.
+"""The elements of a lattice, as explanations see them; contributions come from one potential [1]_, see docs/design.md.
 
 References
 ----------
@@ -153,7 +147,11 @@ class ElementParts(Parts):
 
 @jit
 def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
-    """Fill in order of codes: an element without one of its sources has a smaller code."""
+    """Fill ``P(A, B) = (g(A, B) + sum of P without one source) / size``, an element without one of its sources first.
+
+    On each step of the integral, the game ``v(S) = C(x with the sources outside S set to 0)`` is that of one element;
+    the value of source i in it is P(element) - P(element without i).
+    """
     for code in range(1, values.size):
         total, size, rest, place = values[code], 0, code, 1
         while rest > 0:

@@ -1,7 +1,4 @@
-"""Annotation files of every registered format, read into one shape.
-
-A format of your own is one `AnnotationFormat` and one call of `register_annotation_format`; see docs/extending.md.
-"""
+"""Annotation files of every registered format, read into one shape; docs/extending.md shows how to add a format."""
 
 from collections.abc import Mapping
 from os import PathLike

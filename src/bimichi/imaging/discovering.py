@@ -62,8 +62,13 @@ def discover(folder: Path) -> Discovery:
     if not groups:
         result.unknown = _shortened(folder, [*images, *others])
         return result
-    looked = {group.path: _first(group, result) for group in groups}
-    groups = [group for group in groups if looked[group.path] is not None]
+    looked: dict[str, Image] = {}
+    for group in groups:
+        try:
+            looked[group.path] = read_image(next(iter(group.files.values())))
+        except InvalidInputError as error:
+            result.unknown.append(f"{group.path} ({error})")
+    groups = [group for group in groups if group.path in looked]
     masks = [group for group in groups if _is_mask(group, looked[group.path])]
     sources = [group for group in groups if group not in masks]
     used = {path for group in groups for path in group.files.values()}
@@ -120,16 +125,10 @@ def _by_folder(root: Path, images: Sequence[Path]) -> list[_Group]:
     best = max(alike.values(), key=lambda some: (len(some), len(folders[some[0]])), default=[])
     if len(best) < 2:
         return []
-    names = [folder.name for folder in best]
-    distinct = len(set(names)) == len(names)
-    return [
-        _Group(
-            folder.relative_to(root).as_posix(),
-            folder.name if distinct else folder.relative_to(root).as_posix().replace("/", "_"),
-            folders[folder],
-        )
-        for folder in best
-    ]
+    paths = {folder: folder.relative_to(root).as_posix() for folder in best}
+    distinct = len({folder.name for folder in best}) == len(best)
+    names = [folder.name if distinct else paths[folder].replace("/", "_") for folder in best]
+    return [_Group(paths[folder], name, folders[folder]) for folder, name in zip(best, names, strict=True)]
 
 
 def _by_leaf(root: Path, images: Sequence[Path]) -> list[_Group]:
@@ -187,19 +186,9 @@ def _single(root: Path, images: Sequence[Path]) -> list[_Group]:
     return [_Group(path.relative_to(root).as_posix(), path.stem, {"": path}) for path in files]
 
 
-def _first(group: _Group, result: Discovery) -> Image | None:
-    """Return the first image of a group, None if it cannot be read."""
-    file = next(iter(group.files.values()))
-    try:
-        return read_image(file)
-    except InvalidInputError as error:
-        result.unknown.append(f"{group.path} ({error})")
-        return None
-
-
-def _is_mask(group: _Group, image: Image | None) -> bool:
+def _is_mask(group: _Group, image: Image) -> bool:
     """Whether images are masks of targets: by their name, or since they are of one band with few whole values."""
-    if image is None or image.ndim != 2:
+    if image.ndim != 2:
         return False
     if TARGETS.search(group.name):
         return True
@@ -241,48 +230,42 @@ def _annotations(
 def _describe(
     sources: Sequence[_Group],
     masks: Sequence[_Group],
-    looked: dict[str, Image | None],
+    looked: dict[str, Image],
     labels: dict[str, object],
     result: Discovery,
 ) -> None:
     """Add sentences, and what masks mean: the first says where targets are, or, beside annotations, is scored by."""
     for group in sources:
         n, image = len(group.files), looked[group.path]
-        bands = 1 if image is None or image.ndim == 2 else image.shape[2]
+        bands = 1 if image.ndim == 2 else image.shape[2]
         kind = f"{bands} bands" if bands > 1 else "one band"
-        size = "" if image is None else f", {image.shape[1]} x {image.shape[0]} {image.dtype.name}"
+        size = f", {image.shape[1]} x {image.shape[0]} {image.dtype.name}"
         result.found.append(f"source {group.name}: {group.path} ({n} scene{'s' * (n > 1)}, {kind}{size})")
     for group in masks:
-        image = looked[group.path]
-        values = [] if image is None else np.unique(image)[:MOST_CLASSES].tolist()
-        result.found.append(f"masks: {group.path} (values {first_few([str(value) for value in values])} in the first)")
+        values = first_few([str(value) for value in np.unique(looked[group.path])[:MOST_CLASSES].tolist()])
+        result.found.append(f"masks: {group.path} (values {values} in the first)")
     if masks:
         labels["truth" if labels else "labels"] = masks[0].path
         if len(masks) > 1:
             result.hints.append(f"Other masks: {', '.join(group.path for group in masks[1:])}.")
         image = looked[masks[0].path]
-        if image is not None and image.min() < 0:
+        if image.min() < 0:
             result.hints.append(
                 "Values below 0 in the masks are unknown: bags there are left out unless they are positive."
             )
-        if image is not None and len(np.unique(image[image > 0])) > 1:
+        if len(np.unique(image[image > 0])) > 1:
             result.hints.append('The masks have several classes; choose the target in [labels], as in target = "2".')
     if not labels:
         result.hints.append('Nothing says where targets are; add boxes = "FILE" or labels = "MASKS" in [labels].')
 
 
-def _project_sources(sources: Sequence[_Group], looked: dict[str, Image | None]) -> list[ProjectSource]:
+def _project_sources(sources: Sequence[_Group], looked: dict[str, Image]) -> list[ProjectSource]:
     """Return sources with names, unless bands give them; and with recipes if one is in colour, which needs one."""
     images = [looked[group.path] for group in sources]
-    colours = [image is not None and image.ndim == 3 and image.shape[2] == 3 for image in images]
-    banded = any(image is not None and image.ndim == 3 and not own for image, own in zip(images, colours, strict=True))
+    colours = [image.shape[2:] == (3,) for image in images]
+    banded = any(image.ndim == 3 and image.shape[2] != 3 for image in images)
     if banded or len(sources) == 1:
         return [ProjectSource(group.path) for group in sources]
-    return [
-        ProjectSource(
-            group.path,
-            names=(group.name,),
-            recipes=(default_recipe(image.dtype),) if any(colours) and image is not None else (),
-        )
-        for group, image in zip(sources, images, strict=True)
-    ]
+    recipes = [(default_recipe(image.dtype),) if any(colours) else () for image in images]
+    pairs = zip(sources, recipes, strict=True)
+    return [ProjectSource(group.path, names=(group.name,), recipes=recipe) for group, recipe in pairs]

@@ -239,7 +239,7 @@ class SceneReader:
         regions, found = self._regions(scene)
         unknown = regions.ignored
         if "ignore" in files:
-            unknown = unknown | np.asarray(_read_mask(files["ignore"], scene).mask_of(None))
+            unknown = unknown | np.asarray(read_scene_mask(files["ignore"], scene).mask_of(None))
         weights = None
         if how.bags == "boxes":
             segments, labels = self._cores(scene, found, unknown)
@@ -257,9 +257,9 @@ class SceneReader:
             scene = replace(scene, truth=regions.targets, ignore=unknown)
         if "truth" not in files:
             return scene
-        truth = _read_mask(files["truth"], scene)
+        truth = read_scene_mask(files["truth"], scene)
         self._warn(check_annotations(truth, (scene.shape[0], scene.shape[1]), str(files["truth"]), how.target))
-        return _scored(scene, truth, how.target)
+        return with_truth(scene, truth, how.target)
 
     def _regions(self, scene: Scene) -> tuple[Regions, ImageAnnotations]:
         """Return the pixels of targets and ignored objects, and the annotations in pixels that they follow from."""
@@ -302,13 +302,8 @@ class SceneReader:
                 warnings.warn(text, AnnotationWarning, stacklevel=2)
 
 
-def with_truth(scene: Scene, path: Path, target: str | None) -> Scene:
-    """Add to a scene the mask of targets that methods are scored against; `target` as in `Labelling`."""
-    return _scored(scene, _read_mask(path, scene), target)
-
-
-def _scored(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
-    """Add the truth of a mask, whose unknown pixels are not scored."""
+def with_truth(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
+    """Add to a scene the truth that methods are scored against, of a mask whose unknown pixels are not scored."""
     unknown = found.unknown
     return replace(
         scene, truth=found.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None
@@ -337,14 +332,14 @@ def _superpixels(scene: Scene, n_segments: int) -> Ints:
 
 
 def _segments(path: Path, scene: Scene) -> Image:
-    segments = _read_mask(path, scene).mask
+    segments = read_scene_mask(path, scene).mask
     if segments is None or segments.dtype.kind not in "iu":
         raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
     missing = np.isnan(scene.sources).any(axis=2)
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
 
-def _read_mask(path: Path, scene: Scene) -> ImageAnnotations:
+def read_scene_mask(path: Path, scene: Scene) -> ImageAnnotations:
     """Read the mask of a scene, which must be of its size."""
     found = read_mask(path)[None]
     _check_size(found, scene, str(path))

@@ -1,7 +1,4 @@
-"""A layer is one file, or one array, that holds one or several bands of a scene; here, those held in memory.
-
-Other kinds are in `raster_layers` (GDAL), `labelled_layers` (xarray, Zarr, NetCDF) and `medical` (DICOM, NIfTI).
-"""
+"""A layer is one file, or one array, that holds one or several bands of a scene; here, those held in memory."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -36,7 +36,7 @@ def _best(scene: str, found: list[tuple[int, str]], where: str) -> list[str]:
     """Return the images that fit best; among several paths that merely end alike none is guessed."""
     level = min(fit for fit, _ in found)
     best = sorted(image for fit, image in found if fit == level)
-    if len(best) > 1 and level != PATH and any("/" in _slashes(image) for image in best):
+    if len(best) > 1 and level != PATH and any("/" in image or "\\" in image for image in best):
         raise InvalidInputError(
             f"{where}: the images {first_few([repr(image) for image in best])} may all be scene {scene!r}. Name the "
             "sources by paths with the same folders, or remove the other images from the file."
@@ -63,7 +63,7 @@ def _index(scenes: Sequence[SceneFiles]) -> Index:
 
 def _fitting(image: str, index: Index) -> tuple[int, set[str]]:
     paths, names, stems = index
-    path = PurePosixPath(_slashes(image))
+    path = PurePosixPath(image.strip().replace("\\", "/"))
     parts = [part for part in path.parts if part not in ("/", ".", "..")]
     if len(parts) > 1:
         lengths: dict[str, int] = {}
@@ -79,7 +79,3 @@ def _fitting(image: str, index: Index) -> tuple[int, set[str]]:
         return NAME, names[path.name]
     exact = stems.get(image) or stems.get(path.name) or stems.get(path.stem) or set()
     return STEM, exact
-
-
-def _slashes(image: str) -> str:
-    return image.strip().replace("\\", "/")

@@ -34,20 +34,10 @@ class ProjectSource:
 
 @dataclass(frozen=True)
 class Project:
-    """What a project file holds.
+    """What a project file holds; paths in it are relative to `folder`.
 
-    Parameters
-    ----------
-    sources : sequence of ProjectSource
-        In their order.
-    expressions : sequence of str
-        Sources that are computed from bands, as `parse_expression` reads them.
-    labels : mapping
-        Options about bags and targets, by name.
-    commands : mapping of str to mapping
-        Options of single commands, by name.
-    folder : path
-        To which paths are relative.
+    `expressions` are as `parse_expression` reads them, `labels` are options about bags and targets, by name, and
+    `commands` those of single commands.
     """
 
     sources: Sequence[ProjectSource]
@@ -103,23 +93,7 @@ class Project:
 
 
 def read_project(path: str | PathLike[str]) -> Project:
-    """Read a project file.
-
-    Parameters
-    ----------
-    path : str or path
-        The file, or a folder with a `bimichi.toml`.
-
-    Returns
-    -------
-    Project
-        Options are not checked beyond their form; commands do, which know them.
-
-    Raises
-    ------
-    InvalidInputError
-        If it cannot be read, or holds what it should not.
-    """
+    """Read a project file, or the `bimichi.toml` of a folder; commands check options beyond their form."""
     file = Path(path) / FILE_NAME if Path(path).is_dir() else Path(path)
     tables = _tables(file)
     entries = tables.pop("sources", [])

@@ -39,9 +39,6 @@ class SceneTargets:
         else:
             for name, file in whole.items():
                 self._add(name, file)
-        self.files = [whole] if isinstance(whole, Path) else list(whole.values())
-        if isinstance(whole, Path) and whole.is_dir():
-            self.files = annotation_files(whole)[1]
         self._check_labels(target, str(given))
 
     def where(self, name: str) -> str:
@@ -146,8 +143,7 @@ def _files_of_scenes(given: str, collection: SceneCollection) -> Path | dict[str
     path = Path(given)
     if is_pattern(given):
         return collection.companions(given, "labels")
-    if not path.exists():
-        existing_path(path)
+    existing_path(path)
     if path.is_dir():
         known, files = annotation_files(path)
         if known.name != "mask":

@@ -1,8 +1,4 @@
-"""The integral as rows of (element, weight), and how often each element is used.
-
-The Choquet integral is linear in the measure: each instance is at most m pairs of a code and a weight, and everything
-that learns sees only those.
-"""
+"""The integral as rows of (element, weight), in which it is linear, and how often each element is used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

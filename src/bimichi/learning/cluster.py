@@ -1,8 +1,4 @@
-"""Learning on the workers of a Dask cluster: data stay there, reduced to what learning needs.
-
-The data are parts that hold whole bags. Each question of a solver goes to every part with the values of the measure,
-and one row per bag comes back. If a worker dies, Dask computes its parts again; if they keep dying, that is an error.
-"""
+"""Learning on the workers of a Dask cluster, which hold parts of whole bags, reduced to what learning needs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError

@@ -1,8 +1,7 @@
 """`Problem` and `Solution`: what solvers take and return. Read this first.
 
-A solver sees a `Problem`, never X, images or files. A problem answers a few questions about labelled bags, listed in
-its `offers`: `InMemory` from arrays, `bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster,
-`Summed` from sums that were added up before.
+A problem answers a few questions about labelled bags, listed in its `offers`: `InMemory` from arrays,
+`bimichi.learning.cluster.Partitioned` from parts on the workers of a cluster, `Summed` from sums added up before.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""Learning from data that come in parts: scenes that are read one at a time, or blocks of a Dask array.
-
-In this process, reduced parts are joined and learned from as if all data had been given at once; with
-`bimichi.learning.cluster` they stay on the workers of a Dask cluster.
-"""
+"""Learning from data in parts: scenes that are read one at a time, or blocks of a Dask array; see docs/design.md."""
 
 import sys
 from collections import deque

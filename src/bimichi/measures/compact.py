@@ -1,8 +1,6 @@
 """Large measures in few numbers: the elements from which the others follow, and the rule by which they do.
 
-What a solver returns is the completion of the elements that its data touched. Elements that the rule gives from the
-others are not stored: with "lowest", an element whose value is the largest just below it follows from what is below,
-step by step. Reading restores the same values, bit for bit.
+With "lowest", an element whose value is the largest just below it follows from what is below, step by step.
 """
 
 from collections.abc import Callable

@@ -1,13 +1,8 @@
 """Pairs of disjoint subsets, and subsets, as codes; their order, and bounds by sweeps.
 
-Both measures of this library are monotone functions on a product of m equal chains, one chain per source:
-
-- a pair (A, B) gives each source one of three digits, 0 (in neither), 1 (in A), 2 (in B), ordered 2 < 0 < 1;
-- a subset A gives each source a bit, ordered 0 < 1.
-
-The code of an element is ``sum(digit[k] * base**k)``. An array of one value per code is thus an m-dimensional table
-with ``base`` entries per axis, and everything that holds "for all elements below" is m sweeps along its axes:
-O(m base^m), never the (base^m)^2 pairs.
+Both are products of m equal chains: a pair (A, B) gives each source one of three digits, 0 (in neither), 1 (in A) and
+2 (in B), ordered 2 < 0 < 1; a subset gives it a bit. The code of an element is ``sum(digit[k] * base**k)``, so an array
+of one value per code is a table of m axes, and what holds "for all elements below" is m sweeps along them.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,9 +1,11 @@
 """Random monotone values on a lattice."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bimichi._checks import check_choice
-from bimichi._types import Codes, Floats, Ints
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
 
@@ -27,11 +29,6 @@ def codes_by_height(lattice: Lattice) -> dict[int, Ints]:
     return {height: np.flatnonzero(heights == height) for height in outward}
 
 
-def walked_covers(lattice: Lattice) -> tuple[Codes, Codes]:
-    """Return the neighbours along which a breadth-first walk goes: from code 0, part of the order or not."""
-    return Lattice(lattice.n_sources, lattice.chain).covers()
-
-
 def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> Floats:
     values = lattice.with_boundary(np.full(lattice.size, np.nan))
     codes = codes_by_height(lattice)
@@ -46,7 +43,7 @@ def _by_ranks(lattice: Lattice, rng: np.random.Generator) -> Floats:
 def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> Floats:
     values = lattice.with_boundary(np.full(lattice.size, np.nan))
     neighbours: list[list[int]] = [[] for _ in range(lattice.size)]
-    for a, b in zip(*walked_covers(lattice), strict=True):
+    for a, b in zip(*replace(lattice, zero_bound=True).covers(), strict=True):  # the walk goes through code 0
         neighbours[a].append(int(b))
         neighbours[b].append(int(a))
     up, down = lattice.masks(np.arange(lattice.size))

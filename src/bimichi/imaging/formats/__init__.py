@@ -1,7 +1,4 @@
-"""Annotation formats, one per module, and the one shape that files of every format are read into.
-
-`bimichi.imaging.annotations` registers the formats.
-"""
+"""Annotation formats, one per module, and the one shape that files of every format are read into."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

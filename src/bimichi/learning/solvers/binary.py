@@ -1,9 +1,4 @@
-"""Binary measures for the min-max objective: all of them up to five sources, local search above.
-
-The integral over a binary measure g is the largest, over the sets A with g(A) = 1, of the smallest source in A. So
-the largest C in a bag needs of the bag only, for each A, the largest over its instances of the smallest source in A:
-one number per bag and set. However many instances there are, a measure then costs O(n_bags 2^m).
-"""
+"""Binary measures for min-max: all of them up to five sources, local search above; see docs/methods.md."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
 """Random measures inside kernels: streams with one word of state, and two orders of drawing."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from bimichi._jit import jit
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import Lattice
-from bimichi.measures.sampling import codes_by_height, walked_covers
+from bimichi.measures.sampling import codes_by_height
 
 BREADTH_FIRST_LIMIT = 6
 
@@ -60,7 +61,7 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
     fixed = np.array(sorted(lattice.fixed))
     in_order = np.ones(lattice.size, dtype=bool)
     in_order[0] = lattice.zero_bound
-    cover_start, cover, _ = _neighbours(lattice.size, *walked_covers(lattice))
+    cover_start, cover, _ = _neighbours(lattice.size, *replace(lattice, zero_bound=True).covers())
     return DrawingOrder(
         cover_start,
         cover,

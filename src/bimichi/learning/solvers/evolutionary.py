@@ -1,10 +1,7 @@
 """Algorithm 1 of the paper: a population of bi-capacities under small and large mutations.
 
-Departures from the printed algorithm, listed in docs/design.md: a child replaces its parent only if it is better; the
-best is kept; the search stops when the best has hardly improved over `patience` generations, not over one.
-
-Generations run in blocks, whose ends are at the same generations in every run: integrals are computed anew at the start
-of each, and a checkpoint holds the state there, so that a resumed search rounds like one that was never interrupted.
+Departures from the printed algorithm: a child replaces its parent only if it is better; the best is kept; the search
+stops when the best has hardly improved over `patience` generations, not over one.
 """
 
 import hashlib

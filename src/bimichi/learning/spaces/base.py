@@ -1,8 +1,4 @@
-"""`Space`: what is searched when a measure is learned, and the questions that learning asks of it.
-
-There are two: the elements of a lattice, whose values must be in order, and the terms of an additive bi-capacity. The
-integral of an instance is linear in either: a row of codes and weights. Solvers and problems know no more than this.
-"""
+"""`Space`: what is searched when a measure is learned, and what learning asks of it; see docs/design.md."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self

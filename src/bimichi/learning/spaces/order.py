@@ -1,8 +1,7 @@
 """The order among some elements of a lattice, found only where it matters.
 
-Of all ordered pairs of the elements that a program has as variables, few hold a value up or down. A program begins with
-those that are neighbours in the lattice, and a sweep over its solution finds, for each element, the one below it that
-has the largest value: if that is more than its own, the two are the pair that was missing.
+A program begins with pairs that are neighbours in the lattice; a sweep over its solution finds, for each element, the
+one below it that has the largest value: if that is more than its own, the two are a pair that was missing.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,4 @@
-"""Quadratic programs over the terms of a 2-additive bi-capacity, with few of them at a time.
-
-At a minimum most terms of pairs are zero. So a program starts with few of them as variables; from its multipliers it
-follows, exactly and in O(m^2), which others would lower the minimum, and only these are added.
-"""
+"""Quadratic programs over the terms of a 2-additive bi-capacity, with few of them at a time; see docs/design.md."""
 
 from dataclasses import dataclass
 from functools import cached_property
