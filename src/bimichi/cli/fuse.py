@@ -15,12 +15,7 @@ from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
 
 if TYPE_CHECKING:
     from bimichi.decision import Decision
-    from bimichi.imaging.bands import Image
-    from bimichi.imaging.detection_files import Georeference
     from bimichi.imaging.detections import Detections
-    from bimichi.imaging.fusing import FusedScene
-    from bimichi.imaging.scenes import OpenScene
-    from bimichi.rule import FusionRule
 
 
 MAPS = (".tif", ".tiff", ".png")
@@ -104,8 +99,10 @@ def fuse(
     ```
     """
     from bimichi.imaging.detections import decision_of
-    from bimichi.imaging.fusing import fuse_scene
+    from bimichi.imaging.fusing import FusedScene, fuse_scene, match_scene
     from bimichi.rule import FusionRule
+    from bimichi.scale.frames import fuse_each
+    from bimichi.scale.rasters import fuse_windows
 
     if prior_shift and base_rate is not None:
         raise InvalidInputError("--prior-shift estimates the share of targets that --base-rate gives; leave out one.")
@@ -142,13 +139,13 @@ def fuse(
                 "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
             )
         else:
-            fused[name] = _fuse_raster(rule, scene, path, overviews, threads)
+            matched, recipes = match_scene(rule, scene)
+            fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=threads)
+            fused[name] = FusedScene([path], matched.shape[0] * matched.shape[1])
 
     with Run("fuse", ctx.params, inputs) as run:
         with run.timed("fuse"):
             if scenes.many:
-                from bimichi.scale.frames import fuse_each
-
                 failed = fuse_each(fuse_one, outputs, resume=resume, n_jobs=jobs, verbose=say.verbose).failed
             elif not (resume and all(path.exists() for path in outputs[scenes.names[0]])):
                 fuse_one(scenes.names[0])  # whose errors are those of the command
@@ -178,17 +175,6 @@ def fuse(
         raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
 
 
-def _fuse_raster(
-    rule: "FusionRule", scene: "OpenScene", output: Path, overviews: bool, n_jobs: int | None
-) -> "FusedScene":
-    from bimichi.imaging.fusing import FusedScene, match_scene
-    from bimichi.scale.rasters import fuse_windows
-
-    matched, recipes = match_scene(rule, scene)
-    fuse_windows(replace(rule, recipes=tuple(recipes)), matched, output, overviews=overviews, n_jobs=n_jobs)
-    return FusedScene([output], matched.shape[0] * matched.shape[1])
-
-
 def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Decision") -> None:
     """Refuse, before anything is fused, a file of detections that could not be written."""
     from bimichi.imaging.detection_files import SUFFIXES
@@ -208,29 +194,20 @@ def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Dec
 
 def _write_found(path: Path, maps: Mapping[str, Path], decision: "Decision", many: bool) -> dict[str, int]:
     """Find targets in maps, smoothed already, and write them; return how many there are in each scene."""
-    from bimichi.imaging.detection_files import write_detections
+    from bimichi.imaging.collecting import open_scenes
+    from bimichi.imaging.detection_files import Georeference, write_detections
     from bimichi.imaging.detections import detect
 
     found: dict[str, Detections] = {}
     places: dict[str, Georeference] = {}
     for name, file in maps.items():
-        fused, place = _read_map(file)
-        found[name] = detect(fused, replace(decision, smooth=None))
-        if place is not None:
-            places[name] = place
+        scene = open_scenes(file)[0]
+        found[name] = detect(scene.read()[0], replace(decision, smooth=None))
+        if scene.transform is not None:
+            places[name] = Georeference(tuple(scene.transform)[:6], scene.crs)
     if many:
         write_detections(path, found, places)
     else:
         (name,) = found
         write_detections(path, found[name], places.get(name))
     return {name: len(some) for name, some in found.items()}
-
-
-def _read_map(file: Path) -> "tuple[Image, Georeference | None]":
-    """Return a map, NaN where it has no data, and where it lies, if that is known."""
-    from bimichi.imaging.collecting import open_scenes
-    from bimichi.imaging.detection_files import Georeference
-
-    scene = open_scenes(file)[0]
-    place = Georeference(tuple(scene.transform)[:6], scene.crs) if scene.transform is not None else None
-    return scene.read()[0], place

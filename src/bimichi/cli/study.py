@@ -79,7 +79,7 @@ def study(
     bimichi study ir/ vi/ --recipe to_bipolar --boxes boxes.csv --truth masks/ --train 40 --test 20 -o results
     ```
     """
-    from bimichi.evaluation.repeats import RepeatedStudy
+    from bimichi.evaluation.study import RepeatedStudy
 
     def draw(at: int) -> "StudyResult":
         where = output if repeats == 1 else output / f"draw-{at}"

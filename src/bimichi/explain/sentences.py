@@ -76,7 +76,12 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
     Both ends of a "magnitude" model are targets, so there sources count towards +1 or -1.
     """
     rule, parts, planes = prepare(model, X)
-    words = _words(rule)
+    ways = ("for a target", "against a target")
+    if rule.output == "magnitude":  # both poles are targets
+        ways = ("towards +1", "towards -1")
+    elif rule.training is not None and not rule.training.classes:  # labels are real numbers
+        ways = ("for a high value", "for a low value")
+    words = _Words(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
     found = averages(parts, planes, n_jobs, 1.0 if rule.link is None else rule.link.slope)
     known = identifiability(rule) if rule.usage else None
     facts = [
@@ -115,15 +120,6 @@ class _Words:
     def fact(self, kind: str, sources: Sequence[int], numbers: Mapping[str, float], sentence: str) -> Fact:
         names = tuple(self.names[k] for k in sources)
         return Fact(kind, names, numbers, sentence[0].upper() + sentence[1:])
-
-
-def _words(rule: FusionRule) -> _Words:
-    ways = ("for a target", "against a target")
-    if rule.output == "magnitude":  # both poles are targets
-        ways = ("towards +1", "towards -1")
-    elif rule.training is not None and not rule.training.classes:  # labels are real numbers
-        ways = ("for a high value", "for a low value")
-    return _Words(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
 
 
 def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:

@@ -138,7 +138,18 @@ class DatasetChecker:
         stored = [image.dtype.name for image in images] if dtypes is None else dtypes
         for total, plane, kind in zip(self._totals, planes, stored, strict=True):
             total.dtypes[kind] = None
-            _gather(total, name, plane, inside)
+            known = plane[np.isfinite(plane)]
+            total.pixels += plane.size
+            total.missing += plane.size - known.size
+            if known.size:
+                low, high = float(known.min()), float(known.max())
+                total.low, total.high = min(total.low, low), max(total.high, high)
+                if low == high:
+                    total.constant.append(name)
+                total.samples.append(_sampled(known.astype(np.float64), SAMPLE))
+            auc = None if inside is None else separation(plane.astype(np.float64), inside)
+            if auc is not None:
+                total.aucs.append(auc)
         sampled = [_sampled(plane.ravel(), SAMPLE).astype(np.float64) for plane in planes]
         for (j, first), (k, second) in combinations(enumerate(sampled), 2):
             self._alike[j, k] = self._alike[j, k] and _is_copy(first, second)
@@ -171,21 +182,6 @@ def separation(values: Floats, inside: Flags) -> float | None:
 def _sampled(values: Image, n: int) -> Image:
     """Return about `n` values, evenly spaced."""
     return values[:: max(1, values.size // n)]
-
-
-def _gather(total: _Totals, name: str, plane: Image, inside: Flags | None) -> None:
-    known = plane[np.isfinite(plane)]
-    total.pixels += plane.size
-    total.missing += plane.size - known.size
-    if known.size:
-        low, high = float(known.min()), float(known.max())
-        total.low, total.high = min(total.low, low), max(total.high, high)
-        if low == high:
-            total.constant.append(name)
-        total.samples.append(_sampled(known.astype(np.float64), SAMPLE))
-    auc = None if inside is None else separation(plane.astype(np.float64), inside)
-    if auc is not None:
-        total.aucs.append(auc)
 
 
 def _is_copy(first: Floats, second: Floats) -> bool:

@@ -80,7 +80,12 @@ def plot_bags(
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
         got = f"{numbers.dtype} of shape {numbers.shape}"
         raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
-    kinds = _kinds(numbers, labels)
+    found = np.unique(numbers)
+    given = check_segment_labels(found, labels)
+    kinds = dict.fromkeys(found.tolist(), "left out")
+    labelled = [segment for segment, label in zip(kinds, given, strict=True) if label is not None]
+    positive = check_binary(np.array([label for label in given if label is not None]), "labels")
+    kinds = kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}
     height, width = numbers.shape
     picture = None if image is None else np.asarray(image)
     if picture is not None and (picture.shape[:2] != (height, width) or picture.shape[2:] not in ((), (3,), (4,))):
@@ -161,13 +166,3 @@ def _path(loops: Sequence[NDArray[Any]]) -> "Path":
     from matplotlib.path import Path
 
     return Path.make_compound_path(*(Path(np.concatenate([loop, loop[:1]]), closed=True) for loop in loops))
-
-
-def _kinds(numbers: NDArray[np.integer], labels: Mapping[int, Any] | ArrayLike) -> dict[int, str]:
-    """Name the kind of every segment."""
-    found = np.unique(numbers)
-    given = check_segment_labels(found, labels)
-    kinds = dict.fromkeys(found.tolist(), "left out")
-    labelled = [segment for segment, label in zip(kinds, given, strict=True) if label is not None]
-    positive = check_binary(np.array([label for label in given if label is not None]), "labels")
-    return kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}

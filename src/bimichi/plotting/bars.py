@@ -15,7 +15,6 @@ from bimichi.measures.base import check_names, number_array
 from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
 from bimichi.plotting import _style as style
-from bimichi.plotting._elements import Elements, check_measure, element_marks, measure_of, names_and_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +28,7 @@ ABOVE, BELOW = "↑", "↓"
 
 
 def plot_capacity(
-    capacity: Any, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
+    capacity: Any, used: style.Elements = None, identified: style.Elements = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw a capacity as bars, one for each subset but the empty one, by size, then lexicographically.
 
@@ -44,9 +43,9 @@ def plot_capacity(
     -------
     ax : matplotlib Axes
     """
-    g = check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
-    bold, known, notes = element_marks(g, used, identified)
-    names, key = names_and_key(g.source_names, LABEL_LIMIT)
+    g = style.check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
+    bold, known, notes = style.element_marks(g, used, identified)
+    names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     subsets, values = zip(*g.listing(), strict=True)
     codes = [g.code(subset) for subset in subsets]
     places = np.arange(len(codes))
@@ -145,7 +144,7 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
     -------
     ax : matplotlib Axes
     """
-    g = measure_of(measure)
+    g = style.measure_of(measure)
     if not isinstance(g, AdditiveBiCapacity):
         got = f"got {type(g).__name__}; use plot_matrix or plot_lattice for it"
         raise InvalidInputError(f"This picture shows the terms of an additive bi-capacity, {got}.")

@@ -14,7 +14,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import Lattice, set_label
 from bimichi.plotting import _style as style
-from bimichi.plotting._elements import check_measure, names_and_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +36,7 @@ def plot_lattice(
         Of up to 4 sources. A node shows "A,B" and its value; names longer than a letter are numbered, with a key.
         Without the zero bound, (empty, empty) has no value and no neighbours; lines pass behind it.
     path : iterable of (A, B), optional
-        Elements to connect and to frame in green, each a neighbour above the one before (or each below):
+        style.Elements to connect and to frame in green, each a neighbour above the one before (or each below):
         for example ``[((), (0, 1)), ((), (1,)), ((0,), (1,)), ((0,), ()), ((0, 1), ())]``.
     x : array-like of shape (n_sources,), optional
         An instance. The elements that its integral uses are connected and framed in black with their weights; the sum
@@ -49,10 +48,10 @@ def plot_lattice(
     -------
     ax : matplotlib Axes
     """
-    g = check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
+    g = style.check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
     codes = [] if path is None else _check_path(g, path)
     used, weights = _chain(g, x)
-    names, key = names_and_key(g.source_names, g.n_sources)
+    names, key = style.names_and_key(g.source_names, g.n_sources)
     ax = style.axes_for(ax, SIZES[g.n_sources])
     place = _places(g.lattice)
     half = NODE[g.n_sources][1] / 2

@@ -14,7 +14,6 @@ from bimichi.measures.base import check_names, number_array
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label
 from bimichi.plotting import _style as style
-from bimichi.plotting._elements import Elements, check_measure, element_marks, names_and_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +30,7 @@ Side = Literal["up", "down", "mixed"]
 
 
 def plot_matrix(
-    bicapacity: Any, used: Elements = None, identified: Elements = None, ax: "Axes | None" = None
+    bicapacity: Any, used: style.Elements = None, identified: style.Elements = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw a bi-capacity as the paper's table: rows A, columns B, both in bitmask order, a value in each cell.
 
@@ -40,9 +39,9 @@ def plot_matrix(
     bicapacity : BiCapacity, or a rule or fitted model that has one
         Of up to 4 sources. Cells where A and B meet stay blank. Long names are numbered, with a key.
     used : iterable of (A, B), or boolean array of shape (3^m,), optional
-        Elements to set bold and to frame, for example ``model.usage_["touched"] > 0``.
+        style.Elements to set bold and to frame, for example ``model.usage_["touched"] > 0``.
     identified : iterable of (A, B), or boolean array of shape (3^m,), optional
-        Elements that the data determine; all others are hatched.
+        style.Elements that the data determine; all others are hatched.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -51,8 +50,8 @@ def plot_matrix(
     ax : matplotlib Axes
         Cell (A, B) is centred at (bitmask of B, bitmask of A).
     """
-    g = check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
-    bold, known, notes = element_marks(g, used, identified)
+    g = style.check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
+    bold, known, notes = style.element_marks(g, used, identified)
     n = 1 << g.n_sources
     ax = style.axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
@@ -86,7 +85,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
 
 def _label(ax: "Axes", g: BiCapacity) -> list[str]:
     """Label rows and columns; returns the key to short names."""
-    names, key = names_and_key(g.source_names, LABEL_LIMIT)
+    names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(1 << g.n_sources))]
     labels = [style.literal(set_label(subset, names)) for subset in subsets]
     places = range(len(labels))

@@ -1,11 +1,20 @@
 """What the page's script works with, as one JSON document."""
 
+from types import ModuleType
 from typing import Any
 
+from bimichi.report import elements, terms
 from bimichi.report.colours import MISSING, SCALE
 from bimichi.report.embedding import embed_indices, embed_plane, learned_range
 from bimichi.report.inputs import Material
-from bimichi.report.measure import view_of
+
+VIEWS = {"elements": elements, "terms": terms}
+"""How the page shows a measure; this is the one place that knows the two kinds apart."""
+
+
+def view_of(material: Material) -> ModuleType:
+    """Return a module with the `title` of the measure, its `panel`, and its `contents` in the data of the page."""
+    return VIEWS[material.rule.measure.parts]
 
 
 def contents(material: Material) -> dict[str, Any]:

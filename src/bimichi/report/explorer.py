@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from bimichi.explain.parts import parts_of
 from bimichi.report.colours import gradient
+from bimichi.report.contents import view_of
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
-from bimichi.report.measure import view_of
 from bimichi.report.wording import section, shown
 from bimichi.rule import FusionRule
 

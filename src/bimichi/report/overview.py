@@ -7,9 +7,9 @@ import numpy as np
 import bimichi
 from bimichi.learning.objectives import REGISTRY
 from bimichi.learning.selection import selection_of
+from bimichi.report.contents import view_of
 from bimichi.report.inputs import Material
 from bimichi.report.markup import Markup, element, joined
-from bimichi.report.measure import view_of
 from bimichi.report.wording import listed, section
 from bimichi.rule import FusionRule
 
