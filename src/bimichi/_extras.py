@@ -3,23 +3,17 @@
 from importlib import import_module
 from typing import Any
 
-EXTRAS = {
-    "PIL": "image",
-    "affine": "raster",
-    "dask": "raster",
-    "distributed": "cluster",
-    "matplotlib": "plot",
-    "nibabel": "medical",
-    "onnxruntime": "detector",
-    "pandas": "frame",
-    "pydicom": "medical",
-    "pyogrio": "vector",
-    "rasterio": "raster",
-    "skimage": "image",
-    "tifffile": "image",
-    "xarray": "raster",
-    "zarr": "raster",
+PACKAGES = {
+    "cluster": "distributed",
+    "detector": "onnxruntime",
+    "frame": "pandas",
+    "image": "PIL skimage tifffile",
+    "medical": "nibabel pydicom",
+    "plot": "matplotlib",
+    "raster": "affine dask rasterio xarray zarr",
+    "vector": "pyogrio",
 }
+EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in packages.split()}
 """The extra of bimichi that installs each package."""
 
 

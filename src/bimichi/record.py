@@ -15,14 +15,10 @@ from bimichi.measures.compact import pack_counts, unpack_counts
 from bimichi.measures.files import Arrays
 
 TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("method", "objective", "solver", "status", "version"), (str,)),
+    **dict.fromkeys(("method", "objective", "solver", "status", "version", "certificate"), (str,)),
     **dict.fromkeys(("parameters", "solver_options"), (dict,)),
-    "objective_value": (float, int, type(None)),
-    "lower_bound": (float, int, type(None)),
-    "global_bound": (float, int, type(None)),
-    "n_iter": (int,),
-    "n_nodes": (int,),
-    "certificate": (str,),
+    **dict.fromkeys(("objective_value", "lower_bound", "global_bound"), (float, int, type(None))),
+    **dict.fromkeys(("n_iter", "n_nodes"), (int,)),
     "classes": (list,),
     "feature_names": (list, type(None)),
     "selection": (dict, type(None)),
@@ -30,13 +26,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 LABELS = (int, float, str, bool)
 PROOF: dict[str, Any] = {"global_bound": None, "n_nodes": 0, "certificate": ""}
 """What a file without a proof does not have."""
-DTYPES = (
-    "bool",
-    *(f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)),
-    "float16",
-    "float32",
-    "float64",
-)
+DTYPES = ("bool", "int8", "uint8", *(f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (16, 32, 64)))
 
 LATER = ("selection", "label_line")
 """What files before version 4 do not have."""

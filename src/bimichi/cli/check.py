@@ -70,12 +70,7 @@ def check(
     found = checker.result()
     plan = _plan(ctx, scale, viewer, bags)
     about = found.warnings(viewer.recipes, plan["scale"] is not None, plan["polarity"] == "learn")
-    warnings = [
-        *about,
-        *_about_number(len(found.sources), plan),
-        *_about_bags(plan),
-        *(str(one.message) for one in doubts),
-    ]
+    warnings = [*about, *_about_plan(len(found.sources), plan), *(str(one.message) for one in doubts)]
     data = {**asdict(found), "bags": bags, "train": plan, "warnings": warnings, "problems": problems}
     say.result(data, *_shown(found, bags, plan))
     for warning in warnings:
@@ -114,22 +109,19 @@ def _plan(
     return plan
 
 
-def _about_number(n_sources: int, plan: dict[str, Any]) -> list[str]:
-    if n_sources <= MAX_SOURCES or plan["additivity"] is not None:
-        return []
-    return [
-        f"{n_sources} sources are more than the {MAX_SOURCES} that train takes. Choose bands, as in 's2.tif[B3,B8]' "
-        '(bands = ["B3", "B8"] in a project file), or fewer terms: --additivity 2 with --objective mean or magnitude.'
-    ]
-
-
-def _about_bags(plan: dict[str, Any]) -> list[str]:
-    bags = plan["bags"]
-    lacking = [kind for kind in ("positive", "negative") if bags and not bags[kind]]
-    return [
-        f"No bag is {kind}, and train needs some of each. Use more --superpixels, or other --min-overlap or --target."
-        for kind in lacking
-    ]
+def _about_plan(n_sources: int, plan: dict[str, Any]) -> list[str]:
+    found = []
+    if n_sources > MAX_SOURCES and plan["additivity"] is None:
+        found.append(
+            f"{n_sources} sources are more than the {MAX_SOURCES} that train takes. Choose bands, as in "
+            '\'s2.tif[B3,B8]\' (bands = ["B3", "B8"] in a project file), or fewer terms: --additivity 2 with --objective '
+            "mean or magnitude."
+        )
+    for kind in ("positive", "negative"):
+        if plan["bags"] and not plan["bags"][kind]:
+            remedy = "Use more --superpixels, or other --min-overlap or --target."
+            found.append(f"No bag is {kind}, and train needs some of each. {remedy}")
+    return found
 
 
 def _shown(found: "DatasetCheck", bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:

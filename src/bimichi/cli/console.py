@@ -114,7 +114,10 @@ def user_errors() -> Iterator[None]:
             error.message = clean(f"{error.message}{_origin(error)}")  # which may show what was typed
             raise
         except (BimichiError, ImportError, OSError, MemoryError) as error:
-            say(_message(error), "[bold red]Error:[/] ")
+            text = str(error) or type(error).__name__
+            if isinstance(error, OSError) and error.strerror:
+                text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+            say(text, "[bold red]Error:[/] ")
             raise typer.Exit(1) from error
 
 
@@ -123,12 +126,6 @@ def _origin(error: typer.BadParameter) -> str:
     name = getattr(error.param, "name", None)
     source = error.ctx.get_parameter_source(name) if error.ctx and name else None
     return " (a value of the project file)" if getattr(source, "name", "") == "DEFAULT_MAP" else ""
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
-    return str(error) or type(error).__name__
 
 
 @contextmanager

@@ -30,40 +30,38 @@ def fuse(
         Path,
         opt.output_option("The map: .tif (float32) or .png (8 bits: -1 is 0, +1 is 255); a folder for many scenes."),
     ],
-    png: Annotated[bool, typer.Option("--png", help="Also write a PNG beside each TIFF; not for GeoTIFFs.")] = False,
+    png: Annotated[bool, opt.flag("--png", "Also write a PNG beside each TIFF; not for GeoTIFFs.")] = False,
     names: opt.Names = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Skip scenes whose map exists already.")] = False,
+    resume: Annotated[bool, opt.flag("--resume", "Skip scenes whose map exists already.")] = False,
     align: opt.Align = False,
     driver: opt.Driver = None,
-    overviews: Annotated[bool, typer.Option("--overviews", help="Add overviews to fused GeoTIFFs.")] = False,
+    overviews: Annotated[bool, opt.flag("--overviews", "Add overviews to fused GeoTIFFs.")] = False,
     detections: Annotated[
         Path | None,
-        typer.Option(
-            help="Also find targets and write them to one file: .csv (boxes) or .json (COCO) in pixels, or .geojson "
+        opt.value(
+            "Also find targets and write them to one file: .csv (boxes) or .json (COCO) in pixels, or .geojson "
             "for georeferenced maps.",
-            metavar="FILE",
+            "FILE",
         ),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Find targets by this value of the map instead of the model's threshold.")
+        float | None, opt.value("Find targets by this value of the map instead of the model's threshold.")
     ] = None,
     min_size: opt.MinSize = None,
     smooth: opt.Smooth = None,
     trust_recipes: opt.TrustRecipes = False,
     prior_shift: Annotated[
         bool,
-        typer.Option(
+        opt.flag(
             "--prior-shift",
-            help="Estimate on each scene how frequent targets are, and shift its probabilities; for models with "
+            "Estimate on each scene how frequent targets are, and shift its probabilities; for models with "
             "probabilities, such as those of --objective logistic.",
         ),
     ] = False,
     base_rate: Annotated[
         float | None,
-        typer.Option(
-            "--base-rate",
-            help="The share of targets in the scenes, between 0 and 1, if you know it: shifts probabilities to it.",
-            metavar="SHARE",
+        opt.value(
+            "The share of targets in the scenes, between 0 and 1, if you know it: shifts probabilities to it.", "SHARE"
         ),
     ] = None,
     jobs: opt.Jobs = None,

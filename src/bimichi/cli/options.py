@@ -23,8 +23,18 @@ if TYPE_CHECKING:
     from bimichi.imaging.labelling import Labelling
 
 
+def value(text: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option that takes a value."""
+    return typer.Option(help=text, metavar=metavar, **more)
+
+
+def flag(name: str, text: str, **more: Any) -> Any:
+    """Return an option that is given or not."""
+    return typer.Option(name, help=text, **more)
+
+
 def _label(text: str, metavar: str, **limits: Any) -> Any:
-    return typer.Option(help=text, metavar=metavar, rich_help_panel=LABELS, **limits)
+    return value(text, metavar, rich_help_panel=LABELS, **limits)
 
 
 def output_option(text: str, **options: Any) -> Any:
@@ -87,23 +97,21 @@ Sources = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A model from `bimichi train`.")]
-Names = Annotated[
-    str | None, typer.Option(help="Names of the sources, in the order given, separated by commas.", metavar="A,B,C")
-]
+Names = Annotated[str | None, value("Names of the sources, in the order given, separated by commas.", "A,B,C")]
 Align = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--align",
-        help="Resample sources on other grids to that of the first; images that are not georeferenced are taken to "
+        "Resample sources on other grids to that of the first; images that are not georeferenced are taken to "
         "show the same area.",
     ),
 ]
 Driver = Annotated[
     str | None,
-    typer.Option(
-        help="Drivers of GDAL, separated by commas, for sources of formats other than PNG, JPEG, TIFF, NumPy, Zarr, "
+    value(
+        "Drivers of GDAL, separated by commas, for sources of formats other than PNG, JPEG, TIFF, NumPy, Zarr, "
         "NetCDF, DICOM and NIfTI.",
-        metavar="NAME",
+        "NAME",
     ),
 ]
 
@@ -123,22 +131,19 @@ def widths_of(text: str | None) -> tuple[float, float] | None:
 
 Smooth = Annotated[
     str | None,
-    typer.Option(
-        help="Smooth fused maps by a Gaussian of this width in pixels; or of two, across and down.",
-        metavar="SIGMA[,SIGMA]",
+    value(
+        "Smooth fused maps by a Gaussian of this width in pixels; or of two, across and down.",
+        "SIGMA[,SIGMA]",
         callback=checked(widths_of),
     ),
 ]
-MinSize = Annotated[
-    int | None, typer.Option(min=1, help="The least number of connected pixels that is a target.", metavar="N")
-]
+MinSize = Annotated[int | None, value("The least number of connected pixels that is a target.", "N", min=1)]
 TrustRecipes = Annotated[
-    bool,
-    typer.Option("--trust-recipes", help="Import the Python functions that the model names as recipes, if any."),
+    bool, flag("--trust-recipes", "Import the Python functions that the model names as recipes, if any.")
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for all results.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads; all cores by default.", metavar="N")]
+Seed = Annotated[int, value("Seed of all random numbers.", "N", min=0)]
+Jobs = Annotated[int | None, value("Number of threads; all cores by default.", "N", min=1)]
 
 
 @dataclass(frozen=True)
@@ -148,11 +153,11 @@ class SourceOptions:
     names: Names = None
     recipe: Annotated[
         str | None,
-        typer.Option(
-            help=f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}; several "
+        value(
+            f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}; several "
             "in a row as in 'edge_strength|rarity'; or a Python function as in my.module:function. By default "
             "to_bipolar for integers, over the range of their type, and as_is for floats.",
-            metavar="A,B,C",
+            "A,B,C",
             callback=checked(lambda text: load_recipes(split_names(text))),
         ),
     ] = None
@@ -219,9 +224,9 @@ class LabelOptions:
     ] = 0.0
     count_ignored: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--count-ignored",
-            help="Count objects that a file marks to be ignored (crowds, difficult ones) as any other.",
+            "Count objects that a file marks to be ignored (crowds, difficult ones) as any other.",
             rich_help_panel=LABELS,
         ),
     ] = False

@@ -31,22 +31,18 @@ def report(
     model: opt.Model,
     sources: opt.Sources,
     output: Annotated[Path, opt.output_option("The page: .html; a folder for many scenes.")],
-    truth: Annotated[
-        str | None, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")
-    ] = None,
+    truth: Annotated[str | None, opt.value("Mask of targets, above 0, to score against.", "MASK")] = None,
     boxes: Annotated[
-        Path | None,
-        typer.Option(help="Boxes to draw: an annotation file or folder, as in `bimichi train`.", metavar="FILE"),
+        Path | None, opt.value("Boxes to draw: an annotation file or folder, as in `bimichi train`.", "FILE")
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(help="Count only this class as target: a value of the mask, a label of boxes.", metavar="VALUE"),
+        str | None, opt.value("Count only this class as target: a value of the mask, a label of boxes.", "VALUE")
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(help="Another model of the same sources to compare with; may be repeated. Needs --truth."),
+        opt.value("Another model of the same sources to compare with; may be repeated. Needs --truth."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    title: Annotated[str | None, opt.value("Heading of the page.")] = None,
     names: opt.Names = None,
     align: opt.Align = False,
     driver: opt.Driver = None,

@@ -12,9 +12,10 @@ from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
 from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.scenes import DataOptions, input_files
+from bimichi.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from bimichi.learning.scene import Scene
+    pass
 
 
 PROOF_NODES = 300  # most scenes need fewer; of the others the gap that is left is printed
@@ -89,13 +90,15 @@ def pedestrian(
     """
     from bimichi import DetectorMask
     from bimichi.evaluation.files import write_json, write_text
-    from bimichi.experiments import mean_table, run_pedestrian, scene_folder
+    from bimichi.experiments import mean_table, run_pedestrian, scene_folder, shows_both
 
     where = where or DataOptions(street=True)
     drawn = where.street and where.root is None
     scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene)
     folder = output_folder(output)
-    chosen = list(scenes) if scene or drawn else _with_people(scenes, limit)
+    chosen = list(scenes if scene or drawn else islice(filter(shows_both, scenes), limit))
+    if not chosen:
+        raise InvalidInputError("No night scene shows people; name scenes with --scene.")
     inputs = input_files(where.root, (one.name for one in chosen))
     network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
@@ -114,16 +117,6 @@ def pedestrian(
         run.write(folder / "run.json", written)
     proofs = [says for result in results for says in result.proofs()]
     say.result(data | {"files": written}, rich_table(table), *map(escape, [*proofs, *map(str, written)]))
-
-
-def _with_people(scenes: "Sequence[Scene]", limit: int) -> "list[Scene]":
-    from bimichi.errors import InvalidInputError
-    from bimichi.experiments import shows_both
-
-    chosen = list(islice(filter(shows_both, scenes), limit))
-    if not chosen:
-        raise InvalidInputError("No night scene shows people; name scenes with --scene.")
-    return chosen
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:

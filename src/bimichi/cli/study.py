@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from bimichi._files import plain
 from bimichi.cli.console import Output, rich_table
-from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, output_option
+from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, flag, output_option, value
 from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.projects import LABELS
 from bimichi.cli.scenes import DataOptions, input_files
@@ -41,23 +41,17 @@ def study(
     ] = None,
     output: Annotated[Path, output_option("Folder for all results.")],
     data: DataOptions,
-    train: Annotated[int, typer.Option(min=1, help="How many scenes to learn from.", metavar="N")] = 16,
-    test: Annotated[int, typer.Option(min=1, help="How many scenes to score on.", metavar="M")] = 8,
-    sources: Annotated[
-        Literal["3", "6"], typer.Option(help="The paper's three sources, or six; not for your own scenes.")
-    ] = "6",
-    rows: Annotated[Literal["all", "bi-michi"], typer.Option(help="All methods, or Bi-MIChI alone.")] = "all",
+    train: Annotated[int, value("How many scenes to learn from.", "N", min=1)] = 16,
+    test: Annotated[int, value("How many scenes to score on.", "M", min=1)] = 8,
+    sources: Annotated[Literal["3", "6"], value("The paper's three sources, or six; not for your own scenes.")] = "6",
+    rows: Annotated[Literal["all", "bi-michi"], value("All methods, or Bi-MIChI alone.")] = "all",
     truth: Annotated[
-        str | None,
-        typer.Option(help="Masks of targets, above 0, to score against.", metavar="MASK", rich_help_panel=LABELS),
+        str | None, value("Masks of targets, above 0, to score against.", "MASK", rich_help_panel=LABELS)
     ] = None,
     labelled: LabelOptions,
     made: SourceOptions,
-    repeats: Annotated[
-        int,
-        typer.Option(min=1, help="How many draws of scenes to run, with the seeds N, N+1, ...", metavar="K"),
-    ] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the study in the folder.")] = False,
+    repeats: Annotated[int, value("How many draws of scenes to run, with the seeds N, N+1, ...", "K", min=1)] = 1,
+    resume: Annotated[bool, flag("--resume", "Continue the study in the folder.")] = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     say: Output,

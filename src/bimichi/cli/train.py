@@ -53,65 +53,63 @@ def train(
     labelled: opt.LabelOptions,
     objective: Annotated[
         str,
-        typer.Option(
-            autocompletion=lambda: [AUTO, *_registered("OBJECTIVES")],
-            help="What to minimise. auto compares several on scenes that are left out, and each source alone, and "
+        opt.value(
+            "What to minimise. auto compares several on scenes that are left out, and each source alone, and "
             "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another "
             "that is registered.",
-            metavar="NAME",
+            "NAME",
+            autocompletion=lambda: [AUTO, *_registered("OBJECTIVES")],
         ),
     ] = AUTO,
     solver: Annotated[
         str,
-        typer.Option(
+        opt.value(
+            "How to minimise it: convex; evolutionary, the search of the paper; or another that is registered.",
+            "NAME",
             autocompletion=lambda: _registered("SOLVERS"),
-            help="How to minimise it: convex; evolutionary, the search of the paper; or another that is registered.",
-            metavar="NAME",
         ),
     ] = "convex",
     polarity: Annotated[
         Literal["given", "learn"] | None,
-        typer.Option(
-            help="Whether to learn which sources to invert: those for which that clearly helps on scenes that are left "
+        opt.value(
+            "Whether to learn which sources to invert: those for which that clearly helps on scenes that are left "
             "out. By default learn with auto, else given.",
             show_default=False,
         ),
     ] = None,
     additivity: Annotated[
         int | None,
-        typer.Option(
+        opt.value(
+            "1 learns weights of single sources, 2 also of pairs: for few scenes or many sources, with the "
+            "objectives auto, magnitude, mean and logistic.",
+            "1|2",
             min=1,
             max=2,
-            help="1 learns weights of single sources, 2 also of pairs: for few scenes or many sources, with the "
-            "objectives auto, magnitude, mean and logistic.",
-            metavar="1|2",
         ),
     ] = None,
     free_scale: Annotated[
         bool,
-        typer.Option(
+        opt.flag(
             "--free-scale",
-            help="For the objective mean: learn a slope and an offset of the labels over the output as well, which "
+            "For the objective mean: learn a slope and an offset of the labels over the output as well, which "
             "lets the measure rank more freely.",
         ),
     ] = False,
     made: opt.SourceOptions,
     scale: Annotated[
         Literal["minmax", "maxabs"] | None,
-        typer.Option(help="Learn a map of each source to [-1, 1], for floats outside it; the model keeps it."),
+        opt.value("Learn a map of each source to [-1, 1], for floats outside it; the model keeps it."),
     ] = None,
     certify: Annotated[
         bool,
-        typer.Option(
-            "--certify", help="Prove how far J is above the least possible, at most 0.1 % if it can be shown in time."
-        ),
+        opt.flag("--certify", "Prove how far J is above the least possible, at most 0.1 % if it can be shown in time."),
     ] = False,
     decision: Annotated[
         str | None,
-        typer.Option(
-            help="Also choose the threshold by which targets are found in fused maps, on scenes left out of learning "
+        opt.value(
+            "Also choose the threshold by which targets are found in fused maps, on scenes left out of learning "
             "in turn: f1, for the best F1, recall=0.9 or precision=0.8, of pixels. The model keeps it.",
-            metavar="f1|recall=R|precision=P",
+            "f1|recall=R|precision=P",
             callback=opt.checked(_wanted),
         ),
     ] = None,
@@ -277,17 +275,14 @@ def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader",
 
 def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
     inverted = [name for name in names if found["polarity"][name] < 0]
-
-    def decided(decision: dict[str, Any] | None) -> str:
-        known = decision is not None and decision["threshold"] is not None
-        return f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n" if decision and known else ""
-
-    value = found["objective_value"]
+    value, decision, decided = found["objective_value"], found["decision"], ""
+    if decision is not None and decision["threshold"] is not None:
+        decided = f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n"
     return escape(
         f"{'' if isnan(value) else f'J = {value:.4f} '}({found['objective']}, {found['status']}) after "
         f"{found['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
         f"{found['proof'] + chr(10) if found['proof'] else ''}"
-        f"{decided(found['decision'])}"
+        f"{decided}"
         f"Wrote {found['model']}, and {found['run']} to repeat it. Show it with: bimichi show {found['model']}"
     )

@@ -103,16 +103,10 @@ def object_scores(
 
 
 def _scores(n_targets: int, n_detections: int, n_matched: int) -> ObjectScores:
+    precision = n_matched / n_detections if n_detections else np.nan
     recall = n_matched / n_targets if n_targets else np.nan
-    return ObjectScores(
-        precision=n_matched / n_detections if n_detections else np.nan,
-        recall=recall,
-        miss_rate=1 - recall,
-        f1=2 * n_matched / (n_targets + n_detections) if n_targets + n_detections else np.nan,
-        n_targets=n_targets,
-        n_detections=n_detections,
-        n_matched=n_matched,
-    )
+    f1 = 2 * n_matched / (n_targets + n_detections) if n_targets + n_detections else np.nan
+    return ObjectScores(precision, recall, 1 - recall, f1, n_targets, n_detections, n_matched)
 
 
 def _shared(first: Floats, second: Floats) -> Floats:

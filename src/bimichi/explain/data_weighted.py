@@ -92,7 +92,14 @@ def averages(parts: Parts, planes: Planes, n_jobs: int | None, slope: float = 1.
     use = parts.count_use(planes, n_jobs)
     if not use.n_instances:
         raise InvalidInputError(f"X has no instance without NaN to average over, out of {planes.size:,}.")
-    (size_up, size_down), (signed_up, signed_down) = slope * _sums(parts, planes, n_jobs) / use.n_instances
+
+    def by_side(rows: NDArray[Any], contributed: Floats) -> Floats:
+        """Sum |contribution| and contribution, each up and down: shape (2, 2, m)."""
+        sides = np.stack([np.where(rows >= 0, contributed, 0.0), np.where(rows >= 0, 0.0, contributed)])
+        return np.stack([np.abs(sides).sum(axis=1), sides.sum(axis=1)])
+
+    sums = np.sum(parts.summarise(planes, n_jobs, by_side), axis=0)
+    (size_up, size_down), (signed_up, signed_down) = slope * sums / use.n_instances
     magnitude = float((size_up + size_down).sum())
     share_up, share_down = (size / (magnitude or 1.0) for size in (size_up, size_down))
     up, down, mixed = parts.interactions(slope * use.weight / use.n_instances)
@@ -110,13 +117,3 @@ def averages(parts: Parts, planes: Planes, n_jobs: int | None, slope: float = 1.
         source_names=parts.names,
         n_instances=use.n_instances,
     )
-
-
-def _sums(parts: Parts, planes: Planes, n_jobs: int | None) -> Floats:
-    """Sums over instances of |contribution| and of contribution, each up and down: shape (2, 2, m)."""
-
-    def by_side(rows: NDArray[Any], contributed: Floats) -> Floats:
-        sides = np.stack([np.where(rows >= 0, contributed, 0.0), np.where(rows >= 0, 0.0, contributed)])
-        return np.stack([np.abs(sides).sum(axis=1), sides.sum(axis=1)])
-
-    return np.asarray(sum(parts.summarise(planes, n_jobs, by_side), np.zeros((2, 2, planes.n_sources))))

@@ -1,6 +1,6 @@
 """From a fused map to targets: connected regions above a threshold, with boxes, outlines and scores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -124,10 +124,6 @@ def decision_of(
         raise InvalidInputError(
             f"decision must be a Decision, or a rule or model with one, got {type(given).__name__}."
         )
-    chosen = found.chosen if threshold is None else "given"
-    return Decision(
-        found.threshold if threshold is None else threshold,
-        chosen,
-        found.min_size if min_size is None else min_size,
-        found.smooth if smooth is None else smooth,
-    )
+    changed: dict[str, Any] = {"threshold": threshold, "min_size": min_size, "smooth": smooth}
+    changed["chosen"] = None if threshold is None else "given"
+    return replace(found, **{name: value for name, value in changed.items() if value is not None})

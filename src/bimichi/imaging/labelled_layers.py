@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bimichi._extras import import_optional
+from bimichi._nodata import fills_of, to_nan
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.imaging.grids import Grid
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 ROWS, COLUMNS = ("y", "lat", "latitude", "row"), ("x", "lon", "longitude", "column")
 SOURCES = ("source", "band")  # dimensions of sources
-FILLS = ("_FillValue", "missing_value")
 PACKED = ("scale_factor", "add_offset")
 
 
@@ -49,11 +49,7 @@ class LabelledLayer(Layer):
             values = np.asarray(self.planes[k][part].values)
         except Exception as error:  # whatever the storage raises
             raise InvalidInputError(f"Cannot read {self.label}: {error}.") from error
-        for fill in self.fills[k]:
-            missing = values == (values.dtype.type(fill) if values.dtype.kind == "f" else fill)
-            if missing.any():
-                values = np.where(missing, np.nan, values.astype(float_type(values.dtype)))
-        return values
+        return to_nan(values, self.fills[k], float_type(values.dtype))
 
 
 def open_store(path: Path) -> LabelledLayer:
@@ -90,7 +86,7 @@ def labelled_layer(given: "xr.DataArray | xr.Dataset", label: str) -> LabelledLa
         Band(k + 1, name, _stored(plane), None, plane.attrs.get("units"))
         for k, (plane, name) in enumerate(zip(planes, names, strict=True))
     )
-    fills = tuple(_fills({**given.attrs, **plane.attrs}) for plane in planes)
+    fills = tuple(tuple(fills_of({**given.attrs, **plane.attrs})) for plane in planes)
     grid = Grid(first.shape[1], first.shape[0], *_place(given, first))
     return LabelledLayer(label, bands, grid, planes=tuple(planes), fills=fills)
 
@@ -133,11 +129,6 @@ def _stored(plane: Any) -> np.dtype[Any]:
     own: np.dtype[Any] = plane.dtype
     kept: np.dtype[Any] = np.dtype(plane.encoding.get("dtype", own))
     return kept if kept.kind in "iu" and not any(name in plane.encoding for name in PACKED) else own
-
-
-def _fills(attributes: dict[str, Any]) -> tuple[float, ...]:
-    found = [np.ravel(attributes[name]) for name in FILLS if name in attributes]
-    return tuple(value for values in found if values.dtype.kind in "iuf" for value in values.tolist())
 
 
 def _place(given: Any, plane: Any) -> tuple[Any, Any]:

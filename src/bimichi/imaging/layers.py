@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from bimichi._extras import import_optional
+from bimichi._nodata import to_nan
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.imaging.grids import Grid, Window
@@ -94,7 +95,9 @@ class MemoryLayer(Layer):
         return replace(super()._kept(chosen), arrays=tuple(self.arrays[k] for k in chosen))
 
     def reader(self, grid: Grid, held: ExitStack) -> ReadBands:
-        arrays = [_without_nodata(array, band.nodata) for array, band in zip(self.arrays, self.bands, strict=True)]
+        fills = [[] if band.nodata is None else [band.nodata] for band in self.bands]
+        pairs = zip(self.arrays, fills, strict=True)
+        arrays = [to_nan(array, own, float_type(array.dtype)) for array, own in pairs]
         if not self.grid.matches(grid):
             arrays = [resized(array, grid.shape) for array in arrays]
         return lambda bands, window: [arrays[k][window.slices] for k in bands]
@@ -127,13 +130,3 @@ def resized(array: Image, shape: tuple[int, int]) -> Image:
     holes = resize(missing.astype(np.float32), shape, **how) > 0
     filled = np.asarray(resize(np.where(missing, np.nanmean(values) if not missing.all() else 0, values), shape, **how))
     return np.where(holes, np.nan, filled).astype(values.dtype)
-
-
-def _without_nodata(array: Image, nodata: float | None) -> Image:
-    """Return the array with NaN where it has the nodata value: a copy, of floats, if it has that value anywhere."""
-    if nodata is None or np.isnan(nodata):
-        return array
-    missing = array == (array.dtype.type(nodata) if array.dtype.kind == "f" else nodata)
-    if not missing.any():
-        return array
-    return np.where(missing, np.nan, array.astype(float_type(array.dtype)))

@@ -51,10 +51,8 @@ class _Reader:
         self._type = max(float_type(band.dtype) for band in layer.bands)
         self._buffer: NDArray[Any] = np.empty(0, self._type)
         self._dataset = held.enter_context(open_source(layer.label, layer.drivers))
-        if not grid.matches(layer.grid):
-            self._warp(grid, held)
-
-    def _warp(self, grid: Grid, held: ExitStack) -> None:
+        if grid.matches(layer.grid):
+            return
         resampling = import_optional("rasterio.enums").Resampling.bilinear
         place = {"width": grid.width, "height": grid.height, "crs": grid.crs, "transform": grid.transform}
         how = {"resampling": resampling, "dtype": self._type.name, "src_nodata": self._dataset.nodata}

@@ -16,16 +16,8 @@ from bimichi.imaging.bands import Image
 from bimichi.imaging.limits import AGAIN, check_file, check_size
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
-UPRIGHT: dict[int, Callable[[Image], Image]] = {
-    1: lambda image: image,
-    2: lambda image: image[:, ::-1],
-    3: lambda image: image[::-1, ::-1],
-    4: lambda image: image[::-1],
-    5: lambda image: image.swapaxes(0, 1),
-    6: lambda image: image.swapaxes(0, 1)[:, ::-1],
-    7: lambda image: image[::-1, ::-1].swapaxes(0, 1),
-    8: lambda image: image.swapaxes(0, 1)[::-1],
-}
+STEPS = ((1, 1), (1, -1), (-1, -1), (-1, 1))
+"""Along rows and columns, of the orientations 1 to 4; the same of 5 to 8, which are transposed."""
 
 WITH_ALPHA = {"P": "RGBA", "PA": "RGBA", "1": "LA", "L": "LA", "RGB": "RGBA"}
 """Modes that show the colours of a palette, or the transparency of one grey level or colour."""
@@ -238,9 +230,10 @@ def _without_alpha(image: Image) -> Image:
 
 
 def _upright(image: Image, orientation: Any) -> Image:
-    if orientation not in UPRIGHT:
+    if orientation not in range(1, 9):
         raise InvalidInputError(f"its orientation {orientation!r} is unknown; turn it upright and save it again.")
-    return UPRIGHT[orientation](image)
+    down, across = STEPS[(orientation - 1) % 4]
+    return (image.swapaxes(0, 1) if orientation > 4 else image)[::down, ::across]
 
 
 def _checked(image: Image) -> Image:

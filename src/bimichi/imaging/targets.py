@@ -39,7 +39,13 @@ class SceneTargets:
         else:
             for name, file in whole.items():
                 self._add(name, file)
-        self._check_labels(target, str(given))
+        if self.masks:
+            return
+        counts: Counter[str | None] = sum((one.counts for one in self._table.values()), Counter())
+        if target is not None:
+            check_target(counts, target, str(given))
+        elif len(counts) > 1:
+            self.notes.append(f"{given}: all labels count as targets: {listed_labels(counts)}. --target selects one.")
 
     def where(self, name: str) -> str:
         """Return the file, and the image in it, for messages about a scene."""
@@ -122,16 +128,6 @@ class SceneTargets:
             self.notes.append(
                 f"{where} does not name {_count(len(missing), 'scene')}: {first_few(missing)}; no targets."
             )
-
-    def _check_labels(self, target: str | None, where: str) -> None:
-        """Check that the target occurs; say which labels count without one."""
-        if self.masks:
-            return
-        counts: Counter[str | None] = sum((one.counts for one in self._table.values()), Counter())
-        if target is not None:
-            check_target(counts, target, where)
-        elif len(counts) > 1:
-            self.notes.append(f"{where}: all labels count as targets: {listed_labels(counts)}. --target selects one.")
 
     def _say(self, about: str) -> None:
         if about and about not in self.notes:

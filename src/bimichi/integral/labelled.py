@@ -1,6 +1,6 @@
 """`choquet` for every kind of array; of xarray, coordinates, CRS and attributes are kept, and lazy arrays stay lazy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import is_xarray
 from bimichi._extras import import_optional
+from bimichi._nodata import FILLS, fills_of, to_nan
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import check_arguments, integrate
 from bimichi.integral.matching import Fuser, fuser_of, match_sources
@@ -16,9 +17,6 @@ from bimichi.measures.base import Measure
 if TYPE_CHECKING:
     import xarray as xr
 
-
-FILLS = ("_FillValue", "missing_value")
-"""Attributes that name a nodata value."""
 
 OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
 """Attributes that describe how sources are stored, which do not apply to the fused array."""
@@ -146,24 +144,8 @@ def fuse_array(
     return _described(fused.rename("fused"), X, planes)
 
 
-def to_nan(plane: NDArray[Any], fill: float) -> NDArray[Any]:
-    """Return the plane with NaN where it has the value `fill`: a copy, of floats, if it has that value anywhere."""
-    with np.errstate(over="ignore"):
-        missing = plane == (plane.dtype.type(fill) if plane.dtype.kind == "f" else fill)
-    if not missing.any():
-        return plane
-    holed = plane.astype(plane.dtype if plane.dtype.kind == "f" else np.float64)
-    holed[missing] = np.nan
-    return holed
-
-
 def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -> NDArray[Any]:
-    ready = []
-    for plane, own in zip(planes, fills, strict=True):
-        for fill in own:
-            plane = to_nan(plane, fill)
-        ready.append(plane)
-    return fuser.fuse(ready)
+    return fuser.fuse([to_nan(plane, own) for plane, own in zip(planes, fills, strict=True)])
 
 
 def sources_of(
@@ -205,12 +187,6 @@ def check_alike(planes: Sequence["xr.DataArray"], chunks: bool = True) -> None:
                 f"Source {first.name!r} has the chunks {dict(first.chunksizes)}, {plane.name!r} has "
                 f"{dict(plane.chunksizes)}; they must agree. Choose, with X.chunk or X.unify_chunks."
             )
-
-
-def fills_of(attributes: Mapping[str, Any]) -> list[float]:
-    """Return the values that mean nodata, by these attributes."""
-    found = [np.ravel(attributes[name]) for name in FILLS if name in attributes]
-    return [value for values in found if values.dtype.kind in "iuf" for value in values.tolist()]
 
 
 def _described(

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from bimichi._checks import is_xarray
 from bimichi._extras import import_optional
+from bimichi._nodata import fills_of, to_nan
 from bimichi.errors import InvalidInputError
-from bimichi.integral.labelled import check_alike, fills_of, sources_of, to_nan
+from bimichi.integral.labelled import check_alike, sources_of
 from bimichi.integral.matching import match_sources
 
 if TYPE_CHECKING:
@@ -40,14 +41,9 @@ def unlabelled(
         order = match_sources(expected, n_expected, names, len(planes), where, remedy)
         planes, names = [planes[k] for k in order], None if names is None else [names[k] for k in order]
     check_alike(planes, chunks=False)
-    first = planes[0]
-    arrays = []
-    for plane in planes:
-        values = np.asarray(plane.transpose(*first.dims).values)
-        for fill in fills_of({**X.attrs, **plane.attrs}):
-            values = to_nan(values, fill)
-        arrays.append(values)
-    return Unlabelled(arrays, names, first)
+    dims, fills = planes[0].dims, [fills_of({**X.attrs, **plane.attrs}) for plane in planes]
+    values = [np.asarray(plane.transpose(*dims).values) for plane in planes]
+    return Unlabelled([to_nan(*pair) for pair in zip(values, fills, strict=True)], names, planes[0])
 
 
 def relabelled(

@@ -68,9 +68,6 @@ class BiCapacity(LatticeMeasure):
         """Whether g(empty, empty) = 0 is part of the order."""
         return self.lattice.zero_bound
 
-    def __getitem__(self, pair: Pair) -> float:
-        return float(self.values[self.code(pair)])
-
     def code(self, pair: Pair) -> int:
         return self.lattice.code(*self._pair(pair))
 

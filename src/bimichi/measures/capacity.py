@@ -47,9 +47,6 @@ class Capacity(LatticeMeasure):
     def __init__(self, values: ArrayLike, source_names: Sequence[str] | None = None) -> None:
         self._set_values(subset_lattice, 2, values, source_names)
 
-    def __getitem__(self, subset: SetOfSources) -> float:
-        return float(self.values[self.code(subset)])
-
     def code(self, subset: SetOfSources) -> int:
         return self.lattice.code(self._sources(subset))
 

@@ -128,6 +128,9 @@ class LatticeMeasure(Measure):
         rule, arrays = pack_values(self.lattice, self._values)
         return {"source_names": list(self._source_names)} | rule, arrays
 
+    def __getitem__(self, element: Any) -> float:
+        return float(self.values[self.code(element)])
+
     @abstractmethod
     def code(self, element: Any) -> int:
         """Return the code of an element given by its sources, indices (zero-based) or names."""

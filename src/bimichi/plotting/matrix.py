@@ -56,7 +56,17 @@ def plot_matrix(
     ax = style.axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
     _draw_cells(ax, g, bold, known)
-    style.footnote(ax, _label(ax, g) + notes)
+    names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
+    subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(n))]
+    labels = [style.literal(set_label(subset, names)) for subset in subsets]
+    rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
+    ax.set_xticks(range(n), labels, rotation=rotation, ha=align)
+    ax.set_yticks(range(n), labels)
+    ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    ax.xaxis.set_label_position("top")
+    ax.set(xlabel="B, against", ylabel="A, for")
+    ax.spines[:].set_visible(False)
+    style.footnote(ax, key + notes)
     return ax
 
 
@@ -81,22 +91,6 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
             inner = (corner[0] + 0.09, corner[1] + 0.09)
             ax.add_patch(Rectangle(inner, 0.82, 0.82, fill=False, edgecolor=ink, linewidth=1.8, zorder=3))
             text.set_fontweight("bold")
-
-
-def _label(ax: "Axes", g: BiCapacity) -> list[str]:
-    """Label rows and columns; returns the key to short names."""
-    names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
-    subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(1 << g.n_sources))]
-    labels = [style.literal(set_label(subset, names)) for subset in subsets]
-    places = range(len(labels))
-    rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
-    ax.set_xticks(places, labels, rotation=rotation, ha=align)
-    ax.set_yticks(places, labels)
-    ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
-    ax.xaxis.set_label_position("top")
-    ax.set(xlabel="B, against", ylabel="A, for")
-    ax.spines[:].set_visible(False)
-    return key
 
 
 def plot_interaction(
