@@ -97,3 +97,14 @@ def check_boxes(boxes: Any, name: str) -> Floats:
             f"got {array.tolist()[:1]} among {len(array)} of shape {array.shape}."
         )
     return array
+
+
+def real_array(values: Any, name: str, rule: str = "it must hold real numbers.") -> NDArray[Any]:
+    """Return an array of real numbers, in the type they have."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} cannot be read as an array: {error}.") from error
+    if array.dtype.kind not in "biuf":
+        raise InvalidInputError(f"{name} has type {array.dtype}; {rule}")
+    return array

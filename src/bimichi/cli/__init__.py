@@ -9,18 +9,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the program, or print what it needs."""
-    _open_streams()
-    try:
-        from bimichi.cli.app import run
-    except ImportError as error:
-        sys.exit(f"bimichi: the command line needs more packages ({error}): pip install 'bimichi[cli]'")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    run()
-
-
-def _open_streams() -> None:
-    """Let closed standard streams lead nowhere; else the next file to be opened would take their place."""
+    # Closed standard streams lead nowhere; else the next file to be opened would take their place.
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -28,3 +17,10 @@ def _open_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # which takes the lowest number that is free
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w" if number else "r", encoding="utf-8"))  # noqa: SIM115  # to the end
+    try:
+        from bimichi.cli.app import run
+    except ImportError as error:
+        sys.exit(f"bimichi: the command line needs more packages ({error}): pip install 'bimichi[cli]'")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()

@@ -114,8 +114,8 @@ def _about_plan(n_sources: int, plan: dict[str, Any]) -> list[str]:
     if n_sources > MAX_SOURCES and plan["additivity"] is None:
         found.append(
             f"{n_sources} sources are more than the {MAX_SOURCES} that train takes. Choose bands, as in "
-            '\'s2.tif[B3,B8]\' (bands = ["B3", "B8"] in a project file), or fewer terms: --additivity 2 with --objective '
-            "mean or magnitude."
+            '\'s2.tif[B3,B8]\' (bands = ["B3", "B8"] in a project file), or fewer terms: --additivity 2 with '
+            "--objective mean or magnitude."
         )
     for kind in ("positive", "negative"):
         if plan["bags"] and not plan["bags"][kind]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import check_binary
+from bimichi._checks import check_binary, real_array
 from bimichi.errors import InvalidInputError
 from bimichi.link import reliability_of
 
@@ -241,10 +241,4 @@ def split_classes(
 def _numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidInputError(f"{what} is a masked array; pass its data, and its mask as ignore.")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInputError(f"{what} cannot be read as an array: {error}.") from error
-    if array.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{what} has type {array.dtype}; it must hold real numbers.")
-    return array
+    return real_array(values, what)

@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike
 from bimichi._tables import Cell, Table
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.explain.base import Parts
 from bimichi.explain.elements import ElementParts
 from bimichi.explain.parts import parts_of, prepare
 from bimichi.explain.results import Explanation
-from bimichi.explain.same_outputs import PRECISION, SameOutputs, same_outputs
-from bimichi.integral.planes import Planes
+from bimichi.explain.same_outputs import PRECISION, same_outputs
 from bimichi.measures.base import TOLERANCE, Measure
 from bimichi.rule import as_rule
 
@@ -162,21 +160,16 @@ def identifiability(
             "X must be given: this rule has no counts of its training data. Pass the data that elements were used by."
         )
     used = counts > 0
-    found = _exact(parts, planes, used) if exact and planes is not None else None
+    found = None
+    if exact and planes is not None and isinstance(parts, ElementParts):
+
+        def rows() -> Iterator[tuple[Codes, Floats]]:
+            for chunk in planes.chunks(stacked=True):
+                instances = planes.stacked(chunk).T
+                yield parts.rows(instances[~np.isnan(instances).any(axis=1)])
+
+        found = same_outputs(parts.space, parts.values, used, rows)  # None if that would take long
     if found is None:
         return Identifiability(rule.measure, *parts.intervals(used), used, counts, touched, weight)
     ends = (found.lower, found.upper) if found.exact else parts.intervals(used)
     return Identifiability(rule.measure, *ends, used, counts, touched, weight, found.exact, found.determined)
-
-
-def _exact(parts: Parts, planes: Planes, used: Flags) -> SameOutputs | None:
-    """Return the intervals of elements over all measures with the same outputs; None if that is too much, or terms."""
-    if not isinstance(parts, ElementParts):
-        return None
-
-    def rows() -> Iterator[tuple[Codes, Floats]]:
-        for chunk in planes.chunks(stacked=True):
-            instances = planes.stacked(chunk).T
-            yield parts.rows(instances[~np.isnan(instances).any(axis=1)])
-
-    return same_outputs(parts.space, parts.values, used, rows)

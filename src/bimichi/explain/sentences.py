@@ -191,7 +191,14 @@ def _inverted(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -
 
 def _against(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
     """Sources that count against a target though up, or for it though down, and beside which other one most."""
-    total, sums, often = _opposed(parts, planes, n_jobs)
+
+    def count(rows: NDArray[Any], contributed: Floats) -> tuple[int, Floats, Floats]:
+        """Instances with source k and source j on opposite sides; row 0 has k down and j up, row 1 k up and j down."""
+        down, up = (rows < 0).astype(np.float64), (rows > 0).astype(np.float64)
+        sums = np.stack([(own * contributed).T @ other for own, other in ((down, up), (up, down))])
+        return len(rows), sums, np.stack([down.T @ up, up.T @ down])
+
+    total, sums, often = (np.sum(part, axis=0) for part in zip(*parts.summarise(planes, n_jobs, count), strict=True))
     for k, up in product(range(planes.n_sources), (True, False)):
         own, counts = sums[int(up), k], often[int(up), k]
         met = [
@@ -206,21 +213,6 @@ def _against(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) ->
             )
             numbers = {"mean": mean, "share of instances": share}
             yield words.fact("against" if up else "for", [k, j], numbers, says)
-
-
-def _opposed(parts: Parts, planes: Planes, n_jobs: int | None) -> tuple[int, Floats, Floats]:
-    """Instances in which source k and source j are on opposite sides: row 0 has k down and j up, row 1 k up and j down.
-
-    Returns the number of all instances without NaN, sums of the contribution of k, and counts: shape (2, m, m).
-    """
-
-    def count(rows: NDArray[Any], contributed: Floats) -> tuple[int, Floats, Floats]:
-        down, up = (rows < 0).astype(np.float64), (rows > 0).astype(np.float64)
-        sums = np.stack([(own * contributed).T @ other for own, other in ((down, up), (up, down))])
-        return len(rows), sums, np.stack([down.T @ up, up.T @ down])
-
-    numbers, sums, often = zip(*parts.summarise(planes, n_jobs, count), strict=True)
-    return sum(numbers), np.sum(sums, axis=0), np.sum(often, axis=0)
 
 
 def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:

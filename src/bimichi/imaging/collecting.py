@@ -16,19 +16,9 @@ from typing import Any, overload
 import numpy as np
 
 from bimichi.errors import InvalidInputError
+from bimichi.imaging import finding
 from bimichi.imaging.band_maths import BandExpression
 from bimichi.imaging.bands import Image, first_few
-from bimichi.imaging.finding import (
-    SUFFIXES,
-    existing_path,
-    files_by_scene,
-    is_many,
-    is_pattern,
-    name_of_source,
-    selected_bands,
-    stem_of,
-    warn_if_expanded,
-)
 from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
 from bimichi.imaging.opening import open_layer
@@ -54,8 +44,8 @@ class SceneFiles:
     @property
     def aliases(self) -> set[str]:
         """Names that annotation files may use for it: its own, or that of any file, with or without suffix."""
-        names = {self.name} | {stem_of(file) for file in self.files}
-        return names | {f"{name}{suffix}" for name in names for suffix in SUFFIXES}
+        names = {self.name} | {finding.stem_of(file) for file in self.files}
+        return names | {f"{name}{suffix}" for name in names for suffix in finding.SUFFIXES}
 
 
 @dataclass(frozen=True)
@@ -125,10 +115,10 @@ class SceneCollection(Sequence[OpenScene]):
         With `partial`, some of many scenes, but not all, may lack one.
         """
         if not self.many:
-            return {self.names[0]: existing_path(Path(given))}
-        if not is_many(given):
+            return {self.names[0]: finding.existing_path(Path(given))}
+        if not finding.is_many(given):
             raise InvalidInputError(f"{what} must be a folder or a pattern, as the sources are, got {given}.")
-        found = files_by_scene(given)
+        found = finding.files_by_scene(given)
         missing = [name for name in self.names if name not in found]
         if missing and not (partial and len(missing) < len(self.names)):
             raise InvalidInputError(
@@ -255,26 +245,26 @@ def _collection(sources: Any, limit: int) -> SceneCollection:
 
 def collect_scenes(sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:
     """Find the files of one or many scenes, without reading them; there may be up to `limit` sources."""
-    paths, picks = zip(*map(selected_bands, sources), strict=True)
+    paths, picks = zip(*map(finding.selected_bands, sources), strict=True)
     for path in paths:
-        if not is_pattern(path):
-            existing_path(Path(path))
+        if not finding.is_pattern(path):
+            finding.existing_path(Path(path))
     if len(paths) > limit:
         more = f" (`bimichi train --additivity 2` takes up to {MAX_ADDITIVE_SOURCES})" if limit <= MAX_SOURCES else ""
         raise InvalidInputError(
             f"{len(paths)} sources, one per argument, are more than {limit}{more}."
             " Quote patterns, or the shell replaces each by all its files."
         )
-    many = [is_many(path) for path in paths]
+    many = [finding.is_many(path) for path in paths]
     if not any(many):
         return _one_scene(tuple(map(Path, paths)), picks)
-    names = distinct_names([name_of_source(path) for path in paths])
+    names = distinct_names([finding.name_of_source(path) for path in paths])
     if not all(many):
         raise InvalidInputError(
             f"{paths[many.index(False)]} is a file, but {paths[many.index(True)]} is a folder or a pattern. "
             "Give one file per source for one scene, or one folder or pattern per source for many."
         )
-    found = [files_by_scene(path) for path in paths]
+    found = [finding.files_by_scene(path) for path in paths]
     scenes = sorted(set().union(*found))
     for scene in scenes:
         for path, files_of in zip(paths, found, strict=True):
@@ -291,8 +281,8 @@ def _one_scene(files: tuple[Path, ...], picks: tuple[tuple[str, ...], ...]) -> S
     for file in files:
         if not is_store(file):
             check_file(file)
-    warn_if_expanded(files)
-    stems, folders = [stem_of(file) for file in files], [file.resolve().parent.name for file in files]
+    finding.warn_if_expanded(files)
+    stems, folders = [finding.stem_of(file) for file in files], [file.resolve().parent.name for file in files]
     if len(set(stems)) == 1 and len(set(folders)) == len(files):
         return SceneCollection([SceneFiles(stems[0], files, picks)], folders if len(files) > 1 else stems, False)
     return SceneCollection([SceneFiles(folders[0] or "scene", files, picks)], distinct_names(stems), False)

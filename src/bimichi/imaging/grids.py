@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bimichi._extras import import_optional
+
 TOLERANCE = 1e-3  # pixels by which grids may differ, as files round their transforms
 
 
@@ -57,3 +59,7 @@ class Window(NamedTuple):
     def slices(self) -> tuple[slice, slice]:
         """Of an array of the whole grid."""
         return slice(self.row, self.row + self.height), slice(self.column, self.column + self.width)
+
+    def of_rasterio(self) -> Any:
+        """Return it as rasterio takes it."""
+        return import_optional("rasterio.windows").Window(self.column, self.row, self.width, self.height)

@@ -63,8 +63,7 @@ class _Reader:
 
     def read(self, bands: Sequence[int], window: Window) -> list[Image]:
         errors = import_optional("rasterio.errors")
-        part = import_optional("rasterio.windows").Window(window.column, window.row, window.width, window.height)
-        numbers = [self._layer.bands[k].number for k in bands]
+        part, numbers = window.of_rasterio(), [self._layer.bands[k].number for k in bands]
         block = self._space((len(bands), window.height, window.width))
         try:
             self._dataset.read(numbers, window=part, out=block)

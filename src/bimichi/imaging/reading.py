@@ -64,10 +64,8 @@ def read_image(path: str | PathLike[str]) -> Image:
         if str(error).startswith("Cannot read"):
             raise
         raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
-    except OSError as error:
-        reason = (
-            f"{error.strerror}." if error.strerror else f"it is damaged ({error}). {AGAIN}"
-        )  # Pillow raises OSError, too
+    except OSError as error:  # which Pillow raises, too
+        reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error}). {AGAIN}"
         raise InvalidInputError(f"Cannot read {path!s}: {reason}") from error
     except Exception as error:  # decoders raise all kinds of errors
         raise InvalidInputError(

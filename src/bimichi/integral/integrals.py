@@ -5,11 +5,10 @@ The integral over a bi-capacity is Eq. (1) of the paper: sort sources by ``|x|``
 capacity, sort by x and take ``g(A_k)``. Either way it is linear in the values of g.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bimichi._checks import check_choice
 from bimichi._jit import jit
@@ -31,13 +30,7 @@ BLOCK = 2048
 
 
 def integrate(
-    X: ArrayLike | Sequence[ArrayLike],
-    g: Measure,
-    *,
-    nan: str = "propagate",
-    check_range: bool = True,
-    out: NDArray[Any] | None = None,
-    n_jobs: int | None = None,
+    X: Any, g: Measure, *, nan: str = "propagate", check_range: bool = True, out: Any = None, n_jobs: int | None = None
 ) -> NDArray[Any]:
     """Fuse every instance of plain arrays; `bimichi.choquet` is the same, and takes arrays of xarray besides."""
     check_arguments(g, nan)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import is_integer, is_xarray
+from bimichi._checks import is_integer, is_xarray, real_array
 from bimichi.errors import InvalidInputError
 
 CHUNK = 1 << 19
@@ -179,15 +179,7 @@ def _numbers(values: Any, what: str) -> NDArray[Any]:
         if "source" in values.dims[:-1]:
             axis = values.dims.index("source")
             raise InvalidInputError(f"{what} has its sources along the axis {axis}; pass {rows}.")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInputError(f"{what} cannot be read as an array: {error}.") from error
-    if array.dtype.kind not in "biuf":
-        raise InvalidInputError(
-            f"{what} has type {array.dtype}; sources must be real numbers. Convert it, e.g. with X.astype(float)."
-        )
-    return array
+    return real_array(values, what, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
 
 
 def check_n_jobs(n_jobs: int | None) -> int:

@@ -6,21 +6,13 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+import bimichi.learning.samples as sampling
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
 from bimichi.learning.polarity import ROWS as POLARITY_ROWS
 from bimichi.learning.problem import InMemory, Problem
-from bimichi.learning.samples import (
-    Sample,
-    bag_groups,
-    grouped_bags,
-    grouped_pixels,
-    pixel_labels,
-    scaled_sample,
-    strips,
-)
 from bimichi.learning.scaling import Scale
 from bimichi.learning.scene import Scene, Scenes, check_joins, join_bags
 from bimichi.learning.spaces.base import Usage
@@ -59,7 +51,7 @@ class PartSummary(NamedTuple):
     bags: BagLabels
     usage: Usage | None = None
     gram: Gram | None = None
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[sampling.Sample, ...] = ()
 
 
 def read_scene(scenes: Scenes, name: str) -> Scene:
@@ -121,15 +113,15 @@ def reduce_part(
     return summary, kept
 
 
-def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[Sample, ...]:
+def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[sampling.Sample, ...]:
     """Draw samples of a part whose bags are scaled already."""
     assert part.bags is not None
-    labels = None if part.scene is None else pixel_labels(part.scene)
+    labels = None if part.scene is None else sampling.pixel_labels(part.scene)
     if part.scene is None or labels is None:
-        return tuple(grouped_bags(part.name, part.bags, bag_groups(part.bags, None, n_groups)))
-    region = strips(part.scene, n_groups) if n_groups > 1 else None
-    found = grouped_pixels(part.scene, part.scene.sources, labels, region, POLARITY_ROWS)
-    return tuple(one if scale is None else scaled_sample(one, scale) for one in found)
+        return tuple(sampling.grouped_bags(part.name, part.bags, sampling.bag_groups(part.bags, None, n_groups)))
+    region = sampling.strips(part.scene, n_groups) if n_groups > 1 else None
+    found = sampling.grouped_pixels(part.scene, part.scene.sources, labels, region, POLARITY_ROWS)
+    return tuple(one if scale is None else sampling.scaled_sample(one, scale) for one in found)
 
 
 class Totals:
@@ -142,7 +134,7 @@ class Totals:
         self.gram: Gram | None = None
         scenes: dict[str, tuple[str, ...]] = {}
         lows, highs, bags = [], [], []
-        samples: list[Sample] = []
+        samples: list[sampling.Sample] = []
         for one in summaries:
             if one.part.source_names:  # rows of an array have none
                 check_joins(one.part, scenes)

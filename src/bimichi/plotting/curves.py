@@ -77,16 +77,12 @@ def plot_reliability(
 
     Parameters
     ----------
-    truth : array-like of shape (...)
-        Whether each instance is a target: bool, 0/1 or -1/+1.
+    truth, ignore, ax
+        As in `plot_roc`.
     fused_by_name : mapping of name to array-like of shape (...)
         Probabilities, in [0, 1].
-    ignore : array-like of bool, shape (...), optional
-        Instances to exclude.
     bins : int, default=15
         How many points to draw of each map.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------

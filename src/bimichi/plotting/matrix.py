@@ -39,9 +39,9 @@ def plot_matrix(
     bicapacity : BiCapacity, or a rule or fitted model that has one
         Of up to 4 sources. Cells where A and B meet stay blank. Long names are numbered, with a key.
     used : iterable of (A, B), or boolean array of shape (3^m,), optional
-        style.Elements to set bold and to frame, for example ``model.usage_["touched"] > 0``.
+        Elements to set bold and to frame, for example ``model.usage_["touched"] > 0``.
     identified : iterable of (A, B), or boolean array of shape (3^m,), optional
-        style.Elements that the data determine; all others are hatched.
+        Elements that the data determine; all others are hatched.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 

@@ -115,7 +115,7 @@ def fuse_raster(
         rule = getattr(model, "rule_", model)
         colours = getattr(rule, "recipes", None) is not None
         scene = open_stack(sources, align, colours).renamed(names)
-        return fuse_windows(model, scene, output, overviews, block, n_jobs, compress, verbose)
+        return fuse_windows(model, scene, output, n_jobs, overviews, block, compress, verbose)
 
 
 def open_stack(sources: Sources, align: bool = False, colours: bool = False) -> OpenScene:
@@ -132,9 +132,9 @@ def fuse_windows(
     model: Any,
     scene: OpenScene,
     output: str | PathLike[str],
+    n_jobs: int | None = None,
     overviews: bool = False,
     block: int = 256,
-    n_jobs: int | None = None,
     compress: str | None = "deflate",
     verbose: int = 0,
 ) -> Path:
