@@ -17,6 +17,13 @@ SAME_NAME = {
     "measures": "bicapacity capacity compact lattice sampling terms",
 }
 OTHER_NAME = {
+    "evaluation.repeats": "evaluation.study",
+    "explain.data_weighted": "explain.indices",
+    "imaging.detection_files": "imaging.detections",
+    "imaging.matching": "imaging.targets",
+    "imaging.medical": "imaging.opening",
+    "imaging.rasterising": "imaging.placement",
+    "integral.unlabelled": "integral.labelled",
     "io": "measures.files",
     "measure": "measures.base",
     "scale.arrays": "integral.labelled",

@@ -282,7 +282,7 @@ class FusionRule:
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if is_xarray(X):
-            from bimichi.integral.unlabelled import unlabelled
+            from bimichi.integral.labelled import unlabelled
 
             return unlabelled(X, own_names(self), self.n_sources).planes
         if hasattr(X, "columns"):

@@ -175,7 +175,7 @@ def fuse(
 
 def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Decision") -> None:
     """Refuse, before anything is fused, a file of detections that could not be written."""
-    from bimichi.imaging.detection_files import SUFFIXES
+    from bimichi.imaging.detections import SUFFIXES
 
     if decision.threshold is None:
         raise InvalidInputError(
@@ -193,8 +193,7 @@ def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Dec
 def _write_found(path: Path, maps: Mapping[str, Path], decision: "Decision", many: bool) -> dict[str, int]:
     """Find targets in maps, smoothed already, and write them; return how many there are in each scene."""
     from bimichi.imaging.collecting import open_scenes
-    from bimichi.imaging.detection_files import Georeference, write_detections
-    from bimichi.imaging.detections import detect
+    from bimichi.imaging.detections import Georeference, detect, write_detections
 
     found: dict[str, Detections] = {}
     places: dict[str, Georeference] = {}

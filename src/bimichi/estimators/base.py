@@ -83,7 +83,7 @@ def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
         X: Any = arguments[0] if arguments else named.get("X")
         if self.needs == "image" or not is_xarray(X):
             return method(self, *arguments, **named)
-        from bimichi.integral.unlabelled import unlabelled
+        from bimichi.integral.labelled import unlabelled
 
         planes, names, like = unlabelled(X)
         rows: Any = np.stack([plane.ravel() for plane in planes], axis=1)
@@ -102,7 +102,7 @@ def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def flat_like(given: Any, like: Any, what: str) -> NDArray[Any]:
     """Return one entry per pixel of an array of xarray, from an array of its shape, or of as many entries."""
-    from bimichi.integral.unlabelled import aligned
+    from bimichi.integral.labelled import aligned
 
     array = np.asarray(aligned(given, like, what))
     if array.shape not in (like.shape, (like.size,)):

@@ -105,7 +105,7 @@ def chain(model: Any, x: ArrayLike) -> Chain:
     C                                  0.29
     """
     if is_xarray(x):
-        from bimichi.integral.unlabelled import unlabelled
+        from bimichi.integral.labelled import unlabelled
 
         rule = as_rule(model)  # of a dataset, a pixel has variables without dimensions, which are no sources
         found = unlabelled(x.expand_dims("instance"), own_names(rule), rule.n_sources)  # type: ignore[union-attr]
@@ -159,7 +159,7 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     """
     jobs = check_n_jobs(n_jobs)
     if is_xarray(X):
-        from bimichi.integral.unlabelled import relabelled, unlabelled
+        from bimichi.integral.labelled import relabelled, unlabelled
 
         rule = as_rule(model)
         found = unlabelled(X, own_names(rule), rule.n_sources)  # type: ignore[arg-type]  # is_xarray has looked

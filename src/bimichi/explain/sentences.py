@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._types import Floats
 from bimichi.explain.base import Parts
-from bimichi.explain.data_weighted import DataIndices, averages
 from bimichi.explain.identifiability import Identifiability, identifiability
+from bimichi.explain.indices import DataIndices, averages
 from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation, percent
 from bimichi.integral.planes import Planes

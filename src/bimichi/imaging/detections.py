@@ -1,16 +1,26 @@
-"""From a fused map to targets: connected regions above a threshold, with boxes, outlines and scores."""
+"""From a fused map to targets, connected regions above a threshold; and files of them: CSV, COCO and GeoJSON."""
 
+import csv
+import io
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bimichi._extras import import_optional
+from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats, Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.outlines import Polygon, outline
+from bimichi.imaging.placement import Placement
+from bimichi.imaging.shapes import runs_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # arrays do not compare to one bool, and do not fit on a line
@@ -127,3 +137,118 @@ def decision_of(
     changed: dict[str, Any] = {"threshold": threshold, "min_size": min_size, "smooth": smooth}
     changed["chosen"] = None if threshold is None else "given"
     return replace(found, **{name: value for name, value in changed.items() if value is not None})
+
+
+SUFFIXES = (".geojson", ".csv", ".json")
+LONGITUDE_LATITUDE = "EPSG:4326"  # rasterio gives longitude first, as GeoJSON asks
+DIGITS = 8  # of degrees: about a millimetre
+
+
+class Georeference(NamedTuple):
+    """Where an image lies: x' = a x + b y + c, y' = d x + e y + f for six numbers, in the reference system `crs`."""
+
+    transform: tuple[float, ...]
+    crs: Any
+
+
+def write_detections(
+    path: str | PathLike[str],
+    found: Detections | Mapping[str, Detections],
+    georeferences: Georeference | Mapping[str, Georeference] | None = None,
+    label: str = "target",
+) -> None:
+    """Write detections to a file, whose ending names the format; it appears when it is complete.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv``: one line per target with image, x, y, w, h, label, score and size, in pixels, for `read_boxes`.
+        ``.json``: COCO, boxes and outlines in pixels. ``.geojson``: outlines in longitude and latitude (RFC 7946), for
+        georeferenced maps.
+    found : Detections, or mapping of str to Detections
+        Those of one image, or of several by name.
+    georeferences : Georeference, or mapping of str to Georeference, optional
+        Where the images lie, for ``.geojson``.
+    label : str, default="target"
+        The class of the targets.
+    """
+    by_image: Mapping[str, Detections] = {"": found} if isinstance(found, Detections) else found
+    places: Mapping[str, Georeference] = (
+        {"": georeferences} if isinstance(georeferences, Georeference) else georeferences or {}
+    )
+    kind = Path(path).suffix.lower()
+    if kind not in SUFFIXES:
+        raise InvalidInputError(f"A file of detections must end in {', '.join(SUFFIXES)}, got {path!s}.")
+    if kind == ".csv":
+        text = _csv(by_image, label)
+    else:
+        content = _coco(by_image, label) if kind == ".json" else _geojson(by_image, places, label)
+        text = json.dumps(content, allow_nan=False)
+    atomic_write(path, lambda file: file.write(text.encode()))
+
+
+def _csv(found: Mapping[str, Detections], label: str) -> str:
+    file = io.StringIO()
+    lines = csv.writer(file, lineterminator="\n")
+    named = [*found] != [""]
+    lines.writerow([*(["image"] if named else []), "x", "y", "w", "h", "label", "score", "size"])
+    for image, some in found.items():
+        for box, score, size in zip(some.boxes.tolist(), some.scores.tolist(), some.sizes.tolist(), strict=True):
+            lines.writerow([*([image] if named else []), *(f"{end:g}" for end in box), label, repr(score), size])
+    return file.getvalue()
+
+
+def _coco(found: Mapping[str, Detections], label: str) -> dict[str, Any]:
+    images: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
+    for number, (image, some) in enumerate(found.items(), 1):
+        height, width = some.regions.shape
+        images.append({"id": number, "file_name": image, "width": width, "height": height})
+        for k, polygons in enumerate(some.polygons):
+            holes = any(len(polygon) > 1 for polygon in polygons)
+            outlines: Any = [polygon[0][:-1].ravel().tolist() for polygon in polygons]
+            one: dict[str, Any] = {"id": len(objects) + 1, "image_id": number, "category_id": 1, "iscrowd": 0}
+            one |= {"bbox": some.boxes[k].tolist(), "area": int(some.sizes[k]), "score": float(some.scores[k])}
+            if holes:  # which polygons of COCO cannot have, but lengths of runs, column by column
+                counts = runs_of(some.regions == k + 1).counts.tolist()
+                outlines = {"size": list(some.regions.shape), "counts": counts}
+            objects.append(one | {"segmentation": outlines})
+    return {"images": images, "annotations": objects, "categories": [{"id": 1, "name": label}]}
+
+
+def _geojson(found: Mapping[str, Detections], places: Mapping[str, Georeference], label: str) -> dict[str, Any]:
+    features = []
+    for image, some in found.items():
+        place = places.get(image)
+        if place is None or place.crs is None:
+            raise InvalidInputError(
+                f"{repr(image) if image else 'The map'} is not georeferenced, so that its targets have no longitude "
+                "and latitude. Write .csv or .json, which are in pixels."
+            )
+        on_map = Placement((some.regions.shape[0], some.regions.shape[1]), place.transform)
+        for k, polygons in enumerate(some.polygons):
+            rings = [[on_map.to_map(ring) for ring in polygon] for polygon in polygons]
+            about = {"label": label, "score": float(some.scores[k]), "size": int(some.sizes[k])}
+            about |= {"image": image} if image else {}
+            features.append({"type": "Feature", "properties": about, "geometry": _geometry(rings, place.crs)})
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _geometry(polygons: list[Polygon], crs: Any) -> dict[str, Any]:
+    """Return a polygon, or several, in longitude and latitude."""
+    coordinates = [[ring.tolist() for ring in polygon] for polygon in polygons]
+    geometry = {"type": "MultiPolygon", "coordinates": coordinates}
+    moved = import_optional("rasterio.warp").transform_geom(crs, LONGITUDE_LATITUDE, geometry)["coordinates"]
+    turned = [[_turned(ring, outer=k == 0) for k, ring in enumerate(polygon)] for polygon in moved]
+    if len(turned) == 1:
+        return {"type": "Polygon", "coordinates": turned[0]}
+    return {"type": "MultiPolygon", "coordinates": turned}
+
+
+def _turned(ring: Any, outer: bool) -> list[list[float]]:
+    """Return a ring whose direction is that of GeoJSON: counterclockwise if it is the outer one."""
+    corners = np.asarray(ring, dtype=np.float64)
+    x, y = (corners - corners[0]).T
+    counterclockwise = float(x[:-1] @ y[1:] - x[1:] @ y[:-1]) > 0
+    rounded: list[list[float]] = np.round(corners if counterclockwise == outer else corners[::-1], DIGITS).tolist()
+    return rounded

@@ -179,7 +179,7 @@ def label_bags(
     {0: True, 1: True, 2: False}
     """
     if is_xarray(segments):
-        from bimichi.integral.unlabelled import aligned, as_image
+        from bimichi.integral.labelled import aligned, as_image
 
         segments, like = as_image(segments)
         mask, ignore = aligned(mask, like, "mask"), aligned(ignore, like, "ignore")

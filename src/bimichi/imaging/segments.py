@@ -51,7 +51,7 @@ def superpixels(
        2012.
     """
     if is_xarray(image):
-        from bimichi.integral.unlabelled import aligned, as_image, relabelled
+        from bimichi.integral.labelled import aligned, as_image, relabelled
 
         plain, like = as_image(image)
         found = superpixels(plain, n_segments, compactness, aligned(mask, like, "mask"), sigma, lab)
@@ -105,7 +105,7 @@ def grid_segments(shape: tuple[int, int], size: int | tuple[int, int]) -> Ints:
            [3, 3, 4, 4, 5]])
     """
     if is_xarray(shape):
-        from bimichi.integral.unlabelled import as_image, relabelled
+        from bimichi.integral.labelled import as_image, relabelled
 
         like = as_image(shape)[1]
         return relabelled(grid_segments(like.shape, size), like, "segments")  # type: ignore[return-value,arg-type]

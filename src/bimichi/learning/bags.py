@@ -169,7 +169,7 @@ class Bags:
             How much a bag counts; 1 for those that it does not name.
         """
         if is_xarray(X):
-            from bimichi.integral.unlabelled import aligned, unlabelled
+            from bimichi.integral.labelled import aligned, unlabelled
 
             X, _, like = unlabelled(X)  # type: ignore[arg-type]  # is_xarray has looked
             segments = aligned(segments, like, "segments")

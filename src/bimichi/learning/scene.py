@@ -99,7 +99,7 @@ class Scene:
         given = {what: getattr(self, what) for what in ("sources", "segments", "truth", "ignore", "rgb", "thermal")}
         if not any(map(is_xarray, given.values())):
             return
-        from bimichi.integral.unlabelled import aligned, as_image, unlabelled
+        from bimichi.integral.labelled import aligned, as_image, unlabelled
 
         sources, like = given.pop("sources"), None
         if is_xarray(sources):

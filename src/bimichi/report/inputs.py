@@ -124,7 +124,7 @@ def gather(
         title = scene.name if title is None else title
         notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(notes or {})
     if is_xarray(sources):
-        from bimichi.integral.unlabelled import aligned, unlabelled
+        from bimichi.integral.labelled import aligned, unlabelled
 
         sources, found, like = unlabelled(sources, own_names(rule), rule.n_sources)
         names = found if names is None else names

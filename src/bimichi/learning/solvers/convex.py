@@ -22,8 +22,15 @@ from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
 from bimichi.learning.problem import Problem, Solution, Summed
 from bimichi.learning.solvers.certificate import Certified, Limits
-from bimichi.learning.solvers.descent import Descent, begin, polish, solution_of, step, take_up_missing
-from bimichi.learning.solvers.moves import improve_by_moves
+from bimichi.learning.solvers.descent import (
+    Descent,
+    begin,
+    improve_by_moves,
+    polish,
+    solution_of,
+    step,
+    take_up_missing,
+)
 from bimichi.learning.solvers.newton import solve_free_scale, solve_logistic
 from bimichi.learning.solvers.proof import check_provable, prove, relaxed_start
 from bimichi.learning.solvers.snapping import snapped
