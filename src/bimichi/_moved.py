@@ -22,7 +22,6 @@ OTHER_NAME = {
     "imaging.detection_files": "imaging.detections",
     "imaging.matching": "imaging.targets",
     "imaging.medical": "imaging.opening",
-    "imaging.rasterising": "imaging.placement",
     "integral.unlabelled": "integral.labelled",
     "io": "measures.files",
     "measure": "measures.base",

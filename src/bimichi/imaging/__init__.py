@@ -12,7 +12,8 @@ from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.detections import Detections, Georeference, detect, write_detections
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
 from bimichi.imaging.pedestrians import pedestrian_sources
-from bimichi.imaging.placement import Placement, Regions, in_pixels, rasterise
+from bimichi.imaging.placement import Placement, in_pixels
+from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import read_image
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, load_recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask

@@ -19,7 +19,8 @@ from bimichi.imaging.formats.loading import naming
 from bimichi.imaging.grids import Grid
 from bimichi.imaging.making import make_plane
 from bimichi.imaging.opening import open_layer
-from bimichi.imaging.placement import Placement, Regions, rasterise
+from bimichi.imaging.placement import Placement
+from bimichi.imaging.rasterising import Regions, rasterise
 from bimichi.imaging.reading import size_of
 from bimichi.imaging.recipes import choose_recipes, load_recipe
 from bimichi.imaging.regions import check_both, label_bags

@@ -11,7 +11,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, lightness
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.labelling import BagCounts, Labelling, SceneReader
-from bimichi.imaging.placement import Placement, rasterise
+from bimichi.imaging.placement import Placement
+from bimichi.imaging.rasterising import rasterise
 from bimichi.imaging.recipes import choose_recipes
 from bimichi.imaging.regions import boxes_of
 from bimichi.imaging.shapes import Polygons
