@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._checks import check_binary, check_boxes, is_xarray
+from bimichi._checks import check_boxes, is_xarray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
@@ -139,15 +139,12 @@ def gather(
     if np.isnan(integral).all():
         raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
     numbered, signs = _bags(segments, labels, shape)
-    known = None
-    if truth is not None:
-        known = check_binary(_like_source(truth, "truth", "biuf", "bool, 0 and 1, or -1 and +1", shape), "truth")
     return Material(
         rule=named,
         planes=planes,
         entered=entered,
         integral=integral,
-        truth=known,
+        truth=None if truth is None else _truth(truth, shape),
         ignore=None if ignore is None else _like_source(ignore, "ignore", "b", "a bool mask", shape),
         boxes=check_boxes([] if boxes is None else boxes, "boxes"),
         segments=numbered,
@@ -210,6 +207,15 @@ def _like_source(given: Any, name: str, kinds: str, rule: str, shape: tuple[int,
             f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}."
         )
     return array
+
+
+def _truth(truth: Any, shape: tuple[int, ...]) -> Flags:
+    rule = "bool, 0 and 1, or -1 and +1"
+    given = _like_source(truth, "truth", "biuf", rule, shape)
+    found = np.unique(given).tolist()
+    if not (set(found) <= {0, 1} or set(found) <= {-1, 1}):
+        raise InvalidInputError(f"truth must be {rule}; found {', '.join(map(str, found[:5]))}.")
+    return np.asarray(given == 1)
 
 
 def _bags(

@@ -63,13 +63,7 @@ class GeoTiff:
             try:
                 with open_dataset(temporary, "w", **self._profile()) as dataset:
                     self._describe(dataset)
-
-                    def write(fused: NDArray[Any], window: Window) -> None:
-                        if not np.isnan(self.nodata):
-                            fused[np.isnan(fused)] = self.nodata
-                        dataset.write(fused, 1, window=window.of_rasterio())
-
-                    yield write
+                    yield lambda fused, window: dataset.write(self._filled(fused), 1, window=window.of_rasterio())
                 if self.overviews:
                     largest, average = max(self.scene.grid[:2]), import_optional("rasterio.enums").Resampling.average
                     factors = [2**k for k in range(1, 32) if largest > SMALLEST_OVERVIEW * 2 ** (k - 1)]
@@ -103,6 +97,11 @@ class GeoTiff:
                 dataset.gcps = source.gcps
             if source.rpcs is not None:
                 dataset.rpcs = source.rpcs
+
+    def _filled(self, fused: NDArray[Any]) -> NDArray[Any]:
+        if not np.isnan(self.nodata):
+            fused[np.isnan(fused)] = self.nodata
+        return fused
 
 
 def _check_whole(path: Path) -> None:
