@@ -76,11 +76,11 @@ def core_bags(
     boxes: ArrayLike | None = None,
     core: tuple[float, float] = CORE,
     *,
+    n_blocks: int = 300,
+    valid: ArrayLike | None = None,
     polygons: Sequence[ArrayLike] | None = None,
     mask: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
-    valid: ArrayLike | None = None,
-    n_blocks: int = 300,
 ) -> tuple[Ints, dict[int, bool]]:
     """Make bags of labelled pixels: each core is a positive bag, and blocks of the pixels outside are negative ones.
 
