@@ -71,7 +71,10 @@ def pedestrian(
     limit: Annotated[int, typer.Option(min=1, help="How many scenes to take if none is named.", metavar="N")] = 3,
     detector: Annotated[
         Path | None,
-        typer.Option(help="Mask R-CNN of the ONNX model zoo; without it, its row stays empty.", metavar="ONNX"),
+        typer.Option(
+            help="Mask R-CNN of the ONNX model zoo or exported by torchvision, or YOLO-seg; without, its row is empty.",
+            metavar="ONNX",
+        ),
     ] = None,
     output: Folder = Path("output/pedestrian"),
     seed: Seed = 0,

@@ -136,12 +136,22 @@ def paper_methods(
     source_names : sequence of str
         Names of the sources.
     detector : DetectorMask, optional
-        A detector with weights or ready-made masks; without, its row says that it was not run.
+        A detector with weights or ready-made masks; without, its row says that it was not run. A network that is no
+        Mask R-CNN has a row of its own, under its name.
     random_state : int, optional
         Seed of all methods that draw random numbers.
     """
     rows = {row.name: row.method for row in _rows("comparison", source_names, random_state, None)}
-    return rows if detector is None else rows | {DETECTOR: detector}
+    return rows if detector is None else _with_detector(rows, detector)
+
+
+def _with_detector(rows: dict[str, Fusion], detector: estimators.DetectorMask) -> dict[str, Fusion]:
+    """Put a detector in its row, or, if it is another network than that of the row, in one of its own below it."""
+    title = detector.title
+    found = {DETECTOR: detector} if title == DETECTOR else {DETECTOR: rows[DETECTOR], title: detector}
+    names = list(rows)
+    before, after = names[: names.index(DETECTOR)], names[names.index(DETECTOR) + 1 :]
+    return {name: rows[name] for name in before} | found | {name: rows[name] for name in after}
 
 
 def candidates(
