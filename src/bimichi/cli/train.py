@@ -45,9 +45,9 @@ def _objectives() -> list[str]:
 
 
 def _solvers() -> list[str]:
-    from bimichi.learning.solvers import SOLVERS
+    from bimichi.learning.solvers import SOLVER_PRESETS, SOLVERS
 
-    return list(SOLVERS)
+    return [*SOLVERS, *SOLVER_PRESETS]
 
 
 def _check_decision(text: str | None) -> str | None:
