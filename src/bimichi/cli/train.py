@@ -89,7 +89,8 @@ def train(
         str,
         typer.Option(
             autocompletion=_solvers,
-            help="How to minimise it: convex; evolutionary, the search of the paper; or another that is registered.",
+            help="How to minimise it: convex; evolutionary, the search of the paper (paper, with its own settings); or "
+            "another that is registered.",
             metavar="NAME",
         ),
     ] = "convex",
