@@ -130,6 +130,52 @@ def _why(ax: Axes, names: list[str], shares: Floats, rule: FusionRule, fused: fl
     ax.set_title(f"why the pixel at + is {fused:.2f}")
 
 
+FLOWCHART = {
+    "start": ((0.5, 0.93), "Training bags and their labels"),
+    "draw": ((0.5, 0.81), "Draw P bi-capacities, outward from (∅, ∅)\nJ* = the least J, g* = its bi-capacity"),
+    "mutate": ((0.5, 0.66), "For each bi-capacity: z uniform in [0, 1];\nz < η ?"),
+    "small": ((0.2, 0.52), "Small mutation:\nredraw one element,\nchosen by its use"),
+    "large": ((0.8, 0.52), "Large mutation:\ndraw a new bi-capacity"),
+    "fitness": ((0.5, 0.37), "J of all: objective 2 with g(∅, ∅) = 0,\nobjective 1 without; keep what is better"),
+    "best": ((0.5, 0.24), "Update J* and g*; hardly improved (J_T),\nor I iterations done?"),
+    "fuse": ((0.5, 0.09), "Fuse by g*: C for objective 1, |C| for objective 2"),
+}
+ARROWS = {
+    ("start", "draw"): "",
+    ("draw", "mutate"): "",
+    ("mutate", "small"): "yes",
+    ("mutate", "large"): "no",
+    ("small", "fitness"): "",
+    ("large", "fitness"): "",
+    ("fitness", "best"): "",
+    ("best", "fuse"): "yes",
+}
+
+
+def flowchart() -> None:
+    """Algorithm 1 of the paper."""
+    figure, ax = plt.subplots(figsize=(7, 7.6))
+    boxes = {}
+    for name, (place, text) in FLOWCHART.items():
+        asks = text.endswith("?")
+        look = {"boxstyle": "round,pad=0.5", "facecolor": "#fff3d6" if asks else "#e4ecf7", "edgecolor": "#445"}
+        boxes[name] = ax.text(*place, text, ha="center", va="center", bbox=look, fontsize=10)
+    figure.canvas.draw()
+    for (start, end), answer in ARROWS.items():
+        (x0, y0), (x1, y1) = FLOWCHART[start][0], FLOWCHART[end][0]
+        ends = {"patchA": boxes[start].get_bbox_patch(), "patchB": boxes[end].get_bbox_patch()}
+        ax.annotate("", (x1, y1), (x0, y0), arrowprops={"arrowstyle": "->", "color": "#445", **ends})
+        if answer:
+            ax.text((x0 + x1) / 2 + (0.03 if x1 >= x0 else -0.08), (y0 + y1) / 2, answer, fontsize=9, color="#445")
+    for x, y, u, v in ((0.76, 0.24, 0.97, 0.24), (0.97, 0.24, 0.97, 0.66)):
+        ax.plot([x, u], [y, v], color="#445", linewidth=1)
+    ax.annotate("", (0.77, 0.66), (0.97, 0.66), arrowprops={"arrowstyle": "->", "color": "#445"})
+    ax.text(0.79, 0.25, "no", fontsize=9, color="#445")
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.axis("off")
+    save(figure, "flowchart")
+
+
 def fields() -> None:
     """A flood and a brain that were not learned from, and what is made of them."""
     water, brain = draw_flood(random_state=4), draw_lesions(random_state=4)
@@ -167,3 +213,4 @@ if __name__ == "__main__":
     matrix(learned)
     importance(found, learned)
     fields()
+    flowchart()

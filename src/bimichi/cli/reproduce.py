@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -71,8 +71,18 @@ def pedestrian(
     limit: Annotated[int, typer.Option(min=1, help="How many scenes to take if none is named.", metavar="N")] = 3,
     detector: Annotated[
         Path | None,
-        typer.Option(help="Mask R-CNN of the ONNX model zoo; without it, its row stays empty.", metavar="ONNX"),
+        typer.Option(
+            help="Mask R-CNN of the ONNX model zoo or exported by torchvision, or YOLO-seg; without, its row is empty.",
+            metavar="ONNX",
+        ),
     ] = None,
+    preset: Annotated[
+        Literal["default", "paper"],
+        typer.Option(
+            help="paper: the rows of the paper alone, with its search for Bi-MIChI, and sources whose errors are near "
+            "those that it prints; default: what works best, and further methods."
+        ),
+    ] = "default",
     output: Folder = Path("output/pedestrian"),
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -86,6 +96,7 @@ def pedestrian(
     bimichi reproduce pedestrian --street
     bimichi reproduce pedestrian --kaist ~/kaist --scene set09/V000/I01139
     bimichi reproduce pedestrian --msrs ~/MSRS --limit 1 -o results
+    bimichi reproduce pedestrian --kaist ~/kaist --preset paper --detector yolo11n-seg.onnx
     ```
     """
     from bimichi import DetectorMask
@@ -94,7 +105,7 @@ def pedestrian(
 
     where = where or DataOptions(street=True)
     drawn = where.street and where.root is None
-    scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene)
+    scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene, preset=preset)
     folder = output_folder(output)
     chosen = list(scenes if scene or drawn else islice(filter(shows_both, scenes), limit))
     if not chosen:
@@ -106,7 +117,8 @@ def pedestrian(
         for count, one in enumerate(chosen, 1):
             say.note(f"{count}/{len(chosen)} {one.name}, scored on {one.truth_from}")
             with run.timed(one.name):
-                results.append(run_pedestrian(one, network, seed, jobs, say.verbose, max_nodes=PROOF_NODES))
+                made = run_pedestrian(one, network, seed, jobs, say.verbose, (), PROOF_NODES, preset)
+                results.append(made)
                 written += results[-1].write(output_folder(scene_folder(folder, one)))
         table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}

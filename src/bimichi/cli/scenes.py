@@ -37,7 +37,11 @@ class DataOptions:
         return self.root is not None or self.street
 
     def scenes(
-        self, streets: Sequence[int], n_sources: Literal[3, 6] = 3, names: Sequence[str] | None = None
+        self,
+        streets: Sequence[int],
+        n_sources: Literal[3, 6] = 3,
+        names: Sequence[str] | None = None,
+        preset: str = "default",
     ) -> "Scenes":
         """List the scenes of the data set, or streets of these numbers. Without `names`, day scenes are left out."""
         from bimichi import datasets
@@ -47,10 +51,10 @@ class DataOptions:
             raise typer.BadParameter("give exactly one", param_hint="'--kaist' / '--msrs' / '--street'")
         night = True if names is None else None
         if self.kaist is not None:
-            return datasets.kaist(self.kaist, names, night=night, n_sources=n_sources)
+            return datasets.kaist(self.kaist, names, night=night, n_sources=n_sources, preset=preset)
         if self.msrs is not None:
-            return datasets.msrs(self.msrs, names, night=night, n_sources=n_sources)
-        return street_scenes(streets, n_sources)
+            return datasets.msrs(self.msrs, names, night=night, n_sources=n_sources, preset=preset)
+        return street_scenes(streets, n_sources, preset=preset)
 
 
 def input_files(root: Path | None, names: Iterable[str]) -> list[Path]:

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 AUTO = "auto"
 
 
-def _registered(table: str) -> list[str]:
-    """Return the names in a table, for completion; imported when asked for, since that is slow."""
-    return list(getattr(import_module(f"bimichi.learning.{table.lower()}"), table))
+def _registered(package: str, *tables: str) -> list[str]:
+    """Return the names in tables of learning, for completion; imported when asked for, since that is slow."""
+    module = import_module(f"bimichi.learning.{package}")
+    return [name for table in tables for name in getattr(module, table)]
 
 
 def _wanted(text: str) -> dict[str, float]:
@@ -58,15 +59,16 @@ def train(
             "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another "
             "that is registered.",
             "NAME",
-            autocompletion=lambda: [AUTO, *_registered("OBJECTIVES")],
+            autocompletion=lambda: [AUTO, *_registered("objectives", "OBJECTIVES")],
         ),
     ] = AUTO,
     solver: Annotated[
         str,
         opt.value(
-            "How to minimise it: convex; evolutionary, the search of the paper; or another that is registered.",
+            "How to minimise it: convex; evolutionary, the search of the paper (paper, with its own settings); or another "
+            "that is registered.",
             "NAME",
-            autocompletion=lambda: _registered("SOLVERS"),
+            autocompletion=lambda: _registered("solvers", "SOLVERS", "SOLVER_PRESETS"),
         ),
     ] = "convex",
     polarity: Annotated[

@@ -87,7 +87,12 @@ def _choose(found: list[str], names: str | Iterable[str] | None, root: str | Pat
 
 
 def pedestrian_scenes(
-    data: DataSet, frames: Mapping[str, Frame], known: Callable[..., dict[str, Any]], n_sources: Literal[3, 6], n: int
+    data: DataSet,
+    frames: Mapping[str, Frame],
+    known: Callable[..., dict[str, Any]],
+    n_sources: Literal[3, 6],
+    n: int,
+    preset: str = "default",
 ) -> Scenes:
     """List frames of a data set, each made into a scene of about `n` bags when it is read.
 
@@ -97,7 +102,9 @@ def pedestrian_scenes(
     def read(name: str) -> Scene:
         rgb, thermal = _read_pair(frames[name])
         found = known(frames[name].known, rgb.shape[:2])
-        return pedestrian_scene(rgb, thermal, **found, data=data, name=name, n_sources=n_sources, n_segments=n)
+        return pedestrian_scene(
+            rgb, thermal, **found, data=data, name=name, n_sources=n_sources, n_segments=n, preset=preset
+        )
 
     return Scenes(list(frames), read)
 
@@ -113,13 +120,14 @@ def pedestrian_scene(
     n_segments: int,
     truth: Flags | None = None,
     ignore: Flags | None = None,
+    preset: str = "default",
 ) -> Scene:
     """Make sources and bags as in the paper: superpixels of the colour image; those that meet a box are positive.
 
     Without `truth`, it is the inside of the boxes. Bags that only meet `ignore` are left out. A scene without people
     has negative bags alone.
     """
-    planes, names = pedestrian_sources(rgb, thermal, n_sources)
+    planes, names = pedestrian_sources(rgb, thermal, n_sources, preset)
     segments = superpixels(rgb, n_segments)
     boxes = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
     shape = (rgb.shape[0], rgb.shape[1])

@@ -31,6 +31,7 @@ def kaist(
     person_labels: str | Iterable[str] = ("person", "people", "cyclist"),
     n_sources: Literal[3, 6] = 3,
     n_segments: int = 300,
+    preset: str = "default",
 ) -> Scenes:
     """List frames of the KAIST Multispectral Pedestrian Benchmark [1]_, each read when needed.
 
@@ -52,6 +53,8 @@ def kaist(
         See `bimichi.imaging.pedestrian_sources`.
     n_segments : int, default=300
         Approximate number of superpixels (bags) per frame.
+    preset : {"default", "paper"}
+        See `bimichi.imaging.pedestrian_sources`.
 
     Returns
     -------
@@ -69,7 +72,9 @@ def kaist(
         groups[f"{part}/"] = Frame(video / "visible", video / "lwir", annotations / part)
     people = frozenset([person_labels] if isinstance(person_labels, str) else person_labels)
     frames = list_frames(groups, names, lambda name: night is None or night == (name[:5] in NIGHT_SETS), root, SOURCE)
-    return pedestrian_scenes(KAIST, frames, lambda path, shape: _boxes(path, shape, people), n_sources, n_segments)
+    return pedestrian_scenes(
+        KAIST, frames, lambda path, shape: _boxes(path, shape, people), n_sources, n_segments, preset
+    )
 
 
 def _boxes(path: Path, shape: tuple[int, int], people: frozenset[str]) -> dict[str, Any]:
@@ -99,6 +104,7 @@ def msrs(
     night: bool | None = None,
     n_sources: Literal[3, 6] = 3,
     n_segments: int = 300,
+    preset: str = "default",
 ) -> Scenes:
     """List scenes of MSRS [1]_, each read when needed.
 
@@ -114,7 +120,7 @@ def msrs(
         Scenes ("00537D"; "test/00537D" where there are such folders), or a folder ("test"); all by default.
     night : bool, optional
         True for night scenes only (their names end in N), False for day scenes (D).
-    n_sources, n_segments
+    n_sources, n_segments, preset
         As in `kaist`.
 
     Returns
@@ -134,7 +140,7 @@ def msrs(
         for part in ([""] if (top / "vi").is_dir() or not parts else parts)
     }
     frames = list_frames(groups, names, lambda name: night is None or night == name.endswith("N"), root, MSRS.source)
-    return pedestrian_scenes(MSRS, frames, _labels, n_sources, n_segments)
+    return pedestrian_scenes(MSRS, frames, _labels, n_sources, n_segments, preset)
 
 
 def _labels(path: Path, shape: tuple[int, int]) -> dict[str, Any]:

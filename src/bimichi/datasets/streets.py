@@ -38,6 +38,7 @@ def street(
     random_state: int | np.random.Generator | None = 0,
     n_segments: int = 300,
     n_sources: Literal[3, 6] = 3,
+    preset: str = "default",
 ) -> Scene:
     """Draw a street at night, as a colour camera and a thermal camera that share one view would see it.
 
@@ -55,7 +56,7 @@ def street(
         The same seed gives the same scene.
     n_segments : int, default=300
         About how many superpixels (bags); those that a person's box touches are positive.
-    n_sources : {3, 6}
+    n_sources, preset
         See `bimichi.imaging.pedestrian_sources`.
 
     Returns
@@ -98,6 +99,7 @@ def street(
         name=f"street-{random_state}" if isinstance(random_state, int | np.integer) else "street",
         n_sources=n_sources,
         n_segments=n_segments,
+        preset=preset,
     )
 
 

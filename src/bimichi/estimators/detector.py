@@ -12,21 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bimichi._checks import check_choice, check_integer, check_number, refuse_masked
-from bimichi.errors import InvalidInputError, NotRunError
+from bimichi.errors import InvalidInputError, ModelFileError, NotRunError
 from bimichi.estimators.base import Fusion, Needs
-from bimichi.estimators.mask_rcnn import detect, import_pillow, open_network, paste_mask
+from bimichi.estimators.mask_rcnn import TorchvisionMaskRCNN, ZooMaskRCNN
+from bimichi.estimators.networks import Wanted, import_pillow, open_session, shown
+from bimichi.estimators.yolo_seg import YoloSeg
 from bimichi.integral.planes import check_n_jobs
 
 _OPENING = Lock()
+NETWORKS: tuple[Any, ...] = (ZooMaskRCNN, TorchvisionMaskRCNN, YoloSeg)
+"""In the order in which signatures are tried; each says what it `expected`."""
 
 
 @dataclass(eq=False, repr=False)
 class DetectorMask(Fusion):
     """What a pre-trained instance-segmentation network takes for a person, in the RGB image alone.
 
-    The network is a Mask R-CNN [1]_ in an ONNX file with the signature of the ONNX model zoo's (MaskRCNN-10 and -12);
-    images are prepared, and masks pasted, as its authors did. Nothing is learned here. Needs
-    ``pip install 'bimichi[detector]'``.
+    The network is an ONNX file with one of three signatures, by which it is recognised: the Mask R-CNN [1]_ of the ONNX
+    model zoo (MaskRCNN-10 and -12), torchvision's export of Mask R-CNN, or a YOLO segmentation network (YOLOv8-seg,
+    YOLO11-seg and the like, exported without non-maximum suppression). Images are prepared, and masks made, as their
+    authors did. Nothing is learned here. Needs ``pip install 'bimichi[detector]'``.
 
     Parameters
     ----------
@@ -36,10 +41,12 @@ class DetectorMask(Fusion):
         Masks made elsewhere, instead of a network: one mask, one PNG file, a folder of ``<name>.png``, or a mapping.
         Pixels that are not zero are a person's; with ``output="score"``, 8-bit values are divided by 255, and floats
         are used as they are. No threshold applies to them.
-    target_class : int, default=1
-        The label of targets; 1 is "person" in COCO.
-    score_threshold, mask_threshold : float, default=0.7, 0.5
-        A detection must score above the one; a pixel belongs to it where its mask is above the other.
+    target_class : int, optional
+        The label of targets. By default "person" of COCO: 1 for Mask R-CNN, where 0 is the background, 0 for YOLO.
+    score_threshold : float, optional
+        A detection must score above it; by default 0.7 for Mask R-CNN and 0.25 for YOLO, as their authors have it.
+    mask_threshold : float, default=0.5
+        A pixel belongs to a detection where its mask is above it.
     output : {"mask", "score"}
         Whether the map is 1 on masks, or the largest score of the masks there. It is 0 elsewhere.
     n_jobs : int, optional
@@ -67,8 +74,8 @@ class DetectorMask(Fusion):
 
     model: str | PathLike[str] | None = None
     masks: Any = None
-    target_class: int = 1
-    score_threshold: float = 0.7
+    target_class: int | None = None
+    score_threshold: float | None = None
     mask_threshold: float = 0.5
     output: Literal["mask", "score"] = "mask"
     n_jobs: int | None = None
@@ -86,14 +93,21 @@ class DetectorMask(Fusion):
         if self.model is not None and self.masks is not None:
             raise InvalidInputError("Both model and masks are given; leave out one of them.")
         check_choice(self.output, "output", ("mask", "score"))
-        for what in ("score_threshold", "mask_threshold"):
-            check_number(getattr(self, what), what, 0, 1)
-        check_integer(self.target_class, "target_class", 0)
+        check_number(self.mask_threshold, "mask_threshold", 0, 1)
+        if self.score_threshold is not None:
+            check_number(self.score_threshold, "score_threshold", 0, 1)
+        if self.target_class is not None:
+            check_integer(self.target_class, "target_class", 0)
         check_n_jobs(self.n_jobs)
         if self.model is None:
             _check_masks(self.masks)
-        self.session_ = None if self.model is None else open_network(self.model, self.n_jobs)
+        self.session_ = None if self.model is None else _open(self.model, self.n_jobs)[0]
         return self
+
+    @property
+    def title(self) -> str:
+        """What the network is, by its signature: "Mask R-CNN" or "YOLO-seg"; ready-made masks are of the former."""
+        return ZooMaskRCNN.title if self.model is None else str(_open(self.model, 1)[1].title)
 
     def fuse(self, X: ArrayLike, name: str | None = None) -> NDArray[np.float32]:
         """Return the map of one image, in [0, 1].
@@ -111,12 +125,10 @@ class DetectorMask(Fusion):
             return _ready_made(*_pick_mask(self.masks, name), image.shape[:2], self.output)
         with _OPENING:  # one thread opens the network that a pickle left out, the others wait for it
             if self.session_ is None:
-                self.session_ = open_network(self.model, self.n_jobs)
-        found = detect(self.session_, _to_bytes(image))
+                self.session_ = _open(self.model, self.n_jobs)[0]
         fused = np.zeros(image.shape[:2], np.float32)
-        for k in np.flatnonzero((found.labels == self.target_class) & (found.scores > self.score_threshold)):
-            value = float(found.scores[k]) if self.output == "score" else 1.0
-            paste_mask(found.masks[k, 0], found.boxes[k], self.mask_threshold, value, fused)
+        wanted = Wanted(self.target_class, self.score_threshold, self.mask_threshold, self.output == "score")
+        _network_of(self.session_, self.model).paint(self.session_, _to_bytes(image), wanted, fused)
         return fused
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,6 +136,22 @@ class DetectorMask(Fusion):
         if "session_" in state:
             state["session_"] = None
         return state
+
+
+def _open(path: str | PathLike[str], n_jobs: int | None) -> tuple[Any, Any]:
+    """Open a file, and find out what network it holds."""
+    session = open_session(path, n_jobs)
+    return session, _network_of(session, path)
+
+
+def _network_of(session: Any, path: Any) -> Any:
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    for network in NETWORKS:
+        if network.recognises(inputs, outputs):
+            return network
+    expected = "; or ".join(network.expected for network in NETWORKS)
+    has = f"model {str(path)!r} has inputs {shown(inputs)} and outputs {shown(outputs)}"
+    raise ModelFileError(f"{has}; expected the signature {expected}.")
 
 
 def _check_image(X: ArrayLike) -> NDArray[Any]:

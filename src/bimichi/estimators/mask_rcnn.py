@@ -1,4 +1,4 @@
-"""A Mask R-CNN with the signature of the ONNX model zoo's [2]_: opened, run on images, its masks pasted [1]_.
+"""Mask R-CNN [1]_ as the ONNX model zoo [2]_ has it, and as torchvision exports it: run, and its masks painted.
 
 References
 ----------
@@ -6,41 +6,37 @@ References
 .. [2] ONNX model zoo, vision/object_detection_segmentation/mask-rcnn; converted from maskrcnn-benchmark.
 """
 
-from collections.abc import Sequence
-from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._extras import import_optional
 from bimichi._types import Floats, Ints
-from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.integral.planes import check_n_jobs
+from bimichi.estimators.networks import FLOAT, WHOLE, Nodes, Wanted, check_outputs, fit, import_pillow, run
 
+PERSON, SURE = 1, 0.7
+"""The class of people in COCO, where 0 is the background; and the score from which the authors show detections."""
 SHORTER_SIDE = 800
 STRIDE = 32
 MEAN_BGR = np.array([102.9801, 115.9465, 122.7717], np.float32)
+CELLS = 28
 
-INPUTS = (("tensor(float)", (3, None, None)),)
-OUTPUTS = (
-    ("tensor(float)", (None, 4)),
-    ("tensor(int64)", (None,)),
-    ("tensor(float)", (None,)),
-    ("tensor(float)", (None, 1, 28, 28)),
+FOUND: Nodes = ((FLOAT, (None, 4)), (WHOLE, (None,)), (FLOAT, (None,)))
+ZOO_EXPECTED = (
+    "of the ONNX model zoo's Mask R-CNN one float32 input (3, height, width); outputs boxes (n, 4) float32, labels "
+    "(n,) int64, scores (n,) float32, masks (n, 1, 28, 28) float32"
 )
-EXPECTED = (
-    "expected the signature of the ONNX model zoo's Mask R-CNN: one float32 input (3, height, width); outputs boxes "
-    "(n, 4) float32, labels (n,) int64, scores (n,) float32, masks (n, 1, 28, 28) float32"
+TORCHVISION_EXPECTED = (
+    "of torchvision's Mask R-CNN one float32 input (3, height, width) or (1, 3, height, width); outputs as those of "
+    "the zoo's, but masks (n, 1, height, width) as large as the image"
 )
 
 
 class Detections(NamedTuple):
     """What a network found in an image, with one entry each per detection.
 
-    Boxes are corners (x1, y1, x2, y2) in pixels of the image, labels are classes; the masks, (n, 1, 28, 28), are how
-    likely each cell of a box belongs to the object.
+    Boxes are corners (x1, y1, x2, y2) in pixels of the image, labels are classes. The masks are how likely each cell of
+    a box belongs to the object, (n, 1, 28, 28), or each pixel of the image, (n, 1, height, width).
     """
 
     boxes: NDArray[np.float32]
@@ -48,51 +44,77 @@ class Detections(NamedTuple):
     scores: NDArray[np.float32]
     masks: NDArray[np.float32]
 
+    def wanted(self, wanted: Wanted) -> list[tuple[int, float]]:
+        """Return which detections to paint, and the value of each."""
+        label = PERSON if wanted.target_class is None else wanted.target_class
+        least = SURE if wanted.score_threshold is None else wanted.score_threshold
+        chosen = np.flatnonzero((self.labels == label) & (self.scores > least)).tolist()
+        return [(k, float(self.scores[k]) if wanted.scores else 1.0) for k in chosen]
 
-def open_network(path: str | PathLike[str], n_jobs: int | None = None) -> Any:
-    """Open an ONNX file in ONNX Runtime and check its signature; several threads may run the session at once."""
-    try:
-        found = Path(path).is_file()
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"model must be the path of an ONNX file, got {path!r}.") from error
-    if not found:
-        raise ModelFileError(f"model {str(path)!r} is not a file; give the path of an ONNX file.")
-    onnxruntime = import_optional("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = check_n_jobs(n_jobs)
-    options.use_deterministic_compute = True
-    options.log_severity_level = 4  # what goes wrong is raised
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime's errors have no base of their own
-        raise ModelFileError(f"model {str(path)!r} cannot be opened as an ONNX file: {error}") from error
-    inputs, outputs = session.get_inputs(), session.get_outputs()
-    if not (_fit(inputs, INPUTS) and _fit(outputs, OUTPUTS)):
-        raise ModelFileError(
-            f"model {str(path)!r} has inputs {_signature(inputs)} and outputs {_signature(outputs)}; {EXPECTED}."
+
+class ZooMaskRCNN:
+    """The Mask R-CNN of the ONNX model zoo, whose masks are pasted into their boxes."""
+
+    title, expected = "Mask R-CNN", ZOO_EXPECTED
+
+    @staticmethod
+    def recognises(inputs: Any, outputs: Any) -> bool:
+        """Whether a file has this signature."""
+        masks = (FLOAT, (None, 1, CELLS, CELLS))
+        sized = not outputs or len(outputs) < 4 or not outputs[3].shape or outputs[3].shape[3:] == [CELLS]
+        return sized and fit(inputs, ((FLOAT, (3, None, None)),)) and fit(outputs, (*FOUND, masks))
+
+    @staticmethod
+    def paint(session: Any, image: NDArray[np.uint8], wanted: Wanted, fused: NDArray[np.float32]) -> None:
+        """Raise `fused` on the masks that are wanted."""
+        found = detect(session, image)
+        for k, value in found.wanted(wanted):
+            paste_mask(found.masks[k, 0], found.boxes[k], wanted.mask_threshold, value, fused)
+
+
+class TorchvisionMaskRCNN:
+    """The Mask R-CNN of torchvision, which resizes images itself and gives masks of the whole image."""
+
+    title, expected = "Mask R-CNN", TORCHVISION_EXPECTED
+
+    @staticmethod
+    def recognises(inputs: Any, outputs: Any) -> bool:
+        """Whether a file has this signature: masks are of one size only if images are, and then of the same."""
+        if not any(fit(inputs, ((FLOAT, sizes),)) for sizes in ((3, None, None), (1, 3, None, None))):
+            return False
+        size, n = inputs[0].shape[-2:], len(outputs)
+        if n != 4 or not outputs[3].shape or not fit(outputs, (*FOUND, (FLOAT, (None, 1, None, None)))):
+            return False
+        return all(
+            not isinstance(one, int) or one == other for one, other in zip(outputs[3].shape[2:], size, strict=True)
         )
-    return session
+
+    @staticmethod
+    def paint(session: Any, image: NDArray[np.uint8], wanted: Wanted, fused: NDArray[np.float32]) -> None:
+        """Raise `fused` on the masks that are wanted."""
+        tensor = np.ascontiguousarray(np.moveaxis(image, -1, 0), np.float32) / np.float32(255)
+        batch = tensor[None] if len(session.get_inputs()[0].shape) == 4 else tensor
+        size = f"an image of {image.shape[0]} x {image.shape[1]} pixels"
+        outputs = run(session, batch, size)
+        n = outputs[0].size // 4
+        check_outputs(outputs, [(n, 4), (n,), (n,), (n, 1, *image.shape[:2])], TORCHVISION_EXPECTED, size)
+        found = Detections(*outputs)
+        for k, value in found.wanted(wanted):
+            np.maximum(fused, np.float32(value), out=fused, where=found.masks[k, 0] > wanted.mask_threshold)
 
 
 def detect(session: Any, image: NDArray[np.uint8]) -> Detections:
-    """Run the network on an RGB image (height, width, 3)."""
+    """Run the zoo's network on an RGB image (height, width, 3)."""
     tensor, ratio = prepare_image(image)
     size = f"an image of {image.shape[0]} x {image.shape[1]} pixels, resized to {tensor.shape[1]} x {tensor.shape[2]}"
-    try:
-        found = session.run(None, {session.get_inputs()[0].name: tensor})
-    except Exception as error:  # as above
-        raise ModelFileError(f"The network failed on {size}: {error}") from error
+    found = run(session, tensor, size)
     n = found[0].size // 4
-    if any(array.shape != (n, *shape[1:]) for array, (_, shape) in zip(found, OUTPUTS, strict=True)):
-        shapes = ", ".join(str(array.shape) for array in found)
-        raise ModelFileError(f"The network gave outputs of the shapes {shapes}; {EXPECTED}.")
-    if not all(np.isfinite(array).all() for array in found):
-        raise ModelFileError(f"The network gave NaN or infinite values on {size}.")
-    return Detections(found[0] / np.float32(ratio), *found[1:])
+    check_outputs(found, [(n, 4), (n,), (n,), (n, 1, CELLS, CELLS)], ZOO_EXPECTED, size)
+    return Detections(np.asarray(found[0] / np.float32(ratio), np.float32), *found[1:])
 
 
 def prepare_image(image: NDArray[np.uint8]) -> tuple[NDArray[np.float32], float]:
-    """Return the image as the network needs it, and the factor by which it was resized.
+    """Return the image as the zoo's network needs it, and the factor by which it was resized.
 
     The shorter side becomes 800; channels go first, blue to red, less their means; zeros fill up to multiples of 32.
     """
@@ -128,11 +150,6 @@ def paste_mask(
     np.maximum(part, np.float32(value), out=part, where=inside)
 
 
-def import_pillow() -> Any:
-    """Return Pillow's Image module."""
-    return import_optional("PIL.Image", extra="detector")
-
-
 def _cells(
     first: int, last: int, n_pixels: int, n_cells: int
 ) -> tuple[slice, NDArray[np.intp], NDArray[np.intp], Floats]:
@@ -143,17 +160,3 @@ def _cells(
     at = np.clip((pixels + 0.5) * (n_cells / max(last - first + 1, 1)) - 0.5, 0, n_cells - 1)
     cell = at.astype(np.intp)
     return slice(start, stop), cell, np.minimum(cell + 1, n_cells - 1), at - cell
-
-
-def _fit(nodes: Sequence[Any], expected: Sequence[tuple[str, tuple[int | None, ...]]]) -> bool:
-    """Whether nodes have these types and sizes; sizes that a file leaves open are checked when the network has run."""
-    return len(nodes) == len(expected) and all(
-        node.type == kind
-        and len(sizes := node.shape or [None] * len(shape)) == len(shape)
-        and not any(isinstance(a, int) and b is not None and a != b for a, b in zip(sizes, shape, strict=True))
-        for node, (kind, shape) in zip(nodes, expected, strict=True)
-    )
-
-
-def _signature(nodes: Sequence[Any]) -> str:
-    return ", ".join(f"{node.name} {node.type} ({', '.join(map(str, node.shape))})" for node in nodes) or "(none)"

@@ -1,6 +1,6 @@
 """`compare`: many methods on the same scenes, each under the kind of label it needs, in one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bimichi._extras import import_optional
@@ -65,10 +65,18 @@ class Comparison:
     def __repr__(self) -> str:
         return self.table().to_text()
 
-    def table(self) -> Table:
-        """Return the scores and times of all methods."""
-        built_on_measures = [result.fuzzy and bool(result.scores) for result in self.results]
-        cells = score_cells(self.results, TITLES, built_on_measures, digits=2, second=True)
+    def table(self, ranked: Collection[str] | None = None) -> Table:
+        """Return the scores and times of all methods.
+
+        Parameters
+        ----------
+        ranked : collection of str, optional
+            Among which methods the best and the second best are marked; by default all that are built on a measure.
+            Methods that are not are never marked.
+        """
+        named = [ranked is None or result.name in ranked for result in self.results]
+        marked = [one and result.fuzzy and bool(result.scores) for one, result in zip(named, self.results, strict=True)]
+        cells = score_cells(self.results, TITLES, marked, digits=2, second=True)
         pairs = zip(self.results, cells, strict=True)
         rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)

@@ -12,6 +12,7 @@ from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import Fusion
 from bimichi.learning.objectives import OBJECTIVES
+from bimichi.learning.solvers import EvolutionarySolver
 
 Labels = Literal["none", "bags", "pixels"]
 Table = Literal["comparison", "study"]
@@ -110,7 +111,10 @@ def registered_methods(table: Table | None = None) -> list[Method]:
 
 
 def paper_methods(
-    source_names: Sequence[str], detector: estimators.DetectorMask | None = None, random_state: Any = 0
+    source_names: Sequence[str],
+    detector: estimators.DetectorMask | None = None,
+    random_state: Any = 0,
+    preset: Literal["default", "paper"] = "default",
 ) -> dict[str, Fusion]:
     """Return the methods of the paper's table, for sources in [-1, 1], and those registered besides.
 
@@ -122,12 +126,44 @@ def paper_methods(
     source_names : sequence of str
         Names of the sources.
     detector : DetectorMask, optional
-        A detector with weights or ready-made masks; without, its row says that it was not run.
+        A detector with weights or ready-made masks; without, its row says that it was not run. A network that is no
+        Mask R-CNN has a row of its own, under its name.
     random_state : int, optional
         Seed of all methods that draw random numbers.
+    preset : {"default", "paper"}
+        "paper" returns the paper's own rows alone, with the empty map and KNN of five neighbours, of which the paper
+        speaks; and its search, with its settings, for Bi-MIChI.
     """
+    check_choice(preset, "preset", ("default", "paper"))
     rows = {row.name: row.method for row in _rows("comparison", source_names, random_state, None)}
-    return rows if detector is None else rows | {DETECTOR: detector}
+    if preset == "paper":
+        rows = _as_in_the_paper(rows, source_names, random_state)
+    return rows if detector is None else _with_detector(rows, detector)
+
+
+def _as_in_the_paper(rows: dict[str, Fusion], source_names: Sequence[str], random_state: Any) -> dict[str, Fusion]:
+    """Keep the rows of the paper, and give Bi-MIChI its search."""
+    printed = {entry.name for entry in registered_methods("comparison") if entry.paper}
+    printed |= {EMPTY} | {entry.replace(SOURCE, source) for entry in printed for source in source_names}
+    found: dict[str, Fusion] = {}
+    for name, method in rows.items():
+        if name not in printed:
+            continue
+        if isinstance(method, estimators.BiMIChI):
+            method.set_params(solver=EvolutionarySolver.preset("paper"))
+        found[name] = method
+        if isinstance(method, estimators.KNNFusion):
+            found["KNN, k = 5"] = estimators.KNNFusion(n_neighbors=5, random_state=random_state)
+    return found
+
+
+def _with_detector(rows: dict[str, Fusion], detector: estimators.DetectorMask) -> dict[str, Fusion]:
+    """Put a detector in its row, or, if it is another network than that of the row, in one of its own below it."""
+    title = detector.title
+    found = {DETECTOR: detector} if title == DETECTOR else {DETECTOR: rows[DETECTOR], title: detector}
+    names = list(rows)
+    before, after = names[: names.index(DETECTOR)], names[names.index(DETECTOR) + 1 :]
+    return {name: rows[name] for name in before} | found | {name: rows[name] for name in after}
 
 
 def candidates(
@@ -156,7 +192,7 @@ def _rows(table: Table, source_names: Sequence[str], random_state: Any, n_jobs: 
 
 BOTH: tuple[Table, ...] = ("comparison", "study")
 STUDY: tuple[Table, ...] = ("study",)
-DETECTOR = "Mask R-CNN"
+DETECTOR, EMPTY = "Mask R-CNN", "empty map"
 TITLES = {"bipolar": "objective 1", "magnitude": "objective 2"}  # in the paper
 
 BI_MICHI = "Vakharia and Du, FUZZ-IEEE 2024"
@@ -167,7 +203,7 @@ MICI = "Du and Zare, IEEE TGRS 57(5), 2019"
 def _register_all() -> None:
     """One line for each method, in the order of the tables."""
     add = register_method
-    add("empty map", estimators.ConstantFusion, kind="empty", tables=BOTH)
+    add(EMPTY, estimators.ConstantFusion, kind="empty", tables=BOTH)
     add("source {source}", estimators.SingleSource, kind="source", paper=True)
     add("source {source}", estimators.SignedSource, kind="source", tables=STUDY)
     add("source {source}, inverted", estimators.SignedSource, {"sign": -1}, kind="source", tables=STUDY)

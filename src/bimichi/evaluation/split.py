@@ -16,7 +16,12 @@ KEPT = 1 << 30  # bytes of scenes that stay in memory; the others are read again
 
 
 def street_scenes(
-    seeds: Iterable[int], n_sources: Literal[3, 6] = 3, height: int = 480, width: int = 640, n_segments: int = 300
+    seeds: Iterable[int],
+    n_sources: Literal[3, 6] = 3,
+    height: int = 480,
+    width: int = 640,
+    n_segments: int = 300,
+    preset: str = "default",
 ) -> Scenes:
     """List streets of these seeds, each drawn when needed; see `bimichi.datasets.street`.
 
@@ -28,7 +33,8 @@ def street_scenes(
     numbers = {f"street-{seed}": seed for seed in seeds}
 
     def draw(name: str) -> Scene:
-        return street(height, width, random_state=numbers[name], n_segments=n_segments, n_sources=n_sources)
+        seed = numbers[name]
+        return street(height, width, random_state=seed, n_segments=n_segments, n_sources=n_sources, preset=preset)
 
     return Scenes(list(numbers), draw)
 

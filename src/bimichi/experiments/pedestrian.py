@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,8 +156,8 @@ TRUTHS = {
 }
 LEARNED = (
     "As in the paper, all methods learn from the scene that they are scored on: KNN, SVM, the weighted mean and both "
-    "QPs from the truth of every pixel, MICI and Bi-MIChI from the labels of bags alone. Among methods built on a "
-    "measure, the best score is bold, the second best in italics."
+    "QPs from the truth of every pixel, MICI and Bi-MIChI from the labels of bags alone. Among the paper's "
+    "methods that are built on a measure, the best score is bold, the second best in italics."
 )
 
 
@@ -169,6 +169,7 @@ def run_pedestrian(
     verbose: int = 0,
     leave_out: Collection[str] = (),
     max_nodes: int = 0,
+    preset: Literal["default", "paper"] = "default",
 ) -> PedestrianResult:
     """Run the paper's comparison, Section V-B, on one scene.
 
@@ -176,8 +177,8 @@ def run_pedestrian(
     ----------
     scene : Scene
         With up to four sources, labelled bags and truth, such as `bimichi.datasets.kaist`, `msrs` or `street` give.
-    detector, random_state
-        As in `bimichi.paper_methods`.
+    detector, random_state, preset
+        As in `bimichi.paper_methods`. For the sources of the paper, make scenes with the same `preset`.
     n_jobs, verbose
         As in `bimichi.compare`.
     leave_out : collection of str, optional
@@ -192,7 +193,7 @@ def run_pedestrian(
     if not shows_both(scene):
         raise InvalidInputError(f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.")
     watch = Stopwatch()
-    methods = paper_methods(scene.source_names, detector, random_state)
+    methods = paper_methods(scene.source_names, detector, random_state, preset)
     kept = {name: method for name, method in methods.items() if name not in leave_out}
     comparison = compare(kept, scene, n_jobs=n_jobs, keep_maps=True, verbose=verbose)
     seconds = watch.seconds
@@ -228,7 +229,7 @@ def scene_folder(folder: Path, scene: Scene) -> Path:
 
 
 def _beside_paper(comparison: Comparison, published: Mapping[str, tuple[float, float] | None]) -> Table:
-    found = comparison.table()
+    found = comparison.table([name for name, paper in published.items() if paper is not None])
     header, rows = list(found.header), [list(row) for row in found.rows]
     for k, title in enumerate(("AUC", "RMSE")):
         column = header.index(title) + 1

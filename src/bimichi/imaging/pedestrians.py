@@ -7,10 +7,14 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging import sources as make
 from bimichi.imaging.bands import Plane
 
+PRESETS: dict[str, tuple[float, float]] = {"default": (0.0, 1.5), "paper": (0.1, 0.8)}
+"""Offset of the adaptive threshold, and gamma of the thermal image."""
 FULL_THERMAL = (0.0, 99.9)  # percentiles, as the range in use varies from scene to scene; the hottest pixels are lamps
 
 
-def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -> tuple[list[Plane], list[str]]:
+def pedestrian_sources(
+    rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3, preset: str = "default"
+) -> tuple[list[Plane], list[str]]:
     """Make sources of a night scene: those of the paper [1]_, or six.
 
     Parameters
@@ -23,6 +27,10 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
         3: adaptive threshold of the grey image, whose bright areas (lamps and what they light) are negative; equalised
         grey; gamma corrected thermal. 6: also local contrast and edge strength of the thermal image, and thermal minus
         grey.
+    preset : {"default", "paper"}
+        "default" is what measures rank people best with. "paper" comes near the errors that the paper prints for single
+        sources: an offset of the threshold by which about 5 % of a night frame count as bright, and a gamma that
+        leaves the thermal image brighter.
 
     Returns
     -------
@@ -37,6 +45,7 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
        FUZZ-IEEE 2024.
     """
     check_choice(n_sources, "n_sources", (3, 6))
+    offset, gamma = PRESETS[check_choice(preset, "preset", tuple(PRESETS))]
     light = make.grey(rgb)
     warm = (make.to_bipolar(thermal, percentiles=FULL_THERMAL) + 1) / 2
     if light.shape != warm.shape:
@@ -44,9 +53,9 @@ def pedestrian_sources(rgb: ArrayLike, thermal: ArrayLike, n_sources: int = 3) -
             f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels."
         )
     sources = {
-        "adaptive threshold": make.adaptive_threshold(light),
+        "adaptive threshold": make.adaptive_threshold(light, offset=offset),
         "equalised grey": make.equalize(light),
-        "gamma thermal": make.gamma_correction(warm),
+        "gamma thermal": make.gamma_correction(warm, gamma),
     }
     if n_sources == 6:
         sources["thermal contrast"] = make.local_contrast(warm)

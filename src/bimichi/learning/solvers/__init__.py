@@ -1,5 +1,6 @@
 """How an objective is minimised. One file each; a new one is added to `SOLVERS`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NoReturn
@@ -13,6 +14,7 @@ from bimichi.learning.solvers.evolutionary import EvolutionarySolver
 
 __all__ = [
     "SOLVERS",
+    "SOLVER_PRESETS",
     "BinarySolver",
     "ConvexSolver",
     "EvolutionarySolver",
@@ -25,6 +27,12 @@ __all__ = [
 
 SOLVERS: dict[str, type] = {"convex": ConvexSolver, "evolutionary": EvolutionarySolver, "binary": BinarySolver}
 """Solvers by name. Whether one suits an objective follows from its `needs`; see `bimichi.learning.abilities`."""
+
+SOLVER_PRESETS: dict[str, Callable[[], Any]] = {
+    "paper": lambda: EvolutionarySolver.preset("paper"),
+    "literal": lambda: EvolutionarySolver.preset("literal"),
+}
+"""Solvers with settings that have a name of their own; model files keep the settings."""
 
 UNRECORDED = ("callback", "checkpoint")
 """Options that model files do not keep; in a file from elsewhere they would make `fit` write where its author likes."""
@@ -50,7 +58,8 @@ def get_solver(solver: Any, objective: Objective | None = None) -> Any:
     Parameters
     ----------
     solver : str or object
-        A name, or any object with a method ``solve(problem, rng, n_jobs, verbose)``.
+        A name, that of a preset ("paper" or "literal", the settings of the paper), or any object with a method
+        ``solve(problem, rng, n_jobs, verbose)``.
     objective : Objective, optional
         If given, "auto" is convex where it has a convex form, else evolutionary.
 
@@ -61,11 +70,12 @@ def get_solver(solver: Any, objective: Objective | None = None) -> Any:
     """
     if objective is not None and isinstance(solver, str) and solver == "auto":
         solver = "convex" if objective.convex else "evolutionary"
-    if isinstance(solver, str) and solver in SOLVERS:
-        return SOLVERS[solver]()
+    if isinstance(solver, str) and solver in (SOLVERS | SOLVER_PRESETS):
+        return (SOLVERS | SOLVER_PRESETS)[solver]()
     if callable(getattr(solver, "solve", None)) and not isinstance(solver, type):
         return solver
-    raise InvalidInputError(f"solver must be one of {', '.join(SOLVERS)} or a solver object, got {solver!r}.")
+    names = ", ".join([*SOLVERS, *SOLVER_PRESETS])
+    raise InvalidInputError(f"solver must be one of {names} or a solver object, got {solver!r}.")
 
 
 @dataclass(frozen=True)

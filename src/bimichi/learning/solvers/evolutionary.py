@@ -6,12 +6,12 @@ stops when the best has hardly improved over `patience` generations, not over on
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -50,7 +50,8 @@ class EvolutionarySolver:
         J_T: an improvement of no more than this counts as none.
     patience : int or None, default=500
         Stop at the first generation t > patience with J(t - patience) - J(t) <= `tolerance`, where J(t) is the best J
-        after t generations. None never stops.
+        after t generations. None never stops; 1 is the paper's rule read literally, which ends the search after a few
+        generations.
     element_choice : {"weighted", "touched"}
         Small mutations pick an element in proportion to the number of instances (equal ones count each) that give it
         weight, or, as in the paper, that touch it at all, if only with weight 0.
@@ -93,6 +94,21 @@ class EvolutionarySolver:
             object.__setattr__(self, name, check_number(getattr(self, name), name, 0.0, most))
         check_choice(self.element_choice, "element_choice", ("weighted", "touched"))
         check_choice(self.sampling, "sampling", (None, "breadth-first", "ranks"))
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Return the solver with settings of a name: "default"; "paper", those of the paper; or "literal".
+
+        "paper" draws breadth-first and picks elements that are touched. "literal" also stops at the first generation
+        that does not improve, which is what Algorithm 1 says if one reads it word by word. `changes` are other options.
+
+        Examples
+        --------
+        >>> EvolutionarySolver.preset("paper", max_iter=100).element_choice
+        'touched'
+        """
+        check_choice(name, "name", tuple(PRESETS))
+        return cls(**(dict(PRESETS[name]) | changes))
 
     def solve(self, problem: InMemory, rng: Generator, n_jobs: int | None = None, verbose: int = 0) -> Solution:
         """Return the best measure found."""
@@ -165,6 +181,15 @@ class EvolutionarySolver:
         found = np.flatnonzero(stalled) + self.patience + 1
         found = found[found > after]
         return int(found[0]) if found.size else 0
+
+
+AS_PRINTED: Mapping[str, Any] = {"element_choice": "touched", "sampling": "breadth-first"}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": AS_PRINTED,
+    "literal": {**AS_PRINTED, "patience": 1},
+}
+"""Options by the name of `EvolutionarySolver.preset`."""
 
 
 class _Setting(NamedTuple):
