@@ -4,6 +4,7 @@ from bimichi.explain.attribution import Chain, Step, chain, contributions
 from bimichi.explain.data_weighted import DataIndices, data_indices
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import Indices, indices
+from bimichi.explain.pixel import PixelExplanation, explain_pixel
 from bimichi.explain.sentences import Fact, Summary, summary
 from bimichi.explain.stability import Stability, bootstrap
 
@@ -13,6 +14,7 @@ __all__ = [
     "Fact",
     "Identifiability",
     "Indices",
+    "PixelExplanation",
     "Stability",
     "Step",
     "Summary",
@@ -20,6 +22,7 @@ __all__ = [
     "chain",
     "contributions",
     "data_indices",
+    "explain_pixel",
     "identifiability",
     "indices",
     "summary",

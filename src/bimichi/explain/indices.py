@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from bimichi import _html
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.explain.base import Parts
@@ -68,7 +69,7 @@ class Indices(SourceIndices):
         return super().__repr__() + (f"\n\n{pairs.to_text()}" if 0 < len(pairs.rows) <= TABLE_LIMIT else "")
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + self.interaction_table().to_html()
+        return _html.view(self._head(), _html.table(self.to_table()), _html.table(self.interaction_table()))
 
 
 def indices(model: Any) -> Indices:

@@ -5,12 +5,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from os import PathLike
+from pathlib import Path
 from string import Template
 from typing import Any
 
 from bimichi._files import atomic_write
 from bimichi.evaluation.comparison import Comparison
 from bimichi.report.contents import contents
+from bimichi.report.inline import Report
 from bimichi.report.inputs import Material, gather
 from bimichi.report.markup import embedded_json, joined
 from bimichi.report.overview import introduction, notices
@@ -38,7 +40,7 @@ def write_report(
     title: str | None = None,
     notes: Mapping[str, str] | None = None,
     n_jobs: int | None = None,
-) -> None:
+) -> Report:
     """Write one HTML file that shows what a model fused, and explains every pixel of it.
 
     The file needs no other file and no network. What it shows of a pixel is computed in the page.
@@ -71,6 +73,11 @@ def write_report(
     n_jobs : int, optional
         Number of threads; all cores by default. The file does not depend on it.
 
+    Returns
+    -------
+    report : Report
+        The file; a notebook shows the page in its cell.
+
     Notes
     -----
     A source of up to 4,096 distinct values is stored exactly, others to 1/65,534 of their range. Images of more than a
@@ -79,6 +86,7 @@ def write_report(
     given = gather(model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs)
     page = _page(given)
     atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text
+    return Report(Path(path))
 
 
 def _page(material: Material) -> str:
