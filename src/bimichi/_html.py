@@ -13,9 +13,11 @@ from bimichi._tables import Cell, Table
 Tint = Callable[[int, str], str]
 """Gives the attributes of a cell, from its column and its text."""
 
+MOST = 2.0  # beyond, a number is no value or index
+
 STYLE = """
 .bimichi-view{--up:178 24 43;--down:33 102 172;--good:27 120 55;--depth:.55;font:13px/1.45 system-ui,sans-serif;
-color:inherit;max-width:100%}
+color:inherit;max-width:100%;overflow-wrap:anywhere}
 .bimichi-view :is(p,dl,figure){margin:0 0 .5em}
 .bimichi-view .title{font-weight:600}
 .bimichi-view .note{opacity:.75}
@@ -39,10 +41,10 @@ border-bottom:1px solid rgb(127 127 127 / .3)}
 .bimichi-view .bar .up{background:rgb(var(--up))}
 .bimichi-view .bar .down{background:rgb(var(--down))}
 .bimichi-view .pictures{display:flex;flex-wrap:wrap;gap:.6em}
-.bimichi-view figure{max-width:100%}
+.bimichi-view figure{max-width:min(100%,200px)}
 .bimichi-view img{display:block;max-width:100%;margin:0;image-rendering:auto}
 .bimichi-view figcaption{font-size:.9em}
-.bimichi-view iframe{width:100%;height:44em;border:1px solid rgb(127 127 127 / .4);background:Canvas}
+.bimichi-view iframe{box-sizing:border-box;width:100%;height:44em;border:1px solid rgb(127 127 127 / .4);background:Canvas}
 [data-jp-theme-light="false"] .bimichi-view,.vscode-dark .bimichi-view,[theme="dark"] .bimichi-view{
 --up:244 109 95;--down:92 158 235;--good:90 190 120}
 @media (prefers-color-scheme:dark){:root:not([data-jp-theme-light="true"]) body:not([data-jp-theme-light="true"])
@@ -65,11 +67,11 @@ def facts(known: Mapping[str, Any]) -> str:
 
 
 def by_value(column: int, text: str) -> str:
-    """Tint a cell that holds a number in [-1, 1] by it: red above 0, blue below."""
+    """Tint a cell by its number: red above 0, blue below, deepest from -1 and +1 on."""
     value = _number(text) if "." in text else None  # whole numbers are counts
-    if column == 0 or not value or abs(value) > 1:
+    if column == 0 or not value or abs(value) > MOST:
         return ""
-    return f' class="{"up" if value > 0 else "down"}" style="--share:{abs(value):.3g}"'
+    return f' class="{"up" if value > 0 else "down"}" style="--share:{min(1.0, abs(value)):.3g}"'
 
 
 def by_rank(table: Table, higher_is_better: Mapping[int, bool]) -> Tint:

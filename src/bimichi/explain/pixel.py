@@ -69,7 +69,8 @@ class PixelExplanation(Explanation):
 
     def __repr__(self) -> str:
         steps = self.chain.to_table().to_text() if self.chain._fits() else repr(self.chain)
-        return "\n".join(filter(None, [self._head(), self.to_table().to_text(), "", steps, self._notes]))
+        whole = f"{self._head()}\n{self.to_table().to_text()}\n\n{steps}"
+        return f"{whole}\n{self._notes}" if self._notes else whole
 
     def _repr_html_(self) -> str:
         rows = zip(self.source_names, self.values, self.entered, self.contributions, strict=True)
