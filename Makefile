@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = -m pip --disable-pip-version-check -q
 BUILD = hatchling editables
 
-.PHONY: demo test quick coverage lint bench fuzz docs clean
+.PHONY: demo test quick coverage lint bench fuzz docs dist clean
 
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
@@ -39,8 +39,15 @@ fuzz: .venv/installed
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
+# Wheel and source archive in dist, their metadata checked, the wheel tried in environments of its own.
+dist: .venv-dist/installed
+	rm -rf dist
+	.venv-dist/bin/python -m hatchling build
+	.venv-dist/bin/twine check --strict dist/*
+	.ci/try-wheel $(PYTHON)
+
 clean:
-	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-bare .venv-dist output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # With all extras and the tools of development; the package itself is editable.
@@ -56,4 +63,10 @@ clean:
 	$(PYTHON) -m venv .venv-bare
 	.venv-bare/bin/python $(PIP) install -c constraints.txt $(BUILD)
 	.venv-bare/bin/python $(PIP) install -c constraints.txt --no-build-isolation .
+	touch $@
+
+# What builds and checks a release, apart from what the package needs.
+.venv-dist/installed: constraints.txt
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python $(PIP) install -c constraints.txt hatchling twine
 	touch $@
