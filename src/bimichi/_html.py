@@ -44,7 +44,8 @@ border-bottom:1px solid rgb(127 127 127 / .3)}
 .bimichi-view figure{max-width:min(100%,200px)}
 .bimichi-view img{display:block;max-width:100%;margin:0;image-rendering:auto}
 .bimichi-view figcaption{font-size:.9em}
-.bimichi-view iframe{box-sizing:border-box;width:100%;height:44em;border:1px solid rgb(127 127 127 / .4);background:Canvas}
+.bimichi-view iframe{box-sizing:border-box;width:100%;height:44em;
+border:1px solid rgb(127 127 127 / .4);background:Canvas}
 [data-jp-theme-light="false"] .bimichi-view,.vscode-dark .bimichi-view,[theme="dark"] .bimichi-view{
 --up:244 109 95;--down:92 158 235;--good:90 190 120}
 @media (prefers-color-scheme:dark){:root:not([data-jp-theme-light="true"]) body:not([data-jp-theme-light="true"])
