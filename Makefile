@@ -28,8 +28,9 @@ lint: .venv/installed
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
 
+# Keeps the marks of this commit in output/bench and bench/history, and writes docs/performance.md from them.
 bench: .venv/installed
-	.venv/bin/python -m bench --save output/bench.json
+	.venv/bin/python -m bench --keep
 
 # Damaged files for every reader; prints the seeds of failures. SEED=... begins there.
 MINUTES ?= 5
