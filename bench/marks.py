@@ -21,10 +21,10 @@ class Mark:
 
     @property
     def kind(self) -> str:
-        """What it is about: speed, size or accuracy; ratios without memory in their name are speeds."""
+        """What it is about: speed, size or accuracy."""
         if self.unit in ("AP", "AUC", ""):
             return "accuracy"
-        return "size" if self.unit in SIZES or "memory" in self.name or "bytes" in self.name else "speed"
+        return "size" if self.unit in SIZES or "input" in self.unit or "bytes" in self.name else "speed"
 
     @property
     def met(self) -> bool:

@@ -26,8 +26,8 @@ Measured at version {version}, commit {commit}, on {machine}.
 OVER_TIME = """
 ## Over versions
 
-Each panel is a mark, from the oldest commit in `bench/history` to the newest; the dashed line is its limit. Machines may
-differ from commit to commit, as each file there says.
+Each panel is a mark, from the oldest commit in `bench/history` to the newest; the dashed line is its limit.
+Machines may differ from commit to commit, as each file there says.
 
 ![Marks over versions](images/marks.svg)
 """
