@@ -32,7 +32,7 @@ def first_use() -> Iterator[Mark]:
     for what, (work, limit) in WORKS.items():
         with tempfile.TemporaryDirectory() as folder:
             taken, compiled = map(float, in_process(FIRST.format(folder=folder, work=work)).split())
-        yield at_most(f"{what}, nothing compiled", taken, limit, "s", f"compiling took {compiled:.1f} s of wall time")
+        yield at_most(f"{what}, nothing compiled", taken, limit, "s", f"processor time; compiling {compiled:.1f} s by the clock")
 
 
 def package() -> Iterator[Mark]:
