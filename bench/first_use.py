@@ -32,7 +32,8 @@ def first_use() -> Iterator[Mark]:
     for what, (work, limit) in WORKS.items():
         with tempfile.TemporaryDirectory() as folder:
             taken, compiled = map(float, in_process(FIRST.format(folder=folder, work=work)).split())
-        yield at_most(f"{what}, nothing compiled", taken, limit, "s", f"processor time; compiling {compiled:.1f} s by the clock")
+        detail = f"processor time; compiling {compiled:.1f} s by the clock"
+        yield at_most(f"{what}, nothing compiled", taken, limit, "s", detail)
 
 
 def package() -> Iterator[Mark]:
