@@ -14,7 +14,7 @@ TRAIN, TEST = range(8), range(100, 108)
 
 
 def accuracy() -> Iterator[Mark]:
-    """Mean average precision over eight streets, learned from the boxes of eight others."""
+    """Mean average precision (AP) over eight streets, learned from the boxes of eight others."""
     learned_from, unseen = ([*street_scenes(seeds, 3, 240, 320)] for seeds in (TRAIN, TEST))
     model = BiMIChICV(random_state=0).fit(learned_from)
     truths = [np.asarray(scene.truth) for scene in unseen]
@@ -31,7 +31,7 @@ def accuracy() -> Iterator[Mark]:
     pixels = np.concatenate([np.asarray(scene.truth)[::8, ::8].ravel() for scene in learned_from])
     machine = SVMFusion().fit(rows, pixels)
     vectors = mean([machine.fuse(scene.sources) for scene in unseen], machine.output_range)[0]
-    yield at_least("auto, from boxes: average precision on 8 unseen streets", ap, 0.5, "AP", f"AUC {auc:.3f}")
+    yield at_least("auto, 8 unseen streets", ap, 0.5, "AP", f"AUC {auc:.3f}")
     yield at_least("  more than the best source alone", ap - max(sources), 0.0, "AP", f"that has {max(sources):.3f}")
     yield at_least("  more than the mean of the sources", ap - average, 0.0, "AP", f"that has {average:.3f}")
     yield at_least("  beside support vectors, from true pixels", ap - vectors, -0.2, "AP", f"those have {vectors:.3f}")
