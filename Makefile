@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = -m pip --disable-pip-version-check -q
 BUILD = hatchling editables
 
-.PHONY: demo test quick coverage lint bench fuzz notebooks docs clean
+.PHONY: demo test quick coverage lint bench fuzz notebooks docs dist clean
 
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
@@ -28,8 +28,9 @@ lint: .venv/installed
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
 
+# Keeps the marks of this commit in output/bench and bench/history, and writes docs/performance.md from them.
 bench: .venv/installed
-	.venv/bin/python -m bench --save output/bench.json
+	.venv/bin/python -m bench --keep
 
 # Damaged files for every reader; prints the seeds of failures. SEED=... begins there.
 MINUTES ?= 5
@@ -43,8 +44,15 @@ notebooks: .venv/installed
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
+# Wheel and source archive in dist, their metadata checked, the wheel tried in environments of its own.
+dist: .venv-dist/installed
+	rm -rf dist
+	.venv-dist/bin/python -m hatchling build
+	.venv-dist/bin/twine check --strict dist/*
+	.ci/try-wheel $(PYTHON)
+
 clean:
-	rm -rf .venv .venv-bare output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-bare .venv-dist output dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # With all extras and the tools of development; the package itself is editable.
@@ -60,4 +68,10 @@ clean:
 	$(PYTHON) -m venv .venv-bare
 	.venv-bare/bin/python $(PIP) install -c constraints.txt $(BUILD)
 	.venv-bare/bin/python $(PIP) install -c constraints.txt --no-build-isolation .
+	touch $@
+
+# What builds and checks a release, apart from what the package needs.
+.venv-dist/installed: constraints.txt
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python $(PIP) install -c constraints.txt hatchling twine
 	touch $@

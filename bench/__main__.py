@@ -1,39 +1,38 @@
-"""Run all benches, print a table, save it as JSON; the exit code is 1 if a mark was missed."""
+"""Run all benches, print a table, keep the marks of this commit; the exit code is 1 if one was missed."""
 
 import argparse
-import json
-import platform
 import sys
-from dataclasses import asdict
-from pathlib import Path
 
 from bench import (
+    accuracy,
     additive,
     certificate,
     choosing,
     cli,
     cluster,
     experiments,
+    first_use,
     imaging,
     integral,
     learning,
     many,
     methods,
+    page,
     raster,
 )
+from bench.keeping import ROOT, keep
 from bench.marks import Mark
-from bimichi import __version__
-from bimichi._files import atomic_write
 from bimichi._tables import Cell, Table
-from bimichi.integral.planes import check_n_jobs
 
 GROUPS = (
+    first_use,
     integral,
     learning,
     certificate,
     many,
     additive,
     choosing,
+    accuracy,
     methods,
     imaging,
     cli,
@@ -47,13 +46,13 @@ BENCHES = [bench for group in GROUPS for bench in group.BENCHES]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"which to run: {', '.join(b.__name__ for b in BENCHES)}")
-    parser.add_argument("--save", help="where to write the marks as JSON")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the marks of this commit, and write the page of the docs"
+    )
     options = parser.parse_args()
     unknown = set(options.names) - {bench.__name__ for bench in BENCHES}
     if unknown:
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
-    if options.save:
-        Path(options.save).parent.mkdir(parents=True, exist_ok=True)
     marks: list[Mark] = []
     for bench in BENCHES:
         if not options.names or bench.__name__ in options.names:
@@ -61,14 +60,15 @@ def main() -> int:
             marks.extend(bench())
     rows = [[Cell(text) for text in mark.row()] for mark in marks]
     print(Table(["what", "measured", "mark", "", "detail"], rows).to_text())
-    if options.save:
-        report = {
-            "bimichi": __version__,
-            "python": platform.python_version(),
-            "cores": check_n_jobs(None),
-            "marks": [asdict(mark) | {"met": mark.met} for mark in marks],
-        }
-        atomic_write(options.save, lambda file: file.write(json.dumps(report, indent=1).encode()))
+    if options.keep:
+        written = keep(marks)
+        print(f"Wrote {', '.join(str(path.relative_to(ROOT)) for path in written)}.", file=sys.stderr)
+        if len(written) > 1:
+            page.main()
+        else:
+            print(
+                "Sources differ from the commit: not part of the history, and the page is as it was.", file=sys.stderr
+            )
     return 0 if all(mark.met for mark in marks) else 1
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+SIZES = ("GB", "GiB", "MB")
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -16,6 +18,13 @@ class Mark:
     at_least: bool
     unit: str
     detail: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What it is about: speed, size or accuracy."""
+        if self.unit in ("AP", "AUC", ""):
+            return "accuracy"
+        return "size" if self.unit in SIZES or "input" in self.unit or "bytes" in self.name else "speed"
 
     @property
     def met(self) -> bool:

@@ -4,10 +4,12 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,7 @@ def test_bare_install(tmp_path):
     script = """
 import importlib.util
 import sys
+import zipfile
 from bimichi import BiCapacity, choquet
 g = BiCapacity.additive([0.5, 0.3, 0.2])
 g.save(sys.argv[1])
@@ -146,3 +149,35 @@ def test_no_pin_names_a_host_and_all_dependencies_are_pinned():
     pinned = {line.split("==")[0].lower() for line in pins.splitlines() if "==" in line}
     wanted = re.findall(r'^  "([a-z-]+)>=', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert set(wanted) <= pinned
+
+
+def test_the_version_is_one(tmp_path):
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == bimichi.__version__
+    archived = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    assert archived["license"] == "MIT"
+    assert archived["title"] in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_wheel_holds_every_file_of_the_package(tmp_path):
+    done = run("-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert bimichi.__version__ in wheel.name
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("bimichi/")}
+    there = {
+        path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "bimichi").rglob("*") if path.is_file()
+    }
+    assert held == {name for name in there if "__pycache__" not in name}
+    assert {"bimichi/report/report.js", "bimichi/report/report.css", "bimichi/report/report.html"} <= held
+
+
+def test_what_runs_elsewhere_is_there():
+    """Workflows name scripts and targets of this repository, and cannot be run here."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = workflow.read_text()
+        assert set(re.findall(r"run: make ([a-z]+)", text)) <= targets
+        for script in re.findall(r"run: (\.ci/[a-z-]+)", text):
+            assert os.access(ROOT / script, os.X_OK), script

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi import _html
 from bimichi._checks import check_choice, is_xarray
 from bimichi._types import Floats, Ints
 from bimichi.decision import Decision
@@ -29,6 +30,7 @@ SCALES = ("minmax", "maxabs")
 """Ways to learn how sources are scaled to the range of the integral."""
 
 KIND = "FusionRule"
+SHOWN = 30  # values of a large measure that a notebook lists
 VERSION = 4
 LATER_FIELDS = ("inputs", "decision", "link")
 """Optional fields of version 4; a file without any of them is written as version 3, which older readers accept."""
@@ -245,6 +247,32 @@ class FusionRule:
         table = self.measure.to_markdown(None if touched is None else touched > 0)
         inverted = f"Inverted before the integral: {', '.join(self.inverted)}."
         return f"{table}\n\n{inverted if self.inverted else 'No source is inverted.'}"
+
+    def _repr_html_(self) -> str:
+        title = f"FusionRule of {self.n_sources} sources: {', '.join(self.source_names)}"
+        return _html.view(title, *self._html_parts())
+
+    def _html_parts(self) -> list[str]:
+        """What a notebook shows: how it was learned, how sources enter, and the measure, used values bold."""
+        record, link, touched = self.training, self.link, self.usage.get("touched")
+        known: dict[str, Any] = {}
+        if record is not None:
+            known["learned by"] = " ".join(
+                filter(None, [record.method, f"({record.objective})" if record.objective else ""])
+            )
+            known["J"] = f"{record.objective_value:.6g}, {record.status}" if record.status else None
+            known["proof"] = record.proof
+            known["instances"] = None if self.n_instances is None else f"{self.n_instances:,}"
+        known["inverted"] = ", ".join(self.inverted)
+        known["scale"] = self.scale
+        known["recipes"] = ", ".join(self.recipes or ())
+        known["output"] = "{} in [{:g}, {:g}]".format("probability" if link else self.output, *self.output_range)
+        known["threshold"] = None if self.decision is None else f"{self.decision.threshold:.3g}"
+        table = self.measure.overview(
+            np.zeros(len(self.measure.values), np.int64) if touched is None else touched, SHOWN
+        )
+        parts = [_html.facts(known), _html.paragraph(self.measure.describe())]
+        return parts + ([_html.table(table)] if table.rows else [])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a model file without pickle (see docs/model-format.md), replacing it only when complete."""

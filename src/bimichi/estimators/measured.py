@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import bimichi
+from bimichi import _html
 from bimichi._types import Floats, Ints
 from bimichi.errors import ModelFileError
 from bimichi.estimators.base import Fusion, Needs, takes_xarray
+from bimichi.explain.pixel import PixelExplanation, explain_pixel
 from bimichi.learning.fit import FitResult, fit_measure
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import Solution
+from bimichi.learning.selection import selection_of
 from bimichi.learning.solvers import solver_from_record, solver_record
 from bimichi.learning.training import Training
 from bimichi.measures.files import reading
@@ -87,15 +90,37 @@ class MeasureFusion(Fusion):
         planes = self._split(X)
         return self.rule_.fuse(planes, self.n_jobs)
 
+    def explain_pixel(self, sources: Any, row: int, column: int) -> PixelExplanation:
+        """Explain one pixel of an image, in a notebook with bars; see `bimichi.explain.explain_pixel`."""
+        check_is_fitted(self)
+        return explain_pixel(self.rule_, sources, row, column)
+
+    def _repr_html_inner(self) -> str:
+        return f"{super()._repr_html_inner()}{self._learned_html()}"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
+        return bundle
+
+    def _learned_html(self) -> str:
+        """What was learned, for a notebook, below scikit-learn's view of the parameters; empty before fitting."""
+        if not hasattr(self, "rule_"):
+            return ""
+        selection = selection_of(self.rule_.training)
+        chosen = [] if selection is None else [_html.paragraph(selection.sentence()), _html.table(selection.table())]
+        return _html.view("Learned", *self.rule_._html_parts(), *chosen)
+
     def to_markdown(self) -> str:
         """Write the learned measure as a table, values used in training bold; inverted sources are named below it."""
         check_is_fitted(self)
         return self.rule_.to_markdown()
 
-    def report(self, path: str | PathLike[str], sources: Any, **options: Any) -> None:
-        """Write a page that shows these sources fused and explains every pixel; see `bimichi.write_report`."""
+    def report(self, path: str | PathLike[str], sources: Any, **options: Any) -> Any:
+        """Write a page that explains every pixel of these sources, and return it; see `bimichi.write_report`."""
         check_is_fitted(self)
-        bimichi.write_report(path, self.rule_, sources, **options)
+        return bimichi.write_report(path, self.rule_, sources, **options)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file without pickle; see docs/model-format.md."""

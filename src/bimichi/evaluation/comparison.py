@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from bimichi import _html
 from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
 from bimichi._tables import Cell, Table, number
@@ -19,6 +20,7 @@ from bimichi.measures.lattice import set_label
 
 TITLES = ("AUC", "AP", "F1", "RMSE")
 LISTED_SOURCES = 3
+BEST = "Among methods built on a measure, the best score is bold, the second best underlined."
 
 
 class Comparison:
@@ -60,7 +62,12 @@ class Comparison:
         return self.table().to_latex()
 
     def _repr_html_(self) -> str:
-        return self.table().to_html()
+        shown = self.table()
+        better = {column: title != "RMSE" for column, title in enumerate(shown.header) if title in TITLES}
+        parts = [_html.table(shown, _html.by_rank(shown, better))]
+        if self.measures_table().rows:
+            parts.append(_html.table(self.measures_table()))
+        return _html.view(f"Comparison of {len(self.results)} methods", *parts, note=BEST)
 
     def __repr__(self) -> str:
         return self.table().to_text()

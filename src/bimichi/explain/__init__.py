@@ -4,6 +4,7 @@ from bimichi.explain.attribution import Chain, Step, chain, contributions
 from bimichi.explain.candidates import Suggestion
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import DataIndices, Indices, data_indices, indices
+from bimichi.explain.pixel import PixelExplanation, explain_pixel
 from bimichi.explain.sentences import Fact, Summary, summary
 from bimichi.explain.stability import Stability, bootstrap
 from bimichi.explain.suggesting import Suggestions, suggest
@@ -15,6 +16,7 @@ __all__ = [
     "Fact",
     "Identifiability",
     "Indices",
+    "PixelExplanation",
     "Stability",
     "Step",
     "Suggestion",
@@ -25,6 +27,7 @@ __all__ = [
     "chain",
     "contributions",
     "data_indices",
+    "explain_pixel",
     "identifiability",
     "indices",
     "suggest",

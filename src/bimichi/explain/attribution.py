@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi import _html
 from bimichi._checks import is_xarray
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
@@ -81,8 +82,16 @@ class Chain(Explanation):
 
     def __repr__(self) -> str:
         long = f"{'C' if self.link is None else 'log-odds'} = {number(self.total)}, {len(self.steps)} terms"
-        note = f"\nInverted before the integral: {', '.join(self.inverted)}." if self.inverted else ""
-        return (self.to_table().to_text() if self._fits() else long) + note
+        shown = self.to_table().to_text() if self._fits() else long
+        return "\n".join(filter(None, [shown, self._note]))
+
+    def _repr_html_(self) -> str:
+        head = f"{'C' if self.link is None else 'log-odds'} = {number(self.total)}"
+        return _html.view(head, *([_html.table(self.to_table())] if self._fits() else []), note=self._note)
+
+    @property
+    def _note(self) -> str:
+        return f"Inverted before the integral: {', '.join(self.inverted)}." if self.inverted else ""
 
 
 def chain(model: Any, x: ArrayLike) -> Chain:

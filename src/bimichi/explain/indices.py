@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi import _html
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
@@ -73,7 +74,7 @@ class Indices(SourceIndices):
         return super().__repr__() + (f"\n\n{pairs.to_text()}" if 0 < len(pairs.rows) <= TABLE_LIMIT else "")
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + self.interaction_table().to_html()
+        return _html.view(self._head(), _html.table(self.to_table()), _html.table(self.interaction_table()))
 
 
 def indices(model: Any) -> Indices:

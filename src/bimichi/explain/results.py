@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bimichi import _html
 from bimichi._extras import import_optional
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Floats
@@ -58,7 +59,7 @@ class Explanation(ABC):
         return f"{self._head()}\n{self.to_table().to_text()}" if self._fits() else self._head()
 
     def _repr_html_(self) -> str:
-        return self.to_table().to_html() if self._fits() else Table([self._head()], []).to_html()
+        return _html.view(self._head(), *([_html.table(self.to_table())] if self._fits() else []))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bimichi import _html
 from bimichi._checks import check_choice, is_xarray, refuse_masked
+from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
@@ -60,6 +62,20 @@ class Bags:
             positive = int(self.labels.sum())
             what = f"{positive} positive, {len(self) - positive} negative"
         return f"Bags({what}; {len(self.X):,} instances of {self.n_sources} sources)"
+
+    def _repr_html_(self) -> str:
+        sizes = np.diff(self.offsets)
+        known = {"instances in a bag": f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,.0f}"}
+        positive = np.repeat(self.labels > 0, sizes)
+        kinds = {"positive bags": positive, "negative bags": ~positive}
+        rows = []
+        for k in range(self.n_sources):
+            column = self.X[:, k]
+            means = [float(column[kind].mean()) if kind.any() else np.nan for kind in kinds.values()]
+            shown = [float(column.min()), *means, float(column.max())]
+            rows.append([Cell(f"source {k + 1}"), *(Cell("" if np.isnan(value) else number(value)) for value in shown)])
+        table = Table(["", "least", *(f"mean in {kind}" for kind in kinds), "most"], rows)
+        return _html.view(repr(self), _html.facts(known), _html.table(table))
 
     @property
     def n_sources(self) -> int:

@@ -10,8 +10,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi import _html
 from bimichi._checks import is_xarray, refuse_masked
 from bimichi._files import atomic_write
+from bimichi._pictures import data_uri, thumbnail
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
@@ -19,6 +21,7 @@ from bimichi.learning.inputs import check_segment_labels
 from bimichi.measures.base import check_names
 
 ARRAYS = ("sources", "segments", "truth", "ignore", "boxes", "rgb", "thermal", "pixels")
+PICTURE = 200  # pixels of the longer side in a notebook
 TEXTS = ("name", "source_names", "truth_from", "licence", "citation")
 PLACE = ("crs", "transform")
 
@@ -133,6 +136,25 @@ class Scene:
     def __repr__(self) -> str:
         bags = "" if self.labels is None else f"; {len(self.labels)} bags, {sum(self.labels.values())} positive"
         return f"Scene({self.name!r}, {' x '.join(map(str, self.shape))}; {', '.join(self.source_names)}{bags})"
+
+    def _repr_html_(self) -> str:
+        bags = None if self.labels is None else f"{len(self.labels)}, {sum(self.labels.values())} of them positive"
+        targets = None if self.truth is None else f"{np.mean(self.truth):.2%} of the pixels, from {self.truth_from}"
+        known = {"size": " x ".join(map(str, self.shape)), "bags": bags, "boxes": len(self.boxes) or None}
+        known |= {"targets": targets, "licence": self.licence, "citation": self.citation}
+        return _html.view(f"Scene {self.name}", _html.facts(known), _html.pictures(self._pictures()))
+
+    def _pictures(self) -> Iterator[tuple[str, str]]:
+        """Give captions and small pictures: the photograph, the sources in the colours of values, the truth."""
+        if len(self.shape) != 2 or 0 in self.shape:
+            return
+        step = -(-max(self.shape) // PICTURE)
+        if self.rgb is not None:
+            yield "colour", data_uri(np.ascontiguousarray(self.rgb[::step, ::step, :3], np.uint8))
+        for name, plane in zip(self.source_names, np.moveaxis(self.sources, -1, 0), strict=True):
+            yield name, thumbnail(plane, PICTURE)
+        if self.truth is not None:
+            yield "truth", thumbnail(np.where(self.truth, 1.0, 0.0), PICTURE)
 
     @property
     def n_sources(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bimichi import _html
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
@@ -214,14 +215,20 @@ class AdditiveBiCapacity(Measure):
         return cls(arrays["terms"], header["source_names"], header.get("order", 2))  # version 2 names no order
 
     def __repr__(self) -> str:
+        head, shown, rest = self._shown()
+        return "\n".join(filter(None, [head, shown.to_text(), rest]))
+
+    def _repr_html_(self) -> str:
+        head, shown, rest = self._shown()
+        return _html.view(head, _html.table(shown), note=rest)
+
+    def _shown(self) -> tuple[str, Table, str]:
+        """What is printed: a head, the largest terms, and how many are left out."""
         large = int((np.abs(self._values) >= 0.005).sum())
         names = ", ".join(self._source_names)
         head = f"AdditiveBiCapacity of order {self.order}, {self.n_sources} sources ({names}), {self.n_parts:,} terms"
-        rest = f"\nand {large - SHOWN:,} more that are not 0.00" if large > SHOWN else ""
-        return f"{head}\n{self.to_table(limit=min(SHOWN, large)).to_text()}{rest}"
-
-    def _repr_html_(self) -> str:
-        return self.to_table(limit=SHOWN).to_html()
+        rest = f"and {large - SHOWN:,} more that are not 0.00" if large > SHOWN else ""
+        return head, self.to_table(limit=min(SHOWN, large)), rest
 
 
 def _joined(table: Floats, side: int, k: int) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bimichi import _html
 from bimichi._checks import check_choice, is_integer
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags, Floats, Ints
@@ -136,16 +137,18 @@ class LatticeMeasure(Measure):
         """Return the code of an element given by its sources, indices (zero-based) or names."""
 
     def __repr__(self) -> str:
-        bound = "" if self.lattice.zero_bound else ", zero_bound=False"
-        head = f"{type(self).__name__} of {self.n_sources} sources ({', '.join(self._source_names)}){bound}"
         if self.n_sources > self.text_limit:
-            return f"{head}, {self.lattice.size:,} elements"
-        return f"{head}\n{self.to_table().to_text()}"
+            return f"{self._head()}, {self.lattice.size:,} elements"
+        return f"{self._head()}\n{self.to_table().to_text()}"
+
+    def _head(self) -> str:
+        bound = "" if self.lattice.zero_bound else ", zero_bound=False"
+        return f"{type(self).__name__} of {self.n_sources} sources ({', '.join(self._source_names)}){bound}"
 
     def _repr_html_(self) -> str:
         if self.n_sources > self.table_limit:
-            return Table([type(self).__name__], [[Cell(repr(self))]]).to_html()
-        return self.to_html()
+            return _html.view(repr(self))
+        return _html.view(self._head(), _html.table(self.to_table()))
 
     def _marked(self, bold: Iterable[Any] | Flags | None) -> Flags:
         """Turn a set of elements, or a boolean array, into a boolean array."""

@@ -4,12 +4,14 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from string import Template
 from typing import Any
 
 from bimichi._files import atomic_write
 from bimichi.evaluation.comparison import Comparison
 from bimichi.report.contents import contents
+from bimichi.report.inline import Report
 from bimichi.report.inputs import gather
 from bimichi.report.markup import embedded_json, joined, resource
 from bimichi.report.overview import introduction, notices
@@ -37,7 +39,7 @@ def write_report(
     title: str | None = None,
     notes: Mapping[str, str] | None = None,
     n_jobs: int | None = None,
-) -> None:
+) -> Report:
     """Write one HTML file that shows what a model fused, and explains every pixel of it.
 
     The file needs no other file and no network. What it shows of a pixel is computed in the page.
@@ -70,6 +72,11 @@ def write_report(
     n_jobs : int, optional
         Number of threads; all cores by default. The file does not depend on it.
 
+    Returns
+    -------
+    report : Report
+        The file; a notebook shows the page in its cell.
+
     Notes
     -----
     A source of up to 4,096 distinct values is stored exactly, others to 1/65,534 of their range. Images of more than a
@@ -90,3 +97,4 @@ def write_report(
         script=script,
     )
     atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text
+    return Report(Path(path))
