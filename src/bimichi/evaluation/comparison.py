@@ -19,7 +19,7 @@ from bimichi.measures.lattice import set_label
 
 __all__ = ["Comparison", "Result", "compare"]
 
-TITLES = ("AUC", "AP", "F1", "RMSE")
+TITLES = ("AUC", "AP", "F1", "RMSE", "ECE")
 LISTED_SOURCES = 3
 
 

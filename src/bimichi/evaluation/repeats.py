@@ -13,7 +13,7 @@ from bimichi.evaluation.files import write_json, write_text
 from bimichi.evaluation.study import LEAD, StudyResult
 from bimichi.learning.folds import shown_spread, spread
 
-SCORES = {"AUC": "auc", "AP": "average_precision", "RMSE": "rmse"}
+SCORES = {"AUC": "auc", "AP": "average_precision", "RMSE": "rmse", "ECE": "calibration_error"}
 
 
 @dataclass
