@@ -10,7 +10,7 @@ from bimichi.learning.objectives import get_objective
 from bimichi.learning.ranking import rank
 from bimichi.learning.samples import Sample, sample_pixels
 from bimichi.learning.selection import Candidate, Contender, Selection, check_candidates, default_candidates
-from bimichi.learning.selection.averaging import best_sources, with_sources
+from bimichi.learning.selection.averaging import averaged_with, best_sources, with_sources
 from bimichi.learning.selection.choosing import simplest_of_best
 from bimichi.learning.selection.engine import Row
 from bimichi.learning.selection.preparing import Prepared, PreparedTraining
@@ -130,7 +130,8 @@ def test_an_average_with_sources_is_one_measure(rng, additivity):
 
     alone = [platt([X[y, k]], [X[~y, k]], [(1.0, 1.0)]).log_odds(X[:, k]) for k in (0, 1)]
     assert log_odds(found) == pytest.approx((log_odds(plain) + np.mean(alone, axis=0)) / 2, abs=1e-6)
-    assert found.solution.status.endswith("averaged with a, b")
+    assert averaged_with(found.solution.status) == [0, 1]
+    assert averaged_with(plain.solution.status) == []
     assert with_sources(plain, objective, [Bags.from_instances(-X, y, np.arange(4000))], [0]) is plain
 
 

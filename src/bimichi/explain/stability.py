@@ -134,7 +134,7 @@ def bootstrap(
     def refit_one(which: int) -> tuple[Floats, Indices, bool]:
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
-        return solution.values, refitted, solution.status == "converged" or solution.status.startswith("exact")
+        return solution.values, refitted, solution.status.startswith(("converged", "exact"))
 
     with ThreadPoolExecutor(jobs) as pool:
         values, others, converged = zip(*pool.map(refit_one, range(n_resamples)), strict=True)
