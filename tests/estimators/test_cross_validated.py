@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from bimichi import Bags, BiMIChI, BiMIChICV, FusionRule, InvalidInputError, Scene
+from bimichi.explain import bootstrap, summary
 from bimichi.learning.scene import Scenes
 from bimichi.learning.selection import selection_of
 
@@ -175,6 +176,19 @@ def test_groups_are_left_out_together(data):
     assert again.selection_ == model.selection_
     with pytest.raises(InvalidInputError, match="groups must be the same"):
         clone(model).fit(X, y, bags=bags, groups=np.arange(len(X)))
+
+
+def test_an_average_is_described_and_refitted_as_one(rng):
+    X = rng.uniform(-1, 1, (600, 3))
+    y = (rng.random(600) < 1 / (1 + np.exp(-(4 * X[:, 0] + X[:, 1] - 1)))).astype(int)
+    candidate = {"objective": "logistic", "additivity": 1, "averaged": True}
+    model = BiMIChICV([candidate], n_folds=3, random_state=0).fit(X, y, bags=np.arange(600))
+    assert model.rule_.training.status == "converged, averaged with sources 1"
+    assert "The search converged, and the result was averaged with sources 1: the logistic" in str(summary(model, X))
+    plain = BiMIChI("logistic", additivity=1).fit(X, y, bags=np.arange(600))
+    assert model.objective_value_ > plain.objective_value_  # of the average, which is not the best fit
+    refitted = bootstrap(model, X, y, np.arange(600), n_resamples=2, n_jobs=1)
+    assert abs(refitted.values - model.measure_.terms).max() < abs(refitted.values - plain.measure_.terms).max()
 
 
 def test_the_source_alone_is_chosen_if_it_is_best(rng):

@@ -91,6 +91,8 @@ def test_tables(comparison):
     frame = comparison.to_frame()
     assert frame.index.tolist() == [result.name for result in comparison.results]
     assert frame.loc["KNN", "AUC"] == comparison["KNN"].mean("auc")
+    assert frame.loc["KNN", "ECE"] == comparison["KNN"].mean("calibration_error")
+    assert "| ECE |" in markdown
     assert frame.loc["CI-QP", "learned"].count(" ") == 2
     assert frame.loc["weighted mean", "learned"].count(" ") == 1
     assert "Bi-MIChI (mean):" in markdown

@@ -1,15 +1,19 @@
 import numpy as np
 import pytest
 
-from bimichi import InvalidInputError
+from bimichi import Bags, ConvexSolver, InvalidInputError, choquet
 from bimichi.evaluation.metrics import auc, average_precision
 from bimichi.learning.calibration import platt
+from bimichi.learning.fit import fit_measure
 from bimichi.learning.folds import make_folds, shown_spread, spread
+from bimichi.learning.objectives import get_objective
 from bimichi.learning.ranking import rank
 from bimichi.learning.samples import Sample, sample_pixels
 from bimichi.learning.selection import Candidate, Contender, Selection, check_candidates, default_candidates
+from bimichi.learning.selection.averaging import averaged_with, best_sources, with_sources
 from bimichi.learning.selection.choosing import simplest_of_best
 from bimichi.learning.selection.engine import Row
+from bimichi.learning.selection.preparing import Prepared, PreparedTraining
 
 
 def test_ranking_is_that_of_the_metrics_also_with_shares(rng):
@@ -70,6 +74,8 @@ def test_the_simplest_of_equally_good_candidates_is_taken():
     source = row("s", [0.65, 0.45, 0.69], source=0, sign=1)
     assert simplest_of_best([worse, two, source]) == 1
     assert simplest_of_best([worse, two, squares, one, source]) == 3
+    averaged = row("averaged", [0.5, 0.6, 0.65], objective="logistic", additivity=1, averaged=True)
+    assert simplest_of_best([worse, two, squares, one, averaged, source]) == 4
     assert simplest_of_best([worse, squares, row("s", [0.7, 0.7, 0.7], source=0, sign=1)]) == 2
 
 
@@ -92,10 +98,44 @@ def test_the_outcome_in_words_and_as_data():
 
 
 def test_candidates():
-    assert [one.name for one in default_candidates(30, False, False)] == ["mean, 1-additive", "logistic, 1-additive"]
+    assert [one.name for one in default_candidates(30, False, False)] == [
+        "mean, 1-additive",
+        "logistic, 1-additive",
+        "logistic, 1-additive, with best sources",
+    ]
     assert Candidate("bipolar") in default_candidates(4, True, True)
     assert check_candidates([{"objective": "mean"}]) == [Candidate("mean")]
     with pytest.raises(InvalidInputError, match="learned from pixels"):
         Candidate("mean", 1, "rarity")
     with pytest.raises(InvalidInputError, match="objective must be one of"):
         Candidate("best")
+    for options in (("mean", 1), ("logistic", None)):
+        with pytest.raises(InvalidInputError, match="log-odds of additive measures"):
+            Candidate(*options, averaged=True)
+
+
+@pytest.mark.parametrize("additivity", [1, 2])
+def test_an_average_with_sources_is_one_measure(rng, additivity):
+    X = rng.uniform(-1, 1, (4000, 3))
+    y = rng.random(4000) < 1 / (1 + np.exp(-(3 * X[:, 0] + 2 * X[:, 1] - 2)))
+    bags = Bags.from_instances(X, y, np.arange(4000))
+    objective = get_objective("logistic", additivity=additivity)
+    usage = objective.space(3).count_usage(X, 1)
+    training = PreparedTraining([Prepared(bags.labels, bags.weights, usage, bags)], 3)
+    plain = fit_measure(training, objective, ConvexSolver(), names=["a", "b", "c"])
+    found = with_sources(plain, objective, [bags], [0, 1])
+
+    def log_odds(result):
+        return result.solution.link.log_odds(choquet(X, result.measure))
+
+    alone = [platt([X[y, k]], [X[~y, k]], [(1.0, 1.0)]).log_odds(X[:, k]) for k in (0, 1)]
+    assert log_odds(found) == pytest.approx((log_odds(plain) + np.mean(alone, axis=0)) / 2, abs=1e-6)
+    assert averaged_with(found.solution.status) == [0, 1]
+    assert averaged_with(plain.solution.status) == []
+    assert with_sources(plain, objective, [Bags.from_instances(-X, y, np.arange(4000))], [0]) is plain
+
+
+def test_sources_as_good_as_the_best_take_part():
+    scores = np.array([[0.9, 0.2, 0.8, 0.7], [0.5, 0.1, 0.7, 0.3], [0.8, 0.1, 0.6, 0.6]])
+    assert best_sources(scores) == [0, 2]
+    assert best_sources(scores[:1]) == [0]  # from one scene, nothing is known about the others

@@ -78,7 +78,8 @@ def _chosen(methods: dict[str, Any], names: Sequence[str] | None) -> dict[str, A
 
 
 def _row(result: Any) -> dict[str, Any]:
-    reached = {score: result.mean(score) for score in ("auc", "average_precision", "best_f1", "rmse")}
+    scores = ("auc", "average_precision", "best_f1", "rmse", "calibration_error")
+    reached = {score: result.mean(score) for score in scores}
     times = {"fit_seconds": result.fit_seconds, "fuse_seconds": result.fuse_seconds}
     return {"method": result.name} | reached | times | {"problem": result.problem}
 

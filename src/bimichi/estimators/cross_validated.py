@@ -42,10 +42,11 @@ class BiMIChICV(FusionClassifier, BagFusion):
     Parameters
     ----------
     candidates : list of dict, optional
-        What to compare, each with "objective", "additivity", "sources" ("given" or "rarity") and "labels" ("bags" or
-        "cores"); see `bimichi.learning.selection.Candidate`. By default "mean" and "logistic", 1- and 2-additive, the
-        latter from cores of boxes and also with rarity-scaled sources where images are at hand, and the paper's
-        "bipolar" and "magnitude" up to eight sources.
+        What to compare, each with "objective", "additivity", "sources" ("given" or "rarity"), "labels" ("bags" or
+        "cores") and "averaged" (whether log-odds are averaged with those of the best single sources); see
+        `bimichi.learning.selection.Candidate`. By default "mean" and "logistic", 1- and 2-additive, the latter from
+        cores of boxes, also with rarity-scaled sources where images are at hand, and each with and without the
+        average; and the paper's "bipolar" and "magnitude" up to eight sources.
     n_folds : int, default=5
         In how many turns scenes are left out: blocks of neighbouring scenes, each with targets. With a single scene
         these are parts of it, with arrays groups of neighbouring bags, or those given as `groups`.
@@ -67,7 +68,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     best_params_, best_score_, best_index_ : dict, float, int
         The parameters of the winner, its mean average precision on left-out scenes, and its place in `cv_results_`.
     best_estimator_ : BiMIChI or SignedSource
-        The winner, learned from all scenes, before it is calibrated.
+        The winner, learned from all scenes, before it is calibrated. Its measure is the average if the winner is one.
     cv_results_ : dict of arrays
         "candidate" and "params" of all contenders; "mean_test_ap", "std_test_ap" and "error_test_ap" (the standard
         error of the mean) over left-out scenes, the same for "auc"; "split0_test_ap" and so on for each fold; and
@@ -81,8 +82,9 @@ class BiMIChICV(FusionClassifier, BagFusion):
     -----
     The winner has the largest mean average precision, or is simpler and not clearly worse: of all candidates whose mean
     difference to it, scene by scene, is within two standard errors, those of the lowest additivity come first, of these
-    "logistic", and of these the best. A source alone is chosen only if its mean is the largest. Where the lead over the
-    best source is within its standard error, `selection_.warning()` says so.
+    "logistic", of these the averages with the best single sources, and of these the best. A source alone is chosen only
+    if its mean is the largest. Where the lead over the best source is within its standard error, `selection_.warning()`
+    says so.
 
     Scenes are read once if they fit into 1 GiB. Least squares of a fold are sums over scenes, bags are reduced once,
     and "logistic" learns from up to 100,000 pixels outside boxes, drawn evenly.

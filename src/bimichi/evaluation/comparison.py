@@ -18,7 +18,7 @@ from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
 
-TITLES = ("AUC", "AP", "F1", "RMSE")
+TITLES = ("AUC", "AP", "F1", "RMSE", "ECE")
 LISTED_SOURCES = 3
 BEST = "Among methods built on a measure, the best score is bold, the second best underlined."
 

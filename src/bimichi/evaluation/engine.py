@@ -105,6 +105,7 @@ COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
     "AP": (lambda row: row.mean("average_precision"), 1),
     "F1": (lambda row: row.mean("best_f1"), 1),
     "RMSE": (lambda row: row.mean("rmse"), -1),
+    "ECE": (lambda row: row.mean("calibration_error"), -1),
 }
 """Scores of tables, and whether larger (1) or smaller (-1) values are better."""
 
@@ -130,9 +131,10 @@ def score_cells(
     lines: list[list[Cell]] = [[] for _ in rows]
     for title in titles:
         of, sign = COLUMNS[title]
-        ranking = sorted({sign * of(row) for row, competes in zip(rows, ranked, strict=True) if competes}, reverse=True)
-        for row, competes, line in zip(rows, ranked, lines, strict=True):
-            value = of(row)
+        values = [of(row) for row in rows]
+        fair = [one and not np.isnan(value) for value, one in zip(values, ranked, strict=True)]
+        ranking = sorted({sign * value for value, competes in zip(values, fair, strict=True) if competes}, reverse=True)
+        for value, competes, line in zip(values, fair, lines, strict=True):
             place = ranking.index(sign * value) if competes else -1
             line.append(Cell("" if np.isnan(value) else f"{value:.3f}", place == 0, second and place == 1))
     for row, line in zip(rows, lines, strict=True):

@@ -20,8 +20,8 @@ from bimichi.learning.folds import Spread, shown_spread, spread
 from bimichi.learning.scene import Scene
 
 RESULTS = "results.json"
-MEANS = {"AUC": "auc", "AP": "average_precision", "RMSE": "rmse"}  # over several draws
-TITLES = ("AUC", "worst AUC", "AP", "RMSE")
+MEANS = {"AUC": "auc", "AP": "average_precision", "RMSE": "rmse", "ECE": "calibration_error"}  # over several draws
+TITLES = ("AUC", "worst AUC", "AP", "RMSE", "ECE")
 LEAD = "AP − source"
 """The column of differences to the best source alone."""
 
@@ -138,7 +138,8 @@ class StudyResult:
 
 
 NOTES = (
-    "AUC, average precision (AP) and RMSE are means over the test scenes; the worst AUC is the smallest. Rows with "
+    "AUC, average precision (AP), RMSE and the expected calibration error (ECE: the mean distance of probabilities to "
+    "shares of targets) are means over the test scenes; the worst AUC is the smallest. Rows with "
     "labels of bags never see the truth of a pixel. Targets cover few pixels, so the empty map already has a small "
     "RMSE. Scenes without targets have no AUC, and are only trained on. Of the rows that learn from bag labels, the "
     f"best of each column is bold. “{LEAD}” is the mean difference in AP to the best source alone, scene by scene, "

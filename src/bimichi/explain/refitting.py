@@ -15,6 +15,7 @@ from bimichi.learning.inputs import check_weights
 from bimichi.learning.objectives import REGISTRY, Objective, get_objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Solution
+from bimichi.learning.selection.averaging import averaged_with, with_sources
 from bimichi.learning.solvers import solver_from_record
 from bimichi.learning.solvers.convex import solve_least_squares
 from bimichi.learning.training import BagsInMemory
@@ -51,7 +52,9 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     if record.objective == LEAST_SQUARES and not objective.additivity:
         return solve_least_squares(training.problem(objective, n_jobs=1), completion="highest")
     solver = solver_from_record(record.solver, dict(record.solver_options))
-    solution = fit_measure(training, objective, solver, random_state=seed, n_jobs=1).solution
+    result = fit_measure(training, objective, solver, random_state=seed, n_jobs=1)
+    known = [k for k in averaged_with(record.status) if k < rule.n_sources]
+    solution = with_sources(result, objective, [bags], known).solution if known else result.solution
     if record.objective != LEAST_SQUARES:
         return solution
     # A weighted mean of sources that are never below zero: the terms below mirror those above.

@@ -15,6 +15,7 @@ from bimichi.explain.indices import DataIndices, averages
 from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation, percent
 from bimichi.integral.planes import Planes
+from bimichi.learning.selection.averaging import AVERAGED
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
@@ -277,8 +278,10 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
     numbers = {"J": value, "rounds": float(record.n_iter)}
     if record.lower_bound is not None:
         numbers["lower bound"] = float(record.lower_bound)
-    complete = record.status == "converged" or record.status.startswith("exact")
-    ended = "converged" if complete else f"did not converge ({record.status})"
+    status, average, sources = record.status.partition(AVERAGED)
+    complete = status == "converged" or status.startswith("exact")
+    ended = "converged" if complete else f"did not converge ({status})"
+    ended += f", and the result was{average[1:]}{sources}" if average else ""
     yield Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
     if record.global_bound is not None:
         numbers = {"J": value, "global bound": float(record.global_bound), "nodes": float(record.n_nodes)}

@@ -146,7 +146,7 @@ def bootstrap(
         checkpoint()
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
-        converged = solution.status == "converged" or solution.status.startswith("exact")
+        converged = solution.status.startswith(("converged", "exact"))
         return solution.values, refitted, converged, solution.link if objective.links else rule.link
 
     here = [copy_context() for _ in range(n_resamples)]  # in which refits may be asked to stop

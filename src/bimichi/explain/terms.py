@@ -63,7 +63,7 @@ class TermParts(Parts):
         """Count; a zero is above zero, but gives no weight."""
         touched, weighted = (self._together(above, rows < 0) for above in (rows >= 0, rows > 0))
         weight = np.zeros(self.space.size)
-        add_features(np.ascontiguousarray(rows), np.ones(len(rows)), self.space.index, weight)
+        add_features(np.ascontiguousarray(rows), np.ones(len(rows)), self.space.index, True, weight)
         return np.arange(self.space.size), touched, weighted, weight
 
     def _together(self, above: Flags, below: Flags) -> Ints:

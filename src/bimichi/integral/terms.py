@@ -112,27 +112,17 @@ def term_features(X, first, second, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def add_features(X, factor, index, total):  # type: ignore[no-untyped-def]
-    """Add the features of all rows X, times a factor each, to total, of shape (2 m^2,)."""
+def add_features(X, factor, index, pairs, total):  # type: ignore[no-untyped-def]
+    """Add the features of all rows X, times a factor each, to total, of shape (2 m^2,); of pairs only if `pairs`."""
     n, m = X.shape
     for j in range(n):
         for i in range(m):
             x = np.float64(X[j, i])
             side = i if x >= 0 else i + m
             total[side] += factor[j] * abs(x)
-            for k in range(i):
+            for k in range(i if pairs else 0):
                 y = np.float64(X[j, k])
                 total[index[k if y >= 0 else k + m, side]] += factor[j] * min(abs(x), abs(y))
-
-
-@jit
-def add_single_features(X, factor, total):  # type: ignore[no-untyped-def]
-    """Add the features of single sources of all rows X, times a factor each, to total; as `add_features` does."""
-    n, m = X.shape
-    for j in range(n):
-        for i in range(m):
-            x = np.float64(X[j, i])
-            total[i if x >= 0 else i + m] += factor[j] * abs(x)
 
 
 @jit
@@ -152,14 +142,15 @@ def add_single_squares(X, share, matrix, linear):  # type: ignore[no-untyped-def
 
 @jit
 def term_rows(X, index, codes, weights):  # type: ignore[no-untyped-def]
-    """Write the terms that rows X use, and their features: one per source, and one per pair of sources."""
+    """Write the terms that rows X use, and their features: one per source, and one per pair if there is room."""
     n, m = X.shape
+    pairs = codes.shape[1] > m
     for j in range(n):
         at = 0
         for i in range(m):
             x = X[j, i]
             side = i if x >= 0 else i + m
-            for k in range(i):
+            for k in range(i if pairs else 0):
                 y = X[j, k]
                 codes[j, at] = index[k if y >= 0 else k + m, side]
                 weights[j, at] = min(abs(x), abs(y))

@@ -170,8 +170,9 @@ class InMemory(Problem):
 
     def value(self, values: Floats, link: Link | None = None) -> float:
         bags, labels, fused = self.bags, self.labels.astype(np.float64), self._instances.fuse(values)
-        if link is not None:
-            fused = link.log_odds(fused)
+        if link is not None:  # in place: there may be millions
+            fused *= link.slope
+            fused += link.offset
         return float(_value(self.objective.term, fused, bags.counts, bags.offsets, labels, self.weights))
 
     def total(self, question: str, **arguments: Any) -> Any:

@@ -27,9 +27,9 @@ class Candidate:
     labels : {"bags", "cores"}
         Learned from labelled bags, or, where boxes are known, from the pixels in their cores and outside.
     averaged : bool, default=False
-        Whether the log-odds are averaged with those of the source that ranks the training scenes best alone, so that
-        a few scenes cannot lead far away from it. The mean of two integrals is the integral of the mean of their
-        measures. Only with the objective "logistic" and an additivity.
+        Whether the log-odds are averaged with those of the sources that rank the training scenes best alone, so that
+        a few scenes cannot lead far away from them; see `bimichi.learning.selection.averaging`. Only with the objective
+        "logistic" and an additivity.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Candidate:
         """What tables call it."""
         parts = [self.objective, f"{self.additivity}-additive" if self.additivity else ""]
         parts += ["rarity" if self.sources == "rarity" else "", "cores" if self.labels == "cores" else ""]
-        parts += ["with best source" if self.averaged else ""]
+        parts += ["with best sources" if self.averaged else ""]
         return ", ".join(filter(None, parts))
 
     @property

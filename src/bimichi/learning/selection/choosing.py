@@ -225,7 +225,7 @@ def simplest_of_best(rows: Sequence[Row]) -> int:
 
     Of all candidates whose mean difference to it, scene by scene, is within two standard errors, those of the lowest
     additivity come first, of these those that learn a link (the log-loss holds better elsewhere than squares), of these
-    those that are averaged with the best source, and of these the best. A source alone must have the largest mean.
+    those that are averaged with the best sources, and of these the best. A source alone must have the largest mean.
     """
     best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
     if rows[best].is_source:

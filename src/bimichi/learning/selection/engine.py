@@ -16,7 +16,7 @@ from bimichi.learning.fit import FitResult, fit_measure
 from bimichi.learning.folds import Spread, make_folds, spread
 from bimichi.learning.objectives import Objective
 from bimichi.learning.samples import FEW, Sample
-from bimichi.learning.selection.averaging import scored_anew, with_source
+from bimichi.learning.selection.averaging import best_sources, scored_anew, with_sources
 from bimichi.learning.selection.candidates import Candidate
 from bimichi.learning.selection.preparing import Prepared, PreparedTraining, prepare
 from bimichi.learning.selection.units import Unit
@@ -137,7 +137,7 @@ class CrossValidation:
         return fit_measure(training, candidate.problem, solver, random_state=self.seed, **more)
 
     def learn_all(self, candidate: Candidate, names: Sequence[str] | None) -> FitResult:
-        """Learn from all units, and average with the best source if the candidate says so."""
+        """Learn from all units, and average with the best sources if the candidate says so."""
         every = range(len(self.units))
         result = self.learn(candidate, every, names=names)
         if not candidate.averaged:
@@ -146,13 +146,13 @@ class CrossValidation:
         return scored_anew(self.averaged(candidate, every, result), problem)
 
     def averaged(self, candidate: Candidate, units: Sequence[int], result: FitResult) -> FitResult:
-        """Return what was learned from some units, averaged with their best source if the candidate says so."""
+        """Return what was learned from some units, averaged with their best sources if the candidate says so."""
         scores = self.alone[0, list(units)]
         known = ~np.isnan(scores[:, 0])
         if not candidate.averaged or not known.any():
             return result
         parts = [part.content for part in self._filled(candidate, units)]
-        return with_source(result, candidate.problem, parts, int(scores[known].mean(axis=0).argmax()))
+        return with_sources(result, candidate.problem, parts, best_sources(scores[known]))
 
     def _filled(self, candidate: Candidate, units: Sequence[int]) -> list[Prepared]:
         parts = [self.units[u].prepared.get(candidate.alone) for u in units]

@@ -70,7 +70,7 @@ class ElementInstances(LossInstances, Instances):
             self._grams[targets] = self._squares(self._bags.shares(), target)
         return self._grams[targets]
 
-    def _fuse_part(self, values: Floats, part: slice) -> Floats:
+    def _fuse_part(self, values: Floats, part: slice | Ints) -> Floats:
         codes = self.table.codes[part]
         fused = np.empty(len(codes))
         _fuse(codes, self.table.weights[part], values, fused)

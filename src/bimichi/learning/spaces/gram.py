@@ -85,27 +85,29 @@ def squares_of_rows(size: int, rows: RowsOfSquares) -> Gram:
 
 
 def _part(size: int, rows: RowsOfSquares) -> tuple[Any, Floats, float]:
-    pull = (rows.weights * (rows.share * rows.target)[:, None]).ravel()
-    linear = np.bincount(rows.codes.ravel(), pull, size).astype(np.float64)
     constant = float((rows.share * rows.target**2).sum())
     if size <= DENSE_LIMIT:
-        matrix = np.zeros((size, size))
-        _add_squares(rows, matrix)
+        matrix, linear = np.zeros((size, size)), np.zeros(size)
+        _add_squares(rows, matrix, linear)
         matrix += np.tril(matrix, -1).T + np.triu(matrix, 1).T  # pairs of codes were added once, in either order
         return matrix, linear, constant
+    pull = (rows.weights * (rows.share * rows.target)[:, None]).ravel()
+    linear = np.bincount(rows.codes.ravel(), pull, size).astype(np.float64)
     pointers = np.arange(0, rows.codes.size + 1, rows.codes.shape[1])
     table = sp.csr_array((rows.weights.ravel(), rows.codes.ravel(), pointers), shape=(len(rows.codes), size))
     return table.T @ (sp.diags_array(rows.share) @ table), linear, constant
 
 
 @jit
-def _add_squares(rows, matrix):  # type: ignore[no-untyped-def]
+def _add_squares(rows, matrix, linear):  # type: ignore[no-untyped-def]
     n, m = rows.codes.shape
     for i in range(n):
+        target = rows.target[i]
         for j in range(m):
             weight = rows.share[i] * rows.weights[i, j]
             if weight != 0:
                 a = np.uint32(rows.codes[i, j])
+                linear[a] += weight * target
                 for k in range(j + 1):
                     b = np.uint32(rows.codes[i, k])
                     matrix[a, b] += weight * rows.weights[i, k]

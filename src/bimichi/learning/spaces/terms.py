@@ -17,7 +17,6 @@ from bimichi._types import Codes, Floats, Ints
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.integral.terms import (
     add_features,
-    add_single_features,
     add_single_squares,
     integrate_terms,
     sign_table,
@@ -57,8 +56,8 @@ class TermInstances(LossInstances, Instances):
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
         return self._rows_of(self._X[which])
 
-    def _rows_of(self, X: NDArray[Any]) -> tuple[Codes, Floats]:
-        shape = (len(X), self._terms.row_length)
+    def _rows_of(self, X: NDArray[Any], pairs: bool = True) -> tuple[Codes, Floats]:
+        shape = (len(X), self._terms.row_length if pairs else self._terms.n_sources)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
         term_rows(X, self._terms.index, codes, weights)
         return codes, weights
@@ -88,7 +87,7 @@ class TermInstances(LossInstances, Instances):
         parts = run_chunks(lambda chunk: self._add_part(factor[chunk], chunk), self._chunks(), self._n_jobs)
         return np.asarray(np.sum(parts, axis=0))
 
-    def _fuse_part(self, values: Floats, part: slice) -> Floats:
+    def _fuse_part(self, values: Floats, part: slice | Ints) -> Floats:
         X = self._X[part]
         fused = np.empty(len(X))
         scale = float(np.abs(values).sum()) or 1.0  # of a measure or more: the kernel holds integrals within max |x|
@@ -97,10 +96,7 @@ class TermInstances(LossInstances, Instances):
 
     def _add_part(self, factor: Floats, part: slice) -> Floats:
         total = np.zeros(self._terms.size)
-        if self._terms.pairs:
-            add_features(self._X[part], factor, self._terms.index, total)
-        else:
-            add_single_features(self._X[part], factor, total)
+        add_features(self._X[part], factor, self._terms.index, self._terms.pairs, total)
         return total
 
     def _squares_of(self, share: Floats, part: slice) -> Gram:
@@ -111,7 +107,7 @@ class TermInstances(LossInstances, Instances):
         step = max(256, FEATURES // self._terms.row_length)
         for start in range(0, len(X), step):
             chunk = slice(start, start + step)
-            codes, weights = self._rows_of(X[chunk])
+            codes, weights = self._rows_of(X[chunk], self._terms.pairs)  # terms that stay zero have no derivatives
             total += squares_of_rows(self._terms.size, RowsOfSquares(codes, weights, share[chunk], target[chunk]))
         return total
 
