@@ -76,7 +76,7 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
     Both ends of a "magnitude" model are targets, so there sources count towards +1 or -1.
     """
     rule, parts, planes = prepare(model, X)
-    words = _words(rule)
+    words = words_of(rule)
     found = averages(parts, planes, n_jobs, 1.0 if rule.link is None else rule.link.slope)
     known = identifiability(rule) if rule.usage else None
     facts = [
@@ -92,7 +92,7 @@ def summary(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int | Non
 
 
 @dataclass(frozen=True)
-class _Words:
+class Words:
     """What sources are called, and where a contribution above zero leads, and one below."""
 
     names: tuple[str, ...]
@@ -100,6 +100,7 @@ class _Words:
     ways: tuple[str, str]
 
     def name(self, k: int) -> str:
+        """Return the name of a source; of one that is a number, with a word before it."""
         return f"source {self.names[k]}" if self.names[k].isdigit() else self.names[k]
 
     def level(self, k: int, up: bool) -> str:
@@ -107,26 +108,30 @@ class _Words:
         return "high" if up != self.inverted[k] else "low"
 
     def at(self, k: int, up: bool) -> str:
+        """Return such a source by its name, as in "high thermal"."""
         return f"{self.level(k, up)} {self.name(k)}"
 
     def way(self, up: bool) -> str:
+        """Return where a contribution above zero leads, or one below."""
         return self.ways[0 if up else 1]
 
     def fact(self, kind: str, sources: Sequence[int], numbers: Mapping[str, float], sentence: str) -> Fact:
+        """Return a fact whose sentence begins with a capital."""
         names = tuple(self.names[k] for k in sources)
         return Fact(kind, names, numbers, sentence[0].upper() + sentence[1:])
 
 
-def _words(rule: FusionRule) -> _Words:
+def words_of(rule: FusionRule) -> Words:
+    """Return what a rule's sources, and what its output means, are called."""
     ways = ("for a target", "against a target")
     if rule.output == "magnitude":  # both poles are targets
         ways = ("towards +1", "towards -1")
     elif rule.training is not None and not rule.training.classes:  # labels are real numbers
         ways = ("for a high value", "for a low value")
-    return _Words(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
+    return Words(rule.source_names, tuple((rule.polarity < 0).tolist()), ways)
 
 
-def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
+def _shares(found: DataIndices, words: Words) -> Iterator[Fact]:
     if found.magnitude == 0:
         yield words.fact("silent", (), {"magnitude": 0.0}, "No source moves the fused confidence on this data.")
         return
@@ -152,7 +157,7 @@ def _shares(found: DataIndices, words: _Words) -> Iterator[Fact]:
 
 
 def _other_completions(
-    known: Identifiability | None, parts: Parts, planes: Planes, found: DataIndices, words: _Words, n_jobs: int | None
+    known: Identifiability | None, parts: Parts, planes: Planes, found: DataIndices, words: Words, n_jobs: int | None
 ) -> Iterator[Fact]:
     """The first source's share if the elements that training left open were lowest, and highest."""
     if known is None or found.magnitude == 0 or not known.open.any():
@@ -170,7 +175,7 @@ def _other_completions(
         yield words.fact("completion", [k], {"share": share, "lowest": lowest, "highest": highest}, says)
 
 
-def _inverted(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
+def _inverted(parts: Parts, planes: Planes, words: Words, n_jobs: int | None) -> Iterator[Fact]:
     """Inverted sources, and what their low values do on this data: not always what inverting a source suggests."""
     if not any(words.inverted):
         return
@@ -193,7 +198,7 @@ def _inverted(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -
         yield words.fact("inverted", [k], numbers, says)
 
 
-def _against(parts: Parts, planes: Planes, words: _Words, n_jobs: int | None) -> Iterator[Fact]:
+def _against(parts: Parts, planes: Planes, words: Words, n_jobs: int | None) -> Iterator[Fact]:
     """Sources that count against a target though up, or for it though down, and beside which other one most."""
     total, sums, often = _opposed(parts, planes, n_jobs)
     for k, up in product(range(planes.n_sources), (True, False)):
@@ -227,7 +232,7 @@ def _opposed(parts: Parts, planes: Planes, n_jobs: int | None) -> tuple[int, Flo
     return sum(numbers), np.sum(sums, axis=0), np.sum(often, axis=0)
 
 
-def _interactions(found: DataIndices, words: _Words) -> list[Fact]:
+def _interactions(found: DataIndices, words: Words) -> list[Fact]:
     """The strongest interactions."""
     if found.magnitude == 0:
         return []
@@ -235,7 +240,7 @@ def _interactions(found: DataIndices, words: _Words) -> list[Fact]:
     return sorted(strong, key=lambda fact: -fact.numbers["share"])[:MOST]
 
 
-def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
+def _pairs(found: DataIndices, words: Words) -> Iterator[Fact]:
     """All interactions of sources that pull their own way, up for and down against, in words."""
     pulls = {True: found.signed_up > 0, False: found.signed_down < 0}
     sources = range(len(words.names))
@@ -258,7 +263,7 @@ def _pairs(found: DataIndices, words: _Words) -> Iterator[Fact]:
         yield words.fact(kind, [i, j], {"interaction": value, "share": abs(value) / found.magnitude}, says)
 
 
-def _log_odds(rule: FusionRule, words: _Words) -> Iterator[Fact]:
+def _log_odds(rule: FusionRule, words: Words) -> Iterator[Fact]:
     if rule.link is None:
         return
     slope, offset = rule.link.slope, rule.link.offset

@@ -1,7 +1,8 @@
 """How much of a learned measure would survive other bags: the bootstrap."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
+from bimichi._progress import checkpoint
 from bimichi._tables import Cell, Table
 from bimichi._types import Flags, Floats, Ints
 from bimichi.explain.indices import Indices, indices, indices_of
@@ -17,6 +19,7 @@ from bimichi.explain.refitting import recorded_objective, refit, training_bags
 from bimichi.explain.results import Explanation
 from bimichi.integral.planes import Planes, check_n_jobs
 from bimichi.learning.bags import Bags
+from bimichi.link import Link
 from bimichi.measures.base import Measure
 from bimichi.measures.sampling import random_generator
 from bimichi.rule import as_rule
@@ -45,6 +48,8 @@ class Stability(Explanation):
         How many resamples were drawn again because they lacked positive, or negative, bags.
     converged : int
         How many refits ended with the status "converged".
+    links : tuple of (Link or None)
+        Of each refit: learned anew for an objective that gives probabilities, otherwise that of the model.
     """
 
     measure: Measure
@@ -58,6 +63,12 @@ class Stability(Explanation):
     level: float
     redrawn: int
     converged: int
+    links: tuple[Link | None, ...] = ()
+
+    def refits(self) -> Iterator[tuple[Measure, Link | None]]:
+        """Yield the measure and the link of each refit."""
+        for values, link in zip(self.values, self.links, strict=True):
+            yield self.measure.with_values(values), link
 
     def to_table(self) -> Table:
         """Return the importance of each source with its interval as a table."""
@@ -131,13 +142,17 @@ def bootstrap(
     found = found.reduced(objective.relevant, objective.zero_bound)
     drawn = [_draw(found.labels, stream) for stream in streams]
 
-    def refit_one(which: int) -> tuple[Floats, Indices, bool]:
+    def refit_one(which: int) -> tuple[Floats, Indices, bool, Link | None]:
+        checkpoint()
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
-        return solution.values, refitted, solution.status == "converged" or solution.status.startswith("exact")
+        converged = solution.status == "converged" or solution.status.startswith("exact")
+        return solution.values, refitted, converged, solution.link if objective.links else rule.link
 
+    here = [copy_context() for _ in range(n_resamples)]  # in which refits may be asked to stop
     with ThreadPoolExecutor(jobs) as pool:
-        values, others, converged = zip(*pool.map(refit_one, range(n_resamples)), strict=True)
+        refits = pool.map(lambda which: here[which].run(refit_one, which), range(n_resamples))
+        values, others, converged, links = zip(*refits, strict=True)
     low, high = (1 - level) / 2, (1 + level) / 2
     return Stability(
         measure=rule.measure,
@@ -151,6 +166,7 @@ def bootstrap(
         level=float(level),
         redrawn=sum(again for _, again in drawn),
         converged=sum(converged),
+        links=tuple(links),
     )
 
 

@@ -20,6 +20,7 @@ from bimichi.interactive.scenes import SceneStore, png
 from bimichi.interactive.security import Guard
 from bimichi.interactive.session import Session
 from bimichi.interactive.sockets import serve_socket
+from bimichi.interactive.suggestion_views import suggestion_routes
 
 FROM_REPORT = ("planes.js", "integral.js", "maps.js", "readout.js", "report.css")
 """Files that the page shares with reports."""
@@ -60,6 +61,7 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
         Route("/export", moves.export, methods=["POST"]),
         Route("/exports/{name:path}", moves.download),
         Route("/close", moves.close, methods=["POST"]),
+        *suggestion_routes(session),
     ]
 
     async def socket(websocket: Any) -> None:

@@ -244,6 +244,7 @@ class Session:
         if self._wanted.is_set() or self.model is not trained:
             return
         self._tell_model(trained)
+        self.tell({"type": "suggestions"})
         if trained.score is None:
             self.tell({"type": "working", "what": "Scoring on what is left out in turn", "share": None})
             trained.score = await self._in_thread(learner.score, task)

@@ -103,6 +103,10 @@ class Measure(ABC):
         """Return the same measure with other names of its sources."""
         return type(self)(self._values, source_names, *self._options)  # type: ignore[call-arg]  # all take these
 
+    def with_values(self, values: ArrayLike) -> Self:
+        """Return a measure of the same kind, sources and options with other values, checked as in the constructor."""
+        return type(self)(values, self._source_names, *self._options)  # type: ignore[call-arg]
+
     @abstractmethod
     def sets(self, k: int) -> tuple[list[str], list[str]]:
         """Names of the sources in A and in B, of the k-th of the values."""

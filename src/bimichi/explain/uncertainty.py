@@ -1,0 +1,224 @@
+"""How far the fused value of each pixel is open: over all measures that fit alike, and over resampled labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bimichi._checks import is_xarray
+from bimichi._tables import Cell, Table, number
+from bimichi._types import Flags
+from bimichi.errors import InvalidInputError
+from bimichi.explain.parts import parts_of, prepare
+from bimichi.explain.results import Explanation, percent
+from bimichi.explain.same_fit import same_fit
+from bimichi.explain.stability import Stability
+from bimichi.integral.integrals import integrate
+from bimichi.integral.matching import own_names
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.rule import FusionRule, as_rule
+
+ARRAYS = ("fused", "lower", "upper", "spread_lower", "spread_upper")
+
+WIDE = 0.1
+"""From which width on, of a range of 1, the table counts an instance as open."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Uncertainty(Explanation):
+    """Intervals of the fused value of each instance; arrays have the shape of one source, and NaN where a source has.
+
+    Attributes
+    ----------
+    fused : ndarray
+        What `FusionRule.fuse` gives.
+    lower, upper : ndarray
+        The least and the greatest fused value over all measures that fit the training data alike: those that keep the
+        value of every element, or term, to which some training instance gives weight. They give each training
+        instance the same output. Scale, polarity and link stay as fitted.
+    exact : bool
+        Whether some such measure reaches each end, up to rounding. It is so on a lattice, where the ends are those of
+        the lowest and the highest completion, and for additive measures of order 1. Of order 2, if terms are free,
+        ends are bounds that no such measure exceeds.
+    n_open : int
+        How many elements, or terms, training gave no weight; the boundary of a lattice is not counted.
+    spread_lower, spread_upper : ndarray or None
+        Percentiles of the fused values of models refitted to bags drawn with replacement: the interval holds the share
+        `level` of the refits. None without a `Stability`.
+    level : float or None
+        As in `bootstrap`.
+    output_range : (float, float)
+        The range of `fuse`.
+    """
+
+    fused: NDArray[Any]
+    lower: NDArray[Any]
+    upper: NDArray[Any]
+    exact: bool
+    n_open: int
+    output_range: tuple[float, float]
+    spread_lower: NDArray[Any] | None = None
+    spread_upper: NDArray[Any] | None = None
+    level: float | None = None
+
+    @property
+    def width(self) -> NDArray[Any]:
+        """How far apart the ends are, as a share of the range of `fuse`: between 0 and 1."""
+        return self._share(self.upper - self.lower)
+
+    @property
+    def spread(self) -> NDArray[Any] | None:
+        """How far apart the percentiles of the refits are, as a share of the range of `fuse`."""
+        if self.spread_lower is None or self.spread_upper is None:
+            return None
+        return self._share(self.spread_upper - self.spread_lower)
+
+    def _share(self, difference: NDArray[Any]) -> NDArray[Any]:
+        return difference / (self.output_range[1] - self.output_range[0])
+
+    def _head(self) -> str:
+        bounds = "" if self.exact else " (bounds, perhaps not reached)"
+        return f"Uncertainty of {np.size(self.fused):,} instances; training left {self.n_open:,} parts open{bounds}"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        widths = {"same fit": self.width}
+        if self.spread is not None and self.level is not None:
+            widths[f"{percent(self.level)} of refits"] = self.spread
+        known = [np.asarray(width)[~np.isnan(width)] for width in widths.values()]
+        return {
+            "interval": list(widths),
+            "mean width": [float(width.mean()) if width.size else np.nan for width in known],
+            "largest": [float(width.max()) if width.size else np.nan for width in known],
+            f"share above {WIDE:g}": [float((width > WIDE).mean()) if width.size else np.nan for width in known],
+        }
+
+    def to_table(self) -> Table:
+        """Return the mean and the largest width of each interval as a table."""
+        columns = self._columns()
+        rows = zip(*columns.values(), strict=True)
+        return Table(list(columns), [[Cell(name), *(Cell(number(one)) for one in rest)] for name, *rest in rows])
+
+
+def uncertainty(
+    model: Any, X: Any, *, training: Any = None, stability: Stability | None = None, n_jobs: int | None = None
+) -> Uncertainty:
+    """Return for each instance how far its fused value is open.
+
+    Parameters
+    ----------
+    model, X, n_jobs
+        As in `contributions`. An instance with NaN in any source gives NaN. Of xarray, the result holds arrays with
+        the coordinates of `X`.
+    training : array-like of shape (..., n_sources), or list of planes, optional
+        The training instances. Needed only if the rule has no counts of its training data.
+    stability : Stability, optional
+        What `bootstrap` returned for this model; with it, the result has the spread of the refits.
+
+    Returns
+    -------
+    Uncertainty
+        Two intervals that answer two questions. [lower, upper]: what could the value be if nothing about the training
+        outputs changed? It is wide where an instance needs elements that no training instance used, and has no width
+        where it needs none of them; so of an additive measure, whose few terms are soon all used, it says little.
+        [spread_lower, spread_upper]: what could the value be had other bags been labelled?
+
+    Notes
+    -----
+    Two fuses for the ends, whatever the number of instances. Measures that move used elements, but in such a way that
+    no training output changes, are not counted; `identifiability` reports whether there are any.
+
+    Examples
+    --------
+    >>> from bimichi import BiCapacity
+    >>> g = BiCapacity.additive([0.7, 0.3])
+    >>> found = uncertainty(g, [[0.5, 1.0], [0.5, 0.0]], training=[[0.5, 1.0], [0.5, -0.5]])
+    >>> found.lower, found.upper
+    (array([0.65, 0.2 ]), array([0.65, 0.5 ]))
+    """
+    rule = as_rule(model)
+    if is_xarray(X):
+        from bimichi.integral.unlabelled import relabelled, unlabelled
+
+        found = unlabelled(X, own_names(rule), rule.n_sources)
+        made = uncertainty(rule, found.planes, training=training, stability=stability, n_jobs=n_jobs)
+        given: dict[str, Any] = {name: getattr(made, name) for name in ARRAYS}
+        named = {name: relabelled(array, found.like, name) for name, array in given.items() if array is not None}
+        return replace(made, **dict[str, Any](named))
+    used = used_parts(rule, training, n_jobs)
+    entered = rule.enter(X)
+    integral = integrate(entered, rule.measure, check_range=False, n_jobs=n_jobs)
+    low, high, exact = same_fit(rule.measure, used, entered, n_jobs)
+    # Where no open element is in use, all three are sums of the same products, but rounded differently.
+    low, high = np.minimum(low, integral), np.maximum(high, integral)
+    lower, upper = _outputs(rule, low, high)
+    spread = (None, None) if stability is None else _spread(rule, stability, entered, n_jobs)
+    parts = parts_of(rule.measure)
+    return Uncertainty(
+        fused=_linked(rule, abs(integral) if rule.output == "magnitude" else integral),
+        lower=lower,
+        upper=upper,
+        exact=exact,
+        n_open=int((~used[parts.listed]).sum()),
+        output_range=rule.output_range,
+        spread_lower=spread[0],
+        spread_upper=spread[1],
+        level=None if stability is None else stability.level,
+    )
+
+
+def used_parts(rule: FusionRule, training: Any, n_jobs: int | None) -> Flags:
+    """Return which elements or terms training gave weight; those of the boundary are as good as used."""
+    if training is not None:
+        _, parts, planes = prepare(rule, training)
+        used: Flags = parts.count_use(planes, n_jobs).weighted > 0
+    elif "weighted" in rule.usage:
+        used = rule.usage["weighted"] > 0
+    else:
+        raise InvalidInputError(
+            "training must be given: this rule has no counts of its training data. Pass the instances that it was "
+            "learned from."
+        )
+    used = used.copy()
+    used[list(getattr(rule.measure.space, "fixed", ()))] = True
+    return used
+
+
+def _outputs(rule: FusionRule, low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the ends of the output, given those of the integral, which takes all values between them."""
+    if rule.output == "magnitude":
+        least = np.where((low <= 0) & (high >= 0), 0, np.minimum(abs(low), abs(high))).astype(low.dtype)
+        low, high = np.where(np.isnan(low), low, least), np.maximum(abs(low), abs(high))
+    return _linked(rule, low), _linked(rule, high)
+
+
+def _linked(rule: FusionRule, output: NDArray[Any]) -> NDArray[Any]:
+    return output if rule.link is None else np.asarray(rule.link.probability(output))
+
+
+def _spread(
+    rule: FusionRule, stability: Stability, entered: list[NDArray[Any]], n_jobs: int | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return percentiles of the fused values of all refits, chunk by chunk."""
+    if type(stability.measure) is not type(rule.measure) or stability.values.shape[1] != len(rule.measure.values):
+        raise InvalidInputError(
+            f"stability is of a {stability.measure.describe()} of {stability.measure.n_sources} sources, but the model "
+            f"has a {rule.measure.describe()} of {rule.n_sources}. Pass bootstrap(model, ...) of this model."
+        )
+    rules = [replace(rule, measure=measure, link=link) for measure, link in stability.refits()]
+    planes = Planes(entered, rule.n_sources)
+    ends = (1 - stability.level) / 2, (1 + stability.level) / 2
+    out = np.empty((2, planes.size), planes.dtype)
+
+    def run(chunk: slice) -> None:
+        sources = list(planes.contiguous(chunk))
+        fused = np.empty((len(sources[0]), len(rules)), planes.dtype)
+        for k, one in enumerate(rules):
+            integral = integrate(sources, one.measure, check_range=False, n_jobs=1)
+            fused[:, k] = _linked(one, abs(integral) if one.output == "magnitude" else integral)
+        out[:, planes.instances(chunk)] = np.quantile(fused, ends, axis=1)
+
+    run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
+    lower, upper = out.reshape(2, *planes.shape)
+    return lower, upper

@@ -1,0 +1,34 @@
+"""Requests about what to label next."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bimichi._progress import Stopped
+from bimichi.interactive.answers import BYTES, Missing, json_response
+from bimichi.interactive.session import Session
+from bimichi.interactive.suggestions import Suggester
+
+
+def suggestion_routes(session: Session) -> Sequence[Any]:
+    """Return the routes of suggestions and of the uncertainty of maps."""
+    suggester = Suggester(session)
+
+    async def suggestions(_: Request) -> Response:
+        return json_response({"items": await run_in_threadpool(suggester.suggestions)})
+
+    async def uncertain(request: Request) -> Response:
+        k = session.workspace.scene(int(request.path_params["k"]))
+        try:
+            found = await run_in_threadpool(suggester.uncertainty, k)
+        except Stopped as error:
+            raise Missing("The model has changed; ask again.") from error
+        if found is None:
+            raise Missing("There is no model yet: label something first.")
+        return Response(found, media_type=BYTES)
+
+    return [Route("/suggestions", suggestions), Route("/scenes/{k:int}/uncertainty", uncertain)]
