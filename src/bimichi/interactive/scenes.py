@@ -116,6 +116,17 @@ class SceneStore:
     def __len__(self) -> int:
         return len(self.scenes)
 
+    def look(self, k: int) -> StudioScene:
+        """Return a scene with its size, which the heads of its files say; its pixels are not read."""
+        scene = self.scenes[k]
+        with self._lock:
+            if scene.opened is None and not scene.problems:
+                try:
+                    scene.opened = self.collection.open(scene.name)
+                except (BimichiError, OSError, ImportError) as error:
+                    scene.problems.append(str(error) or type(error).__name__)
+        return scene
+
     def load(self, k: int, recipes: Recipes | None = None) -> Scene | None:
         """Return a scene with its sources, by default as the user asked for them; None, and a problem, if unusable."""
         scene, recipes = self.scenes[k], recipes or self.recipes

@@ -118,7 +118,7 @@ class Session:
         self.tabs.append(tab)
         if self.primary is None:
             self.primary = tab
-        tab.send({"type": "hello", "primary": tab is self.primary})
+        tab.send(self._hello(tab))
         return tab
 
     def disconnect(self, tab: Tab) -> None:
@@ -138,7 +138,12 @@ class Session:
         if self.primary is not None and self.primary is not tab:
             self.primary.send({"type": "taken_over"})
         self.primary = tab
-        tab.send({"type": "hello", "primary": True})
+        tab.send(self._hello(tab))
+
+    def _hello(self, tab: Tab) -> dict[str, Any]:
+        """Return what a tab is greeted with; by the revisions it knows whether its newest edits have arrived."""
+        revisions = {str(k): drawn.revision for k, drawn in enumerate(self.workspace.labels)}
+        return {"type": "hello", "primary": tab is self.primary, "revisions": revisions}
 
     def tell(self, message: dict[str, Any], but: Tab | None = None) -> None:
         """Send a message to all tabs."""
