@@ -133,9 +133,16 @@ export class App extends EventTarget {
   async refreshState() {
     const state = await this.attempt(() => getJson("state"));
     if (!state) return;
-    this.shelf.close();
+    const old = this.shelf;
+    const shelf = new Shelf(state.scenes);
+    const data = shelf.open(this.scene);
+    await this.attempt(() => data.loadAll(state.sources.length)); // the old pictures stay until then
+    const { fused } = old.get(this.scene) ?? {};
+    if (fused) data.take(fused);
+    this.shelf = shelf;
     this.adopt(state);
-    await this.show(this.scene);
+    old.close();
+    await this.loadScene(this.scene);
   }
 
   // Labels
@@ -252,6 +259,7 @@ export class App extends EventTarget {
 
   get stale() {
     if (!this.model) return false;
+    if (this.resettled) return true;
     return this.labels.scenes.some(({ revision, shapes }, k) => (this.model.revision?.[k] ?? (shapes.length ? -1 : revision)) !== revision);
   }
 
@@ -267,10 +275,12 @@ export class App extends EventTarget {
   async receiveModel(model) {
     if (!model.rule) return this.forgetModel();
     const measure = await unpackMeasure(model.rule.measure, model.rule.names.length);
-    if (this.model && model.number < this.model.number) return;
+    const before = this.model?.number;
+    if (model.number < before) return;
     this.model = model;
     this.measure = measure;
-    if (model.score !== undefined) this.score = model.score && { number: model.number, ...model.score };
+    if (model.score) this.score = { number: model.number, ...model.score }; // until there is a new one, the old is marked
+    if (model.number !== before) this.resettled = false;
     this.tell("model");
     this.prepareReport();
     this.tiles.forget("fused");
@@ -316,6 +326,12 @@ export class App extends EventTarget {
     if (!tiled && !data.complete) return;
     this.report = { ...shared, ...own, sources: tiled ? [] : data.enter(model.rule) };
     this.tell("report");
+  }
+
+  changeSettings(changes) {
+    this.resettled = true; // what is shown was learned by others
+    this.connection.send({ type: "settings", ...changes });
+    this.tell("working");
   }
 
   train() {
@@ -410,6 +426,7 @@ export class App extends EventTarget {
     const shown = this.shown.layers.slice(0, this.shown.count).includes("uncertainty");
     if (!shown || !data || !model || working || stale || current.tiled) return;
     await this.attempt(() => data.loadUncertainty(model.number));
+    this.tell("map");
     this.views.draw();
   }
 

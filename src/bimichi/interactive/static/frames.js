@@ -128,7 +128,7 @@ export class Frames {
     this.counts = COUNTS.map((count) => button(String(count), `${count} view${count > 1 ? "s" : ""} (W)`, () => this.setCount(count), { class: "small" }));
     const zoom = (text, title, work) => button(text, title, work, { class: "small" });
     root.append(
-      make("label", { class: "slider", for: "opacity", title: "How strongly the fused map covers photographs and sources" }, "Fused over photo", this.opacity),
+      make("label", { class: "slider", for: "opacity", title: "How strongly the fused map covers the photograph and sources (O)" }, "Fused over image", this.opacity),
       make("label", { class: "slider", for: "threshold", title: "Pixels whose fused value reaches this are outlined" }, make("span", { class: "check" }, this.outlined, "Detect at"), this.threshold, this.found),
       make("div", { class: "group", role: "group", "aria-label": "Number of views" }, make("span", { class: "small-label" }, "Views"), ...this.counts),
       make(
@@ -159,7 +159,8 @@ export class Frames {
     this.found.textContent = `${shown(app.cut, 2)}${found}`;
     for (const { menu, stale, empty } of this.frames) {
       const learned = menu.value === "fused" || menu.value === "uncertainty" || menu.value.startsWith("part");
-      stale.hidden = !(learned && app.model && app.stale);
+      const older = menu.value === "uncertainty" && app.data?.uncertainty && app.data.uncertainty.number !== app.model?.number;
+      stale.hidden = !(learned && app.model && (app.stale || older));
       const text = this.emptyText(menu.value, learned);
       empty.hidden = !text;
       empty.textContent = text ?? "";
@@ -171,8 +172,9 @@ export class Frames {
     const { app } = this;
     const { current } = app;
     if (current?.usable === false) return `This scene cannot be used. ${(current.problems ?? []).join(" ")}`;
+    if (layer === "uncertainty" && app.model && !app.data?.uncertainty && !current?.tiled) return "Computed when you pause.";
     if (!learned || app.model) return null;
-    if (!app.labels.total) return "Draw a box around each target in the photograph. What is learned from it appears here.";
+    if (!app.labels.total) return "Draw a box around each target, in any view. What is learned from it appears here.";
     if (app.state.mode === "live") return app.working ? "Learning from your first labels …" : "The map appears here as soon as it is learned.";
     return "Labels are not learned from by themselves now. Press “Learn” above, or choose Live.";
   }
