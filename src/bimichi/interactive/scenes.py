@@ -1,8 +1,9 @@
 """The scenes of a studio: their files, and their sources as the rule takes them, read once."""
 
 import io
-import warnings
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from bimichi.imaging.outlines import outline
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import superpixels
+from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Ring, Size
 from bimichi.learning.scene import Scene
 from bimichi.record import SourceInput
@@ -106,7 +108,7 @@ class SceneStore:
         self._read: dict[tuple[int, Recipes], Scene] = {}
         self._planes: dict[tuple[int, Recipes], list[tuple[NDArray[np.uint16], dict[str, Any]]]] = {}
         self._segments: dict[int, NDArray[Any]] = {}
-        self._lock = Lock()
+        self._locks, self._opening = [Lock() for _ in self.scenes], Lock()
         reader = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)  # raises what holds for all
         self.source_names, self.recipes = reader.source_names, tuple(reader.recipes)
         self._readers[self.recipes] = reader
@@ -128,13 +130,12 @@ class SceneStore:
     def load(self, k: int, recipes: Recipes | None = None) -> Scene | None:
         """Return a scene with its sources, by default as the user asked for them; None, and a problem, if unusable."""
         scene, recipes = self.scenes[k], recipes or self.recipes
-        with self._lock:
+        with self._locks[k]:
             if (k, recipes) in self._read:
                 return self._read[k, recipes]
             if scene.problems and not scene.usable:
                 return None
-            with warnings.catch_warnings(record=True) as doubts:
-                warnings.simplefilter("always")
+            with doubts() as told:
                 try:
                     scene.opened = scene.opened or self.collection.open(scene.name)
                     found = self._reader(recipes).unlabelled(scene.name)
@@ -142,8 +143,7 @@ class SceneStore:
                     scene.opened = None
                     scene.problems.append(str(error) or type(error).__name__)
                     return None
-            told = [text for doubt in doubts if (text := str(doubt.message)) not in scene.problems]
-            scene.problems += told
+            scene.problems += [text for text in told if text not in scene.problems]
             self._read[k, recipes] = found
             return found
 
@@ -154,6 +154,12 @@ class SceneStore:
             made = [] if scene is None else [index_plane(plane) for plane in np.moveaxis(scene.sources, -1, 0)]
             self._planes[k, recipes] = made
         return self._planes[k, recipes]
+
+    def read_all(self, recipes: Recipes) -> None:
+        """Read all scenes, in as many threads as there are processors."""
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for _ in pool.map(lambda k: self.planes(k, recipes), range(len(self.scenes))):
+                pass
 
     def inputs(self, names: Sequence[str], recipes: Recipes) -> tuple[SourceInput, ...] | None:
         """Return type and range of each source in some scenes."""
@@ -211,9 +217,10 @@ class SceneStore:
         return [tuple((float(x), float(y)) for x, y in ring[:-1]) for ring in polygon]
 
     def _reader(self, recipes: Recipes) -> SceneReader:
-        if recipes not in self._readers:
-            self._readers[recipes] = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)
-        return self._readers[recipes]
+        with self._opening:
+            if recipes not in self._readers:
+                self._readers[recipes] = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)
+            return self._readers[recipes]
 
 
 def eight_bits(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.uint8]:
