@@ -1,9 +1,7 @@
 """The scenes of a studio: their files, and their sources as the rule takes them, read once."""
 
 import io
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,7 +117,7 @@ class SceneStore:
     def look(self, k: int) -> StudioScene:
         """Return a scene with its size, which the heads of its files say; its pixels are not read."""
         scene = self.scenes[k]
-        with self._lock:
+        with self._locks[k]:
             if scene.opened is None and not scene.problems:
                 try:
                     scene.opened = self.collection.open(scene.name)
@@ -154,12 +152,6 @@ class SceneStore:
             made = [] if scene is None else [index_plane(plane) for plane in np.moveaxis(scene.sources, -1, 0)]
             self._planes[k, recipes] = made
         return self._planes[k, recipes]
-
-    def read_all(self, recipes: Recipes) -> None:
-        """Read all scenes, in as many threads as there are processors."""
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for _ in pool.map(lambda k: self.planes(k, recipes), range(len(self.scenes))):
-                pass
 
     def inputs(self, names: Sequence[str], recipes: Recipes) -> tuple[SourceInput, ...] | None:
         """Return type and range of each source in some scenes."""

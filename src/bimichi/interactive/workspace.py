@@ -145,8 +145,6 @@ class Workspace:
         """Return all of it for the page, without reading pixels; the page asks for these scene by scene."""
         recipes = () if self.store is None else self.settings.recipes(self.store.recipes)
         names = [] if self.store is None else self.store.source_names
-        if self.store is not None:
-            self.store.read_all(recipes)
         return {
             "version": __version__,
             "title": self.title,
