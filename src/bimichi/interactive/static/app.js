@@ -22,6 +22,12 @@ function firstLayers({ scenes, sources }) {
   return { layers, count: own.length && innerWidth > 900 ? 4 : 2 };
 }
 
+// When something happened last, for measurements.
+function mark(name) {
+  performance.clearMarks(name);
+  performance.mark(name);
+}
+
 export class App extends EventTarget {
   constructor(state) {
     super();
@@ -151,7 +157,7 @@ export class App extends EventTarget {
     if (scene !== this.scene) this.show(scene);
     if (!this.shapes.some((shape) => shape.id === this.selected)) this.selected = null;
     if (ours) this.sendLabels(scene);
-    performance.mark("edited");
+    mark("edited");
     this.views.draw();
     this.tell("labels", { scene, what });
   }
@@ -310,7 +316,7 @@ export class App extends EventTarget {
       const number = this.data?.fused?.number;
       if (number === undefined) return;
       document.documentElement.dataset.map = number; // drawn in this frame
-      performance.mark("mapped");
+      mark("mapped");
       this.tell("map");
     });
   }
