@@ -7,10 +7,11 @@ overview of few pixels, tiles are cut from that, which is read once; below, each
 import io
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from bimichi.imaging.making import make_plane
 from bimichi.imaging.raster_layers import RasterLayer
 from bimichi.imaging.recipes import find_recipe
 from bimichi.imaging.scenes import OpenScene
-from bimichi.integral.planes import Planes
+from bimichi.integral.planes import Planes, check_n_jobs
 from bimichi.learning.scene import Scene
 from bimichi.rule import FusionRule
 
@@ -34,8 +35,13 @@ TILE = 256
 OVERVIEW = 1280
 """Pixels of the longer side of an overview at most."""
 
+STRIP = 256
+"""Rows that are read at a time for it."""
+
 CACHE = 256 << 20
 """Bytes of tiles that are kept."""
+
+T = TypeVar("T")
 
 
 def is_large(scene: OpenScene) -> bool:
@@ -133,7 +139,8 @@ class TiledScene:
         """Return the whole scene at a reduced size: every 2^levels-th pixel, or averages if there are overviews."""
         with self._lock:
             if self._overview is None:
-                self._overview = self.read(self._whole, self._reduced)
+                strips = self._strips(self.read)
+                self._overview = [np.concatenate(parts) for parts in zip(*strips, strict=True)]
                 remedy = "Choose a recipe, or map it to [-1, 1] first."
                 Planes(self._overview, names=self.opened.source_names).check_range(-1.0, remedy)
         return Scene(np.stack(self._overview, axis=-1), self.opened.name, self.opened.source_names)
@@ -181,7 +188,7 @@ class TiledScene:
         """Return the colour image at the size of the overview."""
         with self._lock:
             if self._colours is None:
-                image = self._read_colours(self._whole, self._reduced)
+                image = np.concatenate(self._strips(self._read_colours))
                 if self._colour_layer[1].bands[0].dtype != np.uint8:
                     self._stretch = tuple(np.nanpercentile(image, [1, 99], axis=(0, 1)))
                 self._colours = self._eight_bits(image)
@@ -221,14 +228,18 @@ class TiledScene:
         rows, columns = (slice(at * TILE * step, (at + 1) * TILE * step, step) for at in (y, x))
         return rows, columns
 
-    @property
-    def _whole(self) -> Window:
-        return Window(0, 0, *self.opened.shape)
+    def _strips(self, read: Callable[[Window, tuple[int, int]], T]) -> list[T]:
+        """Read the whole scene at the size of the overview, in strips of rows that GDAL's cache holds."""
+        height, width = self.opened.shape
+        step = max(STRIP, 1 << self.levels)  # both are powers of two, so that strips have whole rows of the overview
+        windows = [Window(y, 0, min(step, height - y), width) for y in range(0, height, step)]
 
-    @property
-    def _reduced(self) -> tuple[int, int]:
-        height, width = (max(1, -(-length >> self.levels)) for length in self.opened.shape)
-        return height, width
+        def reduced(window: Window) -> T:
+            rows, columns = (max(1, -(-length >> self.levels)) for length in (window.height, window.width))
+            return read(window, (rows, columns))
+
+        with ThreadPoolExecutor(check_n_jobs(None)) as pool:
+            return list(pool.map(reduced, windows))
 
     @property
     def _colour_layer(self) -> tuple[int, Any]:

@@ -187,15 +187,15 @@ def _without_rims(scene: Scene, region: Flags) -> Scene:
 
 
 def thinned(bags: Bags, most: int) -> Bags:
-    """Return bags with about so many instances: larger bags are thinned out evenly, and what is left counts for more.
+    """Return bags with about so many instances: negative ones are thinned out, and what is left counts for more.
 
-    Bags of up to a hundred instances stay as they are, so that few targets are not lost among many others.
+    Positive bags stay as they are, so that few targets are not lost among many others.
     """
     if len(bags.X) <= most:
         return bags
     sizes = np.diff(bags.offsets)
     share = most / len(bags.X)
-    kept = np.where(sizes <= 100, sizes, np.maximum(100, np.ceil(sizes * share))).astype(np.int64)
+    kept = np.where(bags.labels, sizes, np.ceil(sizes * share)).astype(np.int64)
     rng = np.random.default_rng(0)
     rows = [
         np.sort(rng.choice(size, keep, replace=False)) + start

@@ -30,10 +30,10 @@ from bimichi.interactive.scenes import SceneStore
 from bimichi.interactive.settings import Settings
 from bimichi.interactive.workspace import SceneLabels, Workspace
 
-SIDE = 512
+SIDE = 256
 """Pixels of the side of a window."""
 
-REST = 12
+REST = 16
 """How many windows of the rest of a scene are learned from."""
 
 
