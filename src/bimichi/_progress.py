@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from bimichi.errors import BimichiError
-
 _asked: ContextVar[Callable[[], bool] | None] = ContextVar("bimichi_stop", default=None)
 
 
-class Stopped(BimichiError):
+class Stopped(Exception):
     """Work was stopped from outside before it was done."""
 
 
 @contextmanager
 def stopping(asked: Callable[[], bool]) -> Iterator[None]:
-    """Let work in this context, and this thread, end with `Stopped` at its next `checkpoint` once `asked` is true."""
+    """Let work in this context end with `Stopped` at a `checkpoint` once `asked` is true."""
     token = _asked.set(asked)
     try:
         yield

@@ -1,11 +1,10 @@
 """The report page in a real browser: what it shows of a pixel is what `bimichi.explain` says of it."""
 
-import os
 import re
-import shutil
 
 import numpy as np
 import pytest
+from browsers import launched
 from pages import HOSTILE, data_of, fitted, image, other, planes_of
 
 from bimichi import MICI, BiMIChI, WeightedMeanFusion, as_rule
@@ -15,11 +14,6 @@ from bimichi.report.colours import colour_of
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: no report was opened in a browser")
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
 READOUT = """() => {
   const text = (root, selector) => root.querySelector(selector)?.textContent ?? null;
   const rows = (selector) => [...document.querySelectorAll(selector)];
@@ -41,16 +35,9 @@ READOUT = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    path = os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(
-            "no Chromium was found, so no report was opened: numbers of pixels, keys, touch, hostile names, dark mode "
-            "and narrow screens are not tested. Install chromium, or name it in BIMICHI_CHROMIUM."
-        )
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+    untested = "no report was opened: numbers of pixels, keys, touch, hostile names, dark mode and narrow screens are not tested"
+    with launched(untested) as started:
         yield started.new_context(has_touch=True)
-        started.close()
 
 
 @pytest.fixture

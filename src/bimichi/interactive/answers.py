@@ -10,6 +10,7 @@ from bimichi._files import plain
 from bimichi.errors import BimichiError
 from bimichi.interactive.recent import recent_json
 from bimichi.interactive.session import Session
+from bimichi.report.colours import MISSING, SCALE
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -33,5 +34,6 @@ def json_response(content: Any, status: int = 200) -> Response:
 async def full_state(session: Session) -> dict[str, Any]:
     """Return the state of a session, as the page asks for it."""
     found = await run_in_threadpool(session.workspace.state)
-    more = {"primary": session.primary is None, "model": session.model_message, "stale": session.stale}
+    more: dict[str, Any] = {"colours": list(SCALE), "missing": MISSING}
+    more |= {"primary": session.primary is None, "model": session.model_message, "stale": session.stale}
     return found | more | {"recent": await run_in_threadpool(recent_json)}

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from bimichi.errors import BimichiError
+from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.interactive.answers import BYTES, TYPES, Missing, full_state, json_response
 from bimichi.interactive.file_views import FileViews
 from bimichi.interactive.raster_views import raster_routes
@@ -50,6 +50,7 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
         Route("/static/report/{name}", views.shared),
         Route("/state", views.state),
         Route("/scenes/{k:int}/sources/{source:int}", views.source),
+        Route("/scenes/{k:int}/planes", views.planes),
         Route("/scenes/{k:int}/rgb", views.rgb),
         Route("/scenes/{k:int}/truth", views.truth),
         Route("/scenes/{k:int}/thumbnail", views.thumbnail),
@@ -134,6 +135,15 @@ class Views:
         if which >= len(planes):
             raise Missing(f"Scene {k} has no source {which}.")
         return Response(np.ascontiguousarray(planes[which][0], "<u2").tobytes(), media_type=BYTES)
+
+    async def planes(self, request: Request) -> Response:
+        """Say what the whole numbers of each source mean."""
+        k, store = self._scene(request), self._store
+        recipes = self.session.workspace.settings.recipes(store.recipes)
+        planes = await run_in_threadpool(store.planes, k, recipes)
+        if not planes:
+            raise InvalidInputError(" ".join(store.scenes[k].problems) or "This scene cannot be read.")
+        return json_response([meaning for _, meaning in planes])
 
     async def rgb(self, request: Request) -> Response:
         k, store = self._scene(request), self._store

@@ -2,9 +2,8 @@
 
 import io
 import math
-import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -24,6 +23,7 @@ from bimichi.imaging.outlines import outline
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import superpixels
+from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Ring, Size
 from bimichi.interactive.rasters import ByteCache, TiledScene, is_large
 from bimichi.learning.scene import Scene
@@ -116,7 +116,7 @@ class SceneStore:
         self._segments: dict[int, NDArray[Any]] = {}
         self._rasters: dict[tuple[int, Recipes], TiledScene] = {}
         self._tiles = ByteCache()
-        self._lock = Lock()
+        self._locks, self._opening = [Lock() for _ in self.scenes], Lock()
         reader = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)  # raises what holds for all
         self.source_names, self.recipes = reader.source_names, tuple(reader.recipes)
         self._readers[self.recipes] = reader
@@ -124,28 +124,35 @@ class SceneStore:
     def __len__(self) -> int:
         return len(self.scenes)
 
+    def look(self, k: int) -> StudioScene:
+        """Return a scene with its size, which the heads of its files say; its pixels are not read."""
+        scene = self.scenes[k]
+        with self._locks[k]:
+            if scene.opened is None and not scene.problems:
+                try:
+                    scene.opened = self.collection.open(scene.name)
+                except (BimichiError, OSError, ImportError) as error:
+                    scene.problems.append(str(error) or type(error).__name__)
+        return scene
+
     @property
     def tiled(self) -> bool:
         """Whether any scene is shown in tiles; headers of TIFFs are read for it."""
-        for scene in self.scenes:
-            if scene.opened is None and not scene.problems and all(map(is_tiff, scene.files.files)):
-                with suppress(BimichiError, OSError, ImportError), warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of what is said when the scene is loaded
-                    scene.opened = self.collection.open(scene.name)
-        return any(scene.tiled for scene in self.scenes)
+        tiffs = [k for k, scene in enumerate(self.scenes) if all(map(is_tiff, scene.files.files))]
+        return any(self.look(k).tiled for k in tiffs)
 
     def raster(self, k: int, recipes: Recipes) -> TiledScene | None:
         """Return a scene that is shown in tiles; None for others."""
-        with self._lock:
-            return self._raster(k, recipes) if self.scenes[k].tiled else None
+        return self._raster(k, recipes) if self.look(k).tiled else None
 
     def _raster(self, k: int, recipes: Recipes) -> TiledScene:
-        if (k, recipes) not in self._rasters:
-            opened = self.scenes[k].opened
-            assert opened is not None  # as it is tiled
-            order = [opened.source_names.index(name) for name in self.source_names]
-            self._rasters[k, recipes] = TiledScene(opened.ordered(order), recipes, self._tiles)
-        return self._rasters[k, recipes]
+        with self._opening:
+            if (k, recipes) not in self._rasters:
+                opened = self.scenes[k].opened
+                assert opened is not None  # as it is tiled
+                order = [opened.source_names.index(name) for name in self.source_names]
+                self._rasters[k, recipes] = TiledScene(opened.ordered(order), recipes, self._tiles)
+            return self._rasters[k, recipes]
 
     def _overview(self, k: int, recipes: Recipes) -> Scene:
         return self._raster(k, recipes).overview()
@@ -156,13 +163,12 @@ class SceneStore:
         Of a scene that is shown in tiles it is the overview.
         """
         scene, recipes = self.scenes[k], recipes or self.recipes
-        with self._lock:
+        with self._locks[k]:
             if (k, recipes) in self._read:
                 return self._read[k, recipes]
             if scene.problems and not scene.usable:
                 return None
-            with warnings.catch_warnings(record=True) as doubts:
-                warnings.simplefilter("always")
+            with doubts() as told:
                 try:
                     scene.opened = scene.opened or self.collection.open(scene.name)
                     found = self._overview(k, recipes) if scene.tiled else self._reader(recipes).unlabelled(scene.name)
@@ -170,8 +176,7 @@ class SceneStore:
                     scene.opened = None
                     scene.problems.append(str(error) or type(error).__name__)
                     return None
-            told = [text for doubt in doubts if (text := str(doubt.message)) not in scene.problems]
-            scene.problems += told
+            scene.problems += [text for text in told if text not in scene.problems]
             self._read[k, recipes] = found
             return found
 
@@ -237,9 +242,10 @@ class SceneStore:
         return _ring(self._segments[k], int(x), int(y))
 
     def _reader(self, recipes: Recipes) -> SceneReader:
-        if recipes not in self._readers:
-            self._readers[recipes] = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)
-        return self._readers[recipes]
+        with self._opening:
+            if recipes not in self._readers:
+                self._readers[recipes] = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)
+            return self._readers[recipes]
 
 
 def _superpixels(sources: NDArray[Any]) -> NDArray[Any]:

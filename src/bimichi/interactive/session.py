@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import warnings
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from bimichi._files import plain
 from bimichi._progress import Stopped, stopping
 from bimichi.errors import BimichiError
+from bimichi.interactive.doubts import doubts
 from bimichi.interactive.learning import Learner, Trained
 from bimichi.interactive.locking import ProjectLock
 from bimichi.interactive.messages import map_bytes, material_of, model_json
@@ -22,6 +23,7 @@ from bimichi.interactive.windows import learner_of
 from bimichi.interactive.workspace import Roots, Workspace
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 SAVE_AFTER, RETRY = 0.3, 5.0  # seconds after an edit, and after saving failed
 GRACE = 4.0  # seconds in which a page may be loaded again before the server ends with its last tab
 WAITING = 200  # messages that a tab may leave unread before it is disconnected
@@ -117,7 +119,7 @@ class Session:
         self.tabs.append(tab)
         if self.primary is None:
             self.primary = tab
-        tab.send({"type": "hello", "primary": tab is self.primary})
+        tab.send(self._hello(tab))
         return tab
 
     def disconnect(self, tab: Tab) -> None:
@@ -137,7 +139,12 @@ class Session:
         if self.primary is not None and self.primary is not tab:
             self.primary.send({"type": "taken_over"})
         self.primary = tab
-        tab.send({"type": "hello", "primary": True})
+        tab.send(self._hello(tab))
+
+    def _hello(self, tab: Tab) -> dict[str, Any]:
+        """Return what a tab is greeted with; by the revisions it knows whether its newest edits have arrived."""
+        revisions = {str(k): drawn.revision for k, drawn in enumerate(self.workspace.labels)}
+        return {"type": "hello", "primary": tab is self.primary, "revisions": revisions}
 
     def tell(self, message: dict[str, Any], but: Tab | None = None) -> None:
         """Send a message to all tabs."""
@@ -202,7 +209,7 @@ class Session:
 
     async def _learn_forever(self) -> None:
         self.tell({"type": "working", "what": "Preparing to learn", "share": None})
-        await self._in_thread(warm_up)
+        await asyncio.get_running_loop().run_in_executor(self._pool, warm_up)  # to its end, whatever is drawn
         self.tell({"type": "idle"})
         while True:
             await self._wanted.wait()
@@ -216,6 +223,10 @@ class Session:
                 self.tell({"type": "problem", "text": str(error), "where": "learning"})
             except MemoryError:
                 text = "There is not enough memory to learn from all of this; label fewer scenes."
+                self.tell({"type": "problem", "text": text, "where": "learning"})
+            except Exception as error:  # a bug, which must not end learning for good
+                log.exception("Learning failed.")
+                text = f"Learning failed: {type(error).__name__}. The terminal of the studio shows more."
                 self.tell({"type": "problem", "text": text, "where": "learning"})
             if not self._wanted.is_set():
                 self.tell({"type": "idle"})
@@ -278,8 +289,7 @@ class Session:
 
     def _describe(self, learner: Learner, trained: Trained) -> None:
         k = trained.task.labels[0][0]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with doubts():
             trained.sentences = material_of(trained, learner.store.load(k, trained.rule.recipes)).summary.sentences
 
     def _tell_model(self, trained: Trained, more: dict[str, Any] | None = None) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from bimichi._checks import check_choice
-from bimichi._files import plain
 from bimichi._version import __version__
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import SceneCollection
@@ -143,7 +142,7 @@ class Workspace:
         return write_studio(self.project, content, entries)
 
     def state(self) -> dict[str, Any]:
-        """Return all of it for the page; reads images that have not been read."""
+        """Return all of it for the page, without reading pixels; the page asks for these scene by scene."""
         recipes = () if self.store is None else self.settings.recipes(self.store.recipes)
         names = [] if self.store is None else self.store.source_names
         return {
@@ -155,14 +154,13 @@ class Workspace:
             "threshold": self.threshold,
             "choices": {"objectives": list(OBJECTIVES), "additivities": list(ADDITIVITIES)},
             "sources": [{"name": name, "recipe": recipe} for name, recipe in zip(names, recipes, strict=True)],
-            "scenes": [self._scene(k, recipes) for k in range(len(self.labels))],
+            "scenes": [self._scene(k) for k in range(len(self.labels))],
             "notes": self.notes,
         }
 
-    def _scene(self, k: int, recipes: tuple[str, ...]) -> dict[str, Any]:
+    def _scene(self, k: int) -> dict[str, Any]:
         assert self.store is not None
-        planes, drawn = self.store.planes(k, recipes), self.labels[k]
-        scene = self.store.scenes[k]
+        scene, drawn = self.store.look(k), self.labels[k]
         height, width = scene.size
         return {
             "name": scene.name,
@@ -175,7 +173,6 @@ class Workspace:
             "crs": None if scene.placement is None else str(scene.grid.crs),
             "problems": list(scene.problems),
             "usable": scene.usable,
-            "planes": [plain(meaning) for _, meaning in planes],
             "revision": drawn.revision,
             "shapes": [shape.to_json() for shape in drawn.shapes],
         }

@@ -9,13 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._progress import progress_bar
+from bimichi._progress import checkpoint, progress_bar
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
@@ -153,10 +154,12 @@ def in_threads(function: Callable[[Any], Any], items: Sequence[Any], n_jobs: int
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
+                checkpoint()
+                waiting.append(pool.submit(copy_context().run, function, item))
                 if len(waiting) > n_jobs:
                     yield waiting.popleft().result()
             while waiting:
+                checkpoint()
                 yield waiting.popleft().result()
         finally:
             for future in waiting:

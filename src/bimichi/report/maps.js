@@ -40,12 +40,21 @@ class Maps {
     );
   }
 
+  // How much of the image a view shows, in its pixels.
+  get wide() {
+    return this.width / this.zoom;
+  }
+
+  get high() {
+    return this.height / this.zoom;
+  }
+
   // Where in the image, in pixels, an event happened.
   place(event, view) {
     const box = view.getBoundingClientRect();
     return {
-      x: this.left + ((event.clientX - box.left) / box.width) * (this.width / this.zoom),
-      y: this.top + ((event.clientY - box.top) / box.height) * (this.height / this.zoom),
+      x: this.left + ((event.clientX - box.left) / box.width) * this.wide,
+      y: this.top + ((event.clientY - box.top) / box.height) * this.high,
     };
   }
 
@@ -70,7 +79,7 @@ class Maps {
     if (!held.slipped && Math.hypot(dx, dy) < DRAG) return;
     const box = view.getBoundingClientRect();
     if (this.pointers.size === 2) this.pinch(event, view);
-    else this.shift((-dx / box.width) * (this.width / this.zoom), (-dy / box.height) * (this.height / this.zoom));
+    else this.shift((-dx / box.width) * this.wide, (-dy / box.height) * this.high);
     Object.assign(held, { x: event.clientX, y: event.clientY, slipped: true });
   }
 
@@ -92,7 +101,7 @@ class Maps {
     this.point(event, view);
   }
 
-  zoomBy(factor, at = { x: this.left + this.width / this.zoom / 2, y: this.top + this.height / this.zoom / 2 }) {
+  zoomBy(factor, at = { x: this.left + this.wide / 2, y: this.top + this.high / 2 }) {
     const before = this.zoom;
     this.zoom = Math.min(MOST_ZOOM, Math.max(1, before * factor));
     this.left = at.x - (at.x - this.left) * (before / this.zoom);
@@ -101,15 +110,19 @@ class Maps {
   }
 
   shift(dx, dy) {
-    this.left = Math.min(this.width - this.width / this.zoom, Math.max(0, this.left + dx));
-    this.top = Math.min(this.height - this.height / this.zoom, Math.max(0, this.top + dy));
+    this.left = this.within(this.left + dx, this.width, this.wide);
+    this.top = this.within(this.top + dy, this.height, this.high);
     this.draw();
+  }
+
+  within(start, size, seen) {
+    return Math.min(size - seen, Math.max(0, start));
   }
 
   // Put the cursor on a pixel, and move the view if it would be outside.
   show(x, y) {
     this.pixel = { x, y };
-    const [wide, high] = [this.width / this.zoom, this.height / this.zoom];
+    const { wide, high } = this;
     const dx = Math.min(0, x - this.left) + Math.max(0, x + 1 - this.left - wide);
     const dy = Math.min(0, y - this.top) + Math.max(0, y + 1 - this.top - high);
     if (dx || dy) this.shift(dx, dy);
@@ -117,7 +130,7 @@ class Maps {
   }
 
   placeCursors() {
-    const [wide, high] = [100 * (this.zoom / this.width), 100 * (this.zoom / this.height)];
+    const [wide, high] = [100 / this.wide, 100 / this.high];
     for (const { cursor } of this.panels) {
       cursor.style.left = `${(this.pixel.x + 0.5 - this.left) * wide}%`;
       cursor.style.top = `${(this.pixel.y + 0.5 - this.top) * high}%`;
@@ -139,7 +152,7 @@ class Maps {
     if (!across || !down) return;
     if (canvas.width !== across || canvas.height !== down) Object.assign(canvas, { width: across, height: down });
     view.classList.toggle("zoomed", this.zoom > 1);
-    const [wide, high] = [this.width / this.zoom, this.height / this.zoom];
+    const { wide, high } = this;
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = across < wide; // shrinking blends pixels, enlarging shows them
     context.imageSmoothingQuality = "high";
@@ -158,6 +171,23 @@ class Maps {
     context.setTransform(1, 0, 0, 1, 0, 0);
   }
 }
+
+// The number of a value's colour; as in bimichi.report.colours.
+const level = (value) => Math.min(255, Math.max(0, Math.floor(((value + 1) / 2) * 256)));
+
+// Colours as numbers, for `paint`: canvases keep red in the lowest byte.
+function colourWords(colours) {
+  return colours.map((colour) => {
+    const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+    return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+  });
+}
+
+// A line with a light rim, to be seen on any colour.
+const twice = (path, colour) => [
+  { path, colour: "#ffffff", width: 3.5 },
+  { path, colour, width: 1.5 },
+];
 
 // An image of one colour a pixel, looked up by a function of the pixel's number.
 function paint(width, height, colourAt) {

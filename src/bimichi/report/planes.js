@@ -37,21 +37,29 @@ function meaningOf(plane) {
   return levels;
 }
 
+// What values of source k become: scaled, and as they enter the integral.
+function enteringOf(given, k, { centre, factor, low, polarity }) {
+  const scaled = given.map((x) => scaledValue(x, centre[k], factor[k], low));
+  return { scaled, entered: scaled.map((x) => x * polarity[k]) };
+}
+
+// The measure's numbers, and its functions.
+async function unpackMeasure({ parts, ...packed }, m) {
+  const measure = {};
+  for (const [name, text] of Object.entries(packed)) measure[name] = await unpackNumbers(text);
+  return Object.assign(measure, MEASURES[parts](measure, m));
+}
+
 async function unpack(data) {
   const { width, height } = data;
   const indices = (text) => unpackIndices(text, width, height);
   const sources = await Promise.all(
     data.sources.map(async (plane, k) => {
       const given = meaningOf(plane);
-      const scaled = given.map((x) => scaledValue(x, data.centre[k], data.factor[k], data.low));
-      const entered = scaled.map((x) => x * data.polarity[k]);
-      return { indices: await indices(plane.data), given, scaled, entered };
+      return { indices: await indices(plane.data), given, ...enteringOf(given, k, data) };
     }),
   );
-  const { parts, ...packed } = data.measure;
-  const measure = {};
-  for (const [name, text] of Object.entries(packed)) measure[name] = await unpackNumbers(text);
-  Object.assign(measure, MEASURES[parts](measure, sources.length));
+  const measure = await unpackMeasure(data.measure, sources.length);
   return {
     ...data,
     sources,

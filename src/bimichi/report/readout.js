@@ -23,20 +23,33 @@ const get = (id) => document.getElementById(id);
 
 class Readout {
   constructor(report) {
+    this.panel = document.querySelector(".readout");
+    addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
+    this.bind(report);
+  }
+
+  // Explain by another rule, whose measure the page shows now.
+  bind(report) {
     this.report = report;
     this.cells = new Map();
     for (const cell of document.querySelectorAll("[data-code]")) this.cells.set(Number(cell.dataset.code), cell);
     this.active = [];
-    this.panel = document.querySelector(".readout");
-    addEventListener("resize", () => this.panel.style.removeProperty("min-height"));
   }
 
   // Explain the pixel at (x, y) of the page's image.
   show(x, y) {
-    const { sources, measure, width, names } = this.report;
+    const { sources, width } = this.report;
     const at = y * width + x;
     const given = sources.map((source) => source.given[source.indices[at]]);
     const entered = sources.map((source) => source.entered[source.indices[at]]);
+    this.showPlace(x, y, at);
+    this.explain(given, entered);
+    this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
+  }
+
+  // Explain a pixel of these values.
+  explain(given, entered) {
+    const { measure, names } = this.report;
     const missing = names.filter((_, k) => Number.isNaN(given[k]));
     const steps = missing.length ? [] : measure.chain(entered);
     const parts = missing.length ? entered.map(() => NaN) : measure.contributions(entered);
@@ -44,14 +57,12 @@ class Readout {
     const factor = partFactor(total, this.report);
     for (const step of steps) step.product *= factor;
     for (const k of parts.keys()) parts[k] *= factor;
-    this.showPlace(x, y, at);
     this.showTotal(total, missing);
     const sum = this.report.link ? outputOf(total, this.report) : total;
     this.showSources(given, entered, parts, sum);
     this.showChain(steps, sum);
     this.highlight(steps);
     this.sentence = this.announcement(total, parts, missing);
-    this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
   }
 
   showPlace(x, y, at) {

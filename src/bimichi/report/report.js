@@ -7,16 +7,7 @@ const OVERLAYS = {
   bags: bagStrokes,
 };
 
-// The number of a value's colour; as in bimichi.report.colours.
-const level = (value) => Math.min(255, Math.max(0, Math.floor(((value + 1) / 2) * 256)));
-
 const parting = (plane) => (i, j) => plane[i] !== plane[j];
-
-// A line with a light rim, to be seen on any colour.
-const twice = (path, colour) => [
-  { path, colour: "#ffffff", width: 3.5 },
-  { path, colour, width: 1.5 },
-];
 
 function boxPath(boxes) {
   const path = new Path2D();
@@ -44,11 +35,7 @@ function bagStrokes({ width, height, segments, labels }) {
 
 function pictures(report) {
   const { width, height, sources, integral, outputLow, truth } = report;
-  // Canvases keep red in the lowest byte.
-  const words = [...report.colours, report.missing].map((colour) => {
-    const [red, green, blue] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
-    return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-  });
+  const words = colourWords([...report.colours, report.missing]);
   const word = (value) => words[Number.isNaN(value) ? 256 : level(value)];
   const found = { fused: paint(width, height, (i) => word(fusedOf(integral[i], report))) };
   sources.forEach(({ indices, scaled }, k) => {

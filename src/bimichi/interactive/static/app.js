@@ -1,0 +1,419 @@
+// The studio: what is open, what is shown, and what is said to the server. Parts of the page listen to its events.
+/* global unpackMeasure */
+
+import { Connection, getJson, Refused } from "./connection.js";
+import { debounced, get, onceAFrame } from "./dom.js";
+import { Labels } from "./labels.js";
+import { Layers } from "./layers.js";
+import { countDetections, detectionAt, detectionPath, firstReaching } from "./outlines.js";
+import { readMap, Shelf } from "./scenes.js";
+import { contains, newShape, tidy } from "./shapes.js";
+import { Tiles } from "./tiles.js";
+import { Tools } from "./tools.js";
+import { Views } from "./views.js";
+
+const UNSENT = `bimichi-unsent ${location.pathname}`;
+
+// What the views show at first: the photograph, the map, and as many sources as there is room for.
+function firstLayers({ scenes, sources }) {
+  const photo = scenes.some((scene) => scene.rgb);
+  const own = sources.map((_, k) => `source:${k}`);
+  const layers = [photo ? "photo" : own.shift(), "fused", ...own, "uncertainty", "photo", "photo"].slice(0, 4);
+  return { layers, count: own.length && innerWidth > 900 ? 4 : 2 };
+}
+
+export class App extends EventTarget {
+  constructor(state) {
+    super();
+    this.state = state;
+    this.connection = new Connection();
+    this.labels = new Labels(state.scenes);
+    this.shelf = new Shelf(state.scenes);
+    this.layers = new Layers(state);
+    this.tiles = new Tiles(() => this.views.draw());
+    this.views = new Views(this);
+    this.tools = new Tools(this);
+    this.keys = { space: false };
+    Object.assign(this, { scene: 0, selected: null, preview: null, held: false, model: null, report: null });
+    Object.assign(this, { score: null, working: null, suggestions: [], primary: state.primary !== false, saved: null });
+    this.shown = { ...firstLayers(state), opacity: 0, brightness: 1, labels: true };
+    this.contrast = state.sources.map(() => 1);
+    this.threshold = state.threshold ?? null;
+    this.outlined = true;
+    this.pointed = onceAFrame(() => this.explain());
+    this.sendThreshold = debounced((value) => this.connection.send({ type: "threshold", value }), 300);
+    this.needUncertainty = debounced(() => this.loadUncertainty(), 500);
+    this.outline = onceAFrame(() => this.outlineDetections());
+    this.labels.addEventListener("change", ({ detail }) => this.labelsChanged(detail));
+  }
+
+  tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  on(types, listener) {
+    for (const type of types.split(" ")) this.addEventListener(type, ({ detail }) => listener(detail));
+  }
+
+  get current() {
+    return this.state.scenes[this.scene];
+  }
+
+  get data() {
+    return this.shelf.get(this.scene);
+  }
+
+  get shapes() {
+    return this.labels.of(this.scene);
+  }
+
+  get readOnly() {
+    return !this.primary;
+  }
+
+  visibleShapes() {
+    return this.shown.labels ? (this.preview ?? this.shapes) : [];
+  }
+
+  problem(text) {
+    this.tell("problem", { text });
+  }
+
+  // Run something that may fail, and say so in the page.
+  async attempt(work) {
+    try {
+      return await work();
+    } catch (error) {
+      this.problem(error instanceof Refused ? error.message : `This did not work: ${error.message}.`);
+      return null;
+    }
+  }
+
+  // Scenes
+
+  async show(index) {
+    this.tools.cancel();
+    Object.assign(this, { scene: index, selected: null, held: false });
+    this.views.marked = null;
+    this.views.detections = null;
+    this.shelf.open(index);
+    this.views.setScene(this.current);
+    this.report = null;
+    this.connection.send({ type: "view", scene: index });
+    this.tell("scene");
+    await this.loadScene(index);
+  }
+
+  async loadScene(index) {
+    const { current, state } = this;
+    if (current.usable === false) return;
+    await this.attempt(async () => {
+      const data = this.shelf.get(index);
+      if (!current.tiled) await data.loadAll(state.sources.length);
+      if (this.model && !current.tiled && !this.connection.connected) await data.loadFused(this.model.number);
+    });
+    if (this.scene !== index) return;
+    this.prepareReport();
+    this.mapChanged();
+    this.tell("loaded");
+  }
+
+  // After files were added: what was done before can still be undone.
+  adopt(state) {
+    const known = this.state.scenes.every((scene, k) => scene.name === state.scenes[k]?.name && scene.usable === state.scenes[k]?.usable);
+    const same = this.state.sources.length === state.sources.length && this.state.scenes.length > 0;
+    if (!known || !same) return location.reload();
+    this.labels.scenes.push(...state.scenes.slice(this.labels.scenes.length).map(({ shapes, revision }) => ({ shapes, revision })));
+    this.state = state;
+    this.shelf.scenes = state.scenes;
+    this.tell("state");
+  }
+
+  // Other recipes make other planes.
+  async refreshState() {
+    const state = await this.attempt(() => getJson("state"));
+    if (!state) return;
+    this.shelf.close();
+    this.adopt(state);
+    await this.show(this.scene);
+  }
+
+  // Labels
+
+  labelsChanged({ scene, what, ours }) {
+    if (scene !== this.scene) this.show(scene);
+    if (!this.shapes.some((shape) => shape.id === this.selected)) this.selected = null;
+    if (ours) this.sendLabels(scene);
+    performance.mark("edited");
+    this.views.draw();
+    this.tell("labels", { scene, what });
+  }
+
+  sendLabels(scene) {
+    const message = { type: "labels", scene, revision: this.labels.revision(scene), shapes: this.labels.of(scene) };
+    if (!this.connection.send(message)) this.keepUnsent(message);
+  }
+
+  // While the server cannot be reached, this tab remembers what was drawn, even if it is loaded again.
+  keepUnsent(message) {
+    const kept = JSON.parse(sessionStorage.getItem(UNSENT) ?? "{}");
+    sessionStorage.setItem(UNSENT, JSON.stringify({ ...kept, [message.scene]: message }));
+  }
+
+  sendUnsent(revisions = {}) {
+    const kept = JSON.parse(sessionStorage.getItem(UNSENT) ?? "{}");
+    sessionStorage.removeItem(UNSENT);
+    for (const { scene, revision, shapes } of Object.values(kept)) {
+      if (scene < this.labels.scenes.length && revision > this.labels.revision(scene)) this.labels.edit(scene, shapes, "labels kept by this tab");
+    }
+    this.labels.scenes.forEach(({ revision }, scene) => {
+      const known = revisions[scene] ?? this.state.scenes[scene].revision;
+      if (this.primary && revision > known) this.sendLabels(scene);
+      else if (known > revision) this.fetchLabels();
+    });
+  }
+
+  async fetchLabels() {
+    const state = await this.attempt(() => getJson("state"));
+    state?.scenes.forEach(({ shapes, revision }, scene) => this.labels.receive(scene, shapes, revision));
+  }
+
+  step(back) {
+    if (this.readOnly) return;
+    this.tools.cancel();
+    const step = back ? this.labels.undo() : this.labels.redo();
+    this.announce(step ? `${back ? "Undone" : "Done again"}: ${step.what}.` : `Nothing to ${back ? "undo" : "redo"}.`);
+  }
+
+  select(id) {
+    if (this.selected === id) return;
+    this.selected = id;
+    this.views.draw();
+    this.tell("selected");
+  }
+
+  removeSelected() {
+    if (this.selected && !this.readOnly) this.labels.remove(this.scene, this.selected, "removing a label");
+  }
+
+  async addSuperpixel([x, y], label) {
+    const scene = this.scene;
+    const [column, row] = [Math.floor(x), Math.floor(y)];
+    if (column < 0 || row < 0 || column >= this.current.width || row >= this.current.height) return;
+    const found = await this.attempt(() => this.data.superpixel(column, row));
+    if (found) this.labels.add(scene, tidy(newShape("polygon", label, found.points)), "superpixel");
+  }
+
+  // The chosen pixel
+
+  point(spot) {
+    if (!this.held) this.choose(...spot.map(Math.floor));
+  }
+
+  choose(x, y) {
+    const { width, height } = this.current;
+    if (x < 0 || y < 0 || x >= width || y >= height) return;
+    this.views.show(x, y);
+    this.pointed();
+  }
+
+  leave() {}
+
+  hold([x, y]) {
+    const [column, row] = [Math.floor(x), Math.floor(y)];
+    const { pixel } = this.views;
+    const again = this.held && Math.abs(pixel.x - column) <= 1 && Math.abs(pixel.y - row) <= 1;
+    this.held = false;
+    this.choose(column, row);
+    this.held = !again;
+    this.tell("held");
+  }
+
+  release() {
+    this.held = false;
+    this.tell("held");
+  }
+
+  explain() {
+    this.tell("pixel", this.views.pixel);
+  }
+
+  explainBoxClick(spot) {
+    const hit = this.shapes.find((shape) => contains(shape, spot));
+    this.select(hit?.id ?? null);
+    this.hold(spot);
+  }
+
+  announce(text) {
+    get("announcement").textContent = text;
+  }
+
+  // The model
+
+  get stale() {
+    if (!this.model) return false;
+    return this.labels.scenes.some(({ revision, shapes }, k) => (this.model.revision?.[k] ?? (shapes.length ? -1 : revision)) !== revision);
+  }
+
+  get outputLow() {
+    return this.model?.rule.outputLow ?? 0;
+  }
+
+  get cut() {
+    return this.threshold ?? (this.outputLow < 0 ? 0 : 0.5);
+  }
+
+  // A model, or number 0 if there is none any more. A second message of the same model completes it.
+  async receiveModel(model) {
+    if (!model.rule) return this.forgetModel();
+    const measure = await unpackMeasure(model.rule.measure, model.rule.names.length);
+    if (this.model && model.number < this.model.number) return;
+    this.model = model;
+    this.measure = measure;
+    if (model.score !== undefined) this.score = model.score && { number: model.number, ...model.score };
+    this.tell("model");
+    this.prepareReport();
+    this.tiles.forget("fused");
+    this.views.draw();
+  }
+
+  forgetModel() {
+    Object.assign(this, { model: null, measure: null, score: null, report: null, suggestions: [], found: null });
+    for (const data of this.shelf.kept.values()) data.forgetMaps();
+    this.views.detections = null;
+    delete document.documentElement.dataset.map;
+    for (const what of ["model", "scene", "suggestions"]) this.tell(what);
+    this.views.draw();
+  }
+
+  receiveMap(bytes) {
+    const map = readMap(bytes);
+    this.shelf.get(map.scene)?.take(map);
+    if (map.scene === this.scene) this.mapChanged();
+  }
+
+  mapChanged() {
+    this.views.draw();
+    this.outline();
+    this.explain();
+    requestAnimationFrame(() => {
+      const number = this.data?.fused?.number;
+      if (number === undefined) return;
+      document.documentElement.dataset.map = number; // drawn in this frame
+      performance.mark("mapped");
+      this.tell("map");
+    });
+  }
+
+  // What explains pixels: the rule, and how this scene's sources enter it.
+  prepareReport() {
+    const { model, data, current, state } = this;
+    this.report = null;
+    if (!model || !data || current.usable === false) return;
+    const { width, height, tiled } = current;
+    const shared = { ...model.rule, measure: this.measure, width, height, fullWidth: width, fullHeight: height };
+    const own = { truth: data.truth, segments: null, labels: null, colours: state.colours };
+    if (!tiled && !data.complete) return;
+    this.report = { ...shared, ...own, sources: tiled ? [] : data.enter(model.rule) };
+    this.tell("report");
+  }
+
+  train() {
+    this.connection.send({ type: "train" });
+  }
+
+  // Detections
+
+  setThreshold(value) {
+    this.threshold = value;
+    this.sendThreshold(value);
+    this.outline();
+  }
+
+  outlineDetections() {
+    const map = this.data?.fused;
+    const on = map && this.model && this.outlined;
+    const least = on && firstReaching(this.cut, this.outputLow);
+    this.views.detections = on ? detectionPath(map, least) : null;
+    this.found = on ? countDetections(map, least) : null;
+    this.views.draw();
+    this.tell("detections");
+  }
+
+  // The detection at the chosen pixel, unless it belongs to a target.
+  detection() {
+    const map = this.data?.fused;
+    if (!map || !this.model) return null;
+    const { x, y } = this.views.pixel;
+    const found = detectionAt(map, x, y, firstReaching(this.cut, this.outputLow));
+    if (!found) return null;
+    const wanted = this.shapes.some((shape) => shape.label === "target" && contains(shape, [x + 0.5, y + 0.5]));
+    return { ...found, wanted };
+  }
+
+  refuseDetection() {
+    const found = this.readOnly ? null : this.detection();
+    if (!found || found.wanted) return this.announce("No false alarm here: this pixel is not detected, or it is labelled a target.");
+    this.release();
+    this.labels.add(this.scene, tidy(newShape("polygon", "not", found.points)), "false alarm");
+  }
+
+  // What is drawn into a view
+
+  drawLayer(context, layer) {
+    const { current, data, shown } = this;
+    if (!data || current.usable === false) return;
+    if (current.tiled) this.tiles.draw(context, this, layer);
+    else {
+      const bitmap = this.bitmap(layer);
+      context.filter = layer === "photo" && current.rgb && shown.brightness !== 1 ? `brightness(${shown.brightness})` : "none";
+      if (bitmap) context.drawImage(bitmap, 0, 0, current.width, current.height);
+      context.filter = "none";
+    }
+    const photo = layer === "photo" || layer.startsWith("source");
+    if (!photo || !shown.opacity) return;
+    const over = current.tiled ? null : this.layers.fused(data, this.outputLow);
+    context.globalAlpha = shown.opacity;
+    if (over) context.drawImage(over, 0, 0, current.width, current.height);
+    else if (current.tiled && this.model) this.tiles.draw(context, this, "fused");
+    context.globalAlpha = 1;
+  }
+
+  bitmap(layer) {
+    const { data, layers, model } = this;
+    const [kind, number] = layer.split(":");
+    const k = Number(number);
+    if (kind === "photo") return this.current.rgb ? data.photo : layers.source(data, 0, this.contrast[0]);
+    if (kind === "source") return layers.source(data, k, this.contrast[k]);
+    if (kind === "fused") return layers.fused(data, this.outputLow);
+    if (kind === "truth") return layers.truth(data, this.outputLow);
+    if (kind === "uncertainty") return layers.uncertainty(data);
+    if (kind === "part" && this.report) return layers.contribution(data, k, model.number, this.report, () => this.views.draw());
+    return null;
+  }
+
+  // Fetch what the views need beside planes and the fused map.
+  async needLayers() {
+    const { data, current, model } = this;
+    if (!data || current.usable === false || current.tiled) return;
+    const wanted = this.shown.layers.slice(0, this.shown.count);
+    await this.attempt(async () => {
+      if (wanted.includes("truth") && current.truth) await data.loadTruth();
+    });
+    if (wanted.includes("uncertainty") && model) this.needUncertainty();
+    this.views.draw();
+  }
+
+  // It takes many fits, so it waits until nobody draws.
+  async loadUncertainty() {
+    const { data, model, working, stale, current } = this;
+    const shown = this.shown.layers.slice(0, this.shown.count).includes("uncertainty");
+    if (!shown || !data || !model || working || stale || current.tiled) return;
+    await this.attempt(() => data.loadUncertainty(model.number));
+    this.views.draw();
+  }
+
+  refreshTools() {
+    this.tell("tools");
+  }
+}

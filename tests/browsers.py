@@ -1,0 +1,26 @@
+"""What tests in a real browser share: finding Chromium, and starting it."""
+
+import os
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+
+
+@contextmanager
+def launched(untested):
+    """Chromium; where there is none, the test is skipped, and says what was `untested`."""
+    api = pytest.importorskip("playwright.sync_api", reason=f"playwright is missing: {untested}")
+    path = os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip(f"no Chromium was found: {untested}. Install chromium, or name it in BIMICHI_CHROMIUM.")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+        yield browser
+        browser.close()
