@@ -15,10 +15,10 @@ export class Frames {
     app.on("state", () => this.refreshMenus());
     app.on("scene model loaded", () => {
       this.refreshMenus();
-      app.needLayers();
+      app.pictures.need();
     });
     app.on("labels model map scene working detections", () => this.refresh());
-    app.on("working", () => app.needUncertainty());
+    app.on("working", () => app.pictures.needUncertainty());
     this.show();
   }
 
@@ -67,7 +67,7 @@ export class Frames {
   set(k, layer) {
     this.app.shown.layers[k] = layer;
     this.show();
-    this.app.needLayers();
+    this.app.pictures.need();
   }
 
   // A source in the last view, or the view as it was before.
@@ -84,7 +84,7 @@ export class Frames {
     this.app.shown.count = count;
     if (layer) this.app.shown.layers[place] = layer;
     this.show();
-    this.app.needLayers();
+    this.app.pictures.need();
   }
 
   cycle() {
@@ -121,7 +121,7 @@ export class Frames {
     });
     this.threshold = make("input", {
       type: "range", id: "threshold", min: 0, max: 1, step: 0.01, value: 0.5,
-      on: { input: () => app.setThreshold(Number(this.threshold.value)) },
+      on: { input: () => app.detector.set(Number(this.threshold.value)) },
     });
     this.found = make("output", { class: "found", for: "threshold" });
     this.outlined = make("input", { type: "checkbox", id: "outlined", checked: true, on: { change: () => this.setOutlined(this.outlined.checked) } });
@@ -146,17 +146,16 @@ export class Frames {
   }
 
   setOutlined(on) {
-    this.app.outlined = on;
     this.outlined.checked = on;
-    this.app.outline();
+    this.app.detector.show(on);
   }
 
   refresh() {
     const { app } = this;
     this.threshold.min = app.outputLow;
-    this.threshold.value = app.cut;
-    const found = app.found === null || app.found === undefined ? "" : ` · ${app.found.toLocaleString("en")} found`;
-    this.found.textContent = `${shown(app.cut, 2)}${found}`;
+    this.threshold.value = app.detector.cut;
+    const { found, cut } = app.detector;
+    this.found.textContent = `${shown(cut, 2)}${found === null ? "" : ` · ${found.toLocaleString("en")} found`}`;
     for (const { menu, stale, empty } of this.frames) {
       const learned = menu.value === "fused" || menu.value === "uncertainty" || menu.value.startsWith("part");
       const older = menu.value === "uncertainty" && app.data?.uncertainty && app.data.uncertainty.number !== app.model?.number;
