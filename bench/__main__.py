@@ -20,6 +20,7 @@ from bench import (
     many,
     methods,
     raster,
+    studio,
 )
 from bench.marks import Mark
 from bimichi import __version__
@@ -40,6 +41,7 @@ GROUPS = (
     experiments,
     raster,
     cluster,
+    studio,
 )
 BENCHES = [bench for group in GROUPS for bench in group.BENCHES]
 

@@ -51,7 +51,8 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     if record.objective == LEAST_SQUARES and not objective.additivity:
         return solve_least_squares(training.problem(objective, n_jobs=1), completion="highest")
     solver = solver_from_record(record.solver, dict(record.solver_options))
-    solution = fit_measure(training, objective, solver, random_state=seed, n_jobs=1).solution
+    quiet = -1 if objective.links else 0  # what the log-odds of a refit reach is shown by its spread
+    solution = fit_measure(training, objective, solver, random_state=seed, n_jobs=1, verbose=quiet).solution
     if record.objective != LEAST_SQUARES:
         return solution
     # A weighted mean of sources that are never below zero: the terms below mirror those above.

@@ -19,6 +19,7 @@ from bimichi.interactive.locking import ProjectLock
 from bimichi.interactive.messages import map_bytes, material_of, model_json
 from bimichi.interactive.recent import remember
 from bimichi.interactive.warming import warm_up
+from bimichi.interactive.windows import learner_of
 from bimichi.interactive.workspace import Roots, Workspace
 
 T = TypeVar("T")
@@ -74,7 +75,7 @@ class Session:
             for file in workspace.store.collection.files:
                 self.roots.add(file.parent)
         self.workspace = workspace
-        self.learner = None if workspace.store is None else Learner(workspace.store, self.n_jobs)
+        self.learner = None if workspace.store is None else learner_of(workspace.store, self.n_jobs)
         self.model = self.model_message = None
 
     async def open(self, workspace: Workspace) -> None:
