@@ -19,6 +19,8 @@ from bench import (
     methods,
     page,
     raster,
+    studio,
+    studio_fits,
 )
 from bench.keeping import ROOT, keep
 from bench.marks import Mark
@@ -39,6 +41,8 @@ GROUPS = (
     experiments,
     raster,
     cluster,
+    studio,
+    studio_fits,
 )
 BENCHES = [bench for group in GROUPS for bench in group.BENCHES]
 

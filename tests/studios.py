@@ -31,7 +31,7 @@ class Served:
     def __init__(self, *arguments, home):
         environment = os.environ | {"HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_STATE_HOME": str(home)}
         command = [sys.executable, "-m", "bimichi.cli", "studio", *map(str, arguments), "--no-browser"]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=home)
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=home.parent)
         said = []
         for line in self.process.stderr:
             said.append(line)

@@ -1,4 +1,4 @@
-"""Progress bars where work is long, someone watches and rich is installed; a notice of compiling; a way to stop work."""
+"""Progress bars where someone watches and rich is installed; a notice of compiling; a way to stop work."""
 
 import logging
 import sys
@@ -7,20 +7,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from bimichi.errors import BimichiError
-
 FIRST_USE = "Compiling kernels for this machine, once per installation; later runs load them."
-
 _asked: ContextVar[Callable[[], bool] | None] = ContextVar("bimichi_stop", default=None)
 
 
-class Stopped(BimichiError):
+class Stopped(Exception):
     """Work was stopped from outside before it was done."""
 
 
 @contextmanager
 def stopping(asked: Callable[[], bool]) -> Iterator[None]:
-    """Let work in this context, and this thread, end with `Stopped` at its next `checkpoint` once `asked` is true."""
+    """Let work in this context end with `Stopped` at a `checkpoint` once `asked` is true."""
     token = _asked.set(asked)
     try:
         yield

@@ -52,7 +52,8 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     if record.objective == LEAST_SQUARES and not objective.additivity:
         return solve_least_squares(training.problem(objective, n_jobs=1), completion="highest")
     solver = solver_from_record(record.solver, dict(record.solver_options))
-    result = fit_measure(training, objective, solver, random_state=seed, n_jobs=1)
+    quiet = -1 if objective.links else 0  # what the log-odds of a refit reach is shown by its spread
+    result = fit_measure(training, objective, solver, random_state=seed, n_jobs=1, verbose=quiet)
     known = [k for k in averaged_with(record.status) if k < rule.n_sources]
     solution = with_sources(result, objective, [bags], known).solution if known else result.solution
     if record.objective != LEAST_SQUARES:

@@ -1,6 +1,6 @@
 """Layers of raster files that GDAL reads: GeoTIFFs, and others whose driver the user names."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,9 @@ from bimichi.imaging.layers import Band, Layer, ReadBands, float_type
 from bimichi.imaging.limits import AGAIN, check_file, check_size
 
 RGB = ("red", "green", "blue")
+
+ReadReduced = Callable[[Sequence[int], Window, tuple[int, int]], list[Image]]
+"""Reads bands of a window, reduced to a height and a width; the next call may overwrite them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,10 @@ class RasterLayer(Layer):
     def reader(self, grid: Grid, held: ExitStack) -> ReadBands:
         return _Reader(self, grid, held).read
 
+    def reduced_reader(self, grid: Grid, held: ExitStack) -> ReadReduced:
+        """Open the file, as `reader` does, to be read at smaller sizes: from overviews, if it has them."""
+        return _Reader(self, grid, held).read
+
 
 class _Reader:
     """A file that is open, warped to the grid if it lies on another."""
@@ -61,14 +68,15 @@ class _Reader:
         # Where it has no data, for whatever reason, a warped band is NaN already.
         self._nodata, self._masked = [None] * len(self._nodata), False
 
-    def read(self, bands: Sequence[int], window: Window) -> list[Image]:
+    def read(self, bands: Sequence[int], window: Window, size: tuple[int, int] | None = None) -> list[Image]:
         errors = import_optional("rasterio.errors")
         part, numbers = window.of_rasterio(), [self._layer.bands[k].number for k in bands]
-        block = self._space((len(bands), window.height, window.width))
+        block = self._space((len(bands), *(size or (window.height, window.width))))
+        how = {"window": part, "resampling": self._resampling(size is not None)}
         try:
-            self._dataset.read(numbers, window=part, out=block)
+            self._dataset.read(numbers, out=block, **how)
             if self._masked:
-                block[self._dataset.read_masks(numbers, window=part) == 0] = np.nan
+                block[self._dataset.read_masks(numbers, out_shape=block.shape, window=part) == 0] = np.nan
         except (errors.RasterioError, OSError, MemoryError) as error:
             raise InvalidInputError(
                 f"Cannot read {self._layer.label}: {reason_of(error)}. It is damaged. {AGAIN}"
@@ -78,6 +86,11 @@ class _Reader:
             if nodata is not None and not np.isnan(nodata):
                 plane[plane == plane.dtype.type(nodata)] = np.nan
         return list(block)
+
+    def _resampling(self, reduced: bool) -> Any:
+        """Return how a window is reduced: without overviews, which are averages, averaging would read every pixel."""
+        names = import_optional("rasterio.enums").Resampling
+        return names.average if reduced and self._dataset.overviews(1) else names.nearest
 
     def _space(self, shape: tuple[int, int, int]) -> NDArray[Any]:
         size = int(np.prod(shape))

@@ -5,12 +5,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import is_integer, is_xarray, real_array
+from bimichi._progress import checkpoint
 from bimichi.errors import InvalidInputError
 
 CHUNK = 1 << 19
@@ -207,10 +209,12 @@ def in_threads(
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
+                checkpoint()
+                waiting.append(pool.submit(copy_context().run, function, item))
                 if len(waiting) >= (under_way or n_jobs + 1):
                     yield waiting.popleft().result()
             while waiting:
+                checkpoint()
                 yield waiting.popleft().result()
         finally:
             for future in waiting:

@@ -16,6 +16,7 @@ from starlette.routing import Route, WebSocketRoute
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.interactive.answers import BYTES, TYPES, Missing, full_state, json_response
 from bimichi.interactive.file_views import FileViews
+from bimichi.interactive.raster_views import raster_routes
 from bimichi.interactive.scenes import SceneStore, png
 from bimichi.interactive.security import Guard
 from bimichi.interactive.session import Session
@@ -63,6 +64,7 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
         Route("/exports/{name:path}", moves.download),
         Route("/close", moves.close, methods=["POST"]),
         *suggestion_routes(session),
+        *raster_routes(session),
     ]
 
     async def socket(websocket: Any) -> None:

@@ -23,6 +23,7 @@ from bimichi.interactive.labels import annotations_of
 from bimichi.interactive.learning import Trained
 from bimichi.interactive.repeating import command_line, python_text
 from bimichi.interactive.scenes import StudioScene
+from bimichi.interactive.windows import as_windows
 from bimichi.interactive.workspace import Workspace
 from bimichi.report import IndexEntry, write_index, write_report
 from bimichi.report.thumbnails import thumbnail
@@ -126,7 +127,14 @@ class Exporter:
 
     def _reports(self) -> Exported:
         trained = self._learned()
-        usable = [k for k in range(len(self._store)) if self._store.load(k) is not None]
+        usable = [
+            k for k, scene in enumerate(self._store.scenes) if not scene.tiled and self._store.load(k) is not None
+        ]
+        if not usable:
+            raise InvalidInputError(
+                "Reports hold whole images, and these scenes are too large for that. Export the fused maps instead, or "
+                "write a report of a part: crop the sources, and call bimichi report."
+            )
         many = len(usable) > 1
         entries = [self._report(k, trained, many) for k in usable]
         pages = [entry.page for entry in entries if entry.page is not None]
@@ -167,6 +175,9 @@ class Exporter:
         return Exported(tuple(files))
 
     def _text(self, write: Callable[..., str]) -> Exported:
+        if self._store.tiled:
+            work, path = as_windows(self._work, self._path("windows/labels.json").parent)
+            return Exported((path,), write(work, path, self.folder / MODEL, self._trained))
         labels = self._labels(LABELS["coco"])
         return Exported(labels.files, write(self._work, labels.files[0], self.folder / MODEL, self._trained))
 

@@ -106,12 +106,12 @@ def _number(given: Any, what: str) -> float:
 
 
 def _check_inside(shape: Shape, what: str, size: Size) -> None:
-    x, y, width, height = _reach(shape)
+    x, y, width, height = reach(shape)
     if x >= size[1] or y >= size[0] or x + width <= 0 or y + height <= 0:
         raise InvalidInputError(f"{what} lies outside the image, which is {size[1]} x {size[0]} pixels.")
 
 
-def _reach(shape: Shape) -> Floats:
+def reach(shape: Shape) -> Floats:
     """Return the box around a shape."""
     box, around = bounding_box(np.array(shape.points)), (shape.width or 0.0) / 2
     return np.asarray(box + np.array([-around, -around, 2 * around, 2 * around]))
@@ -133,7 +133,7 @@ def _place(shape: Shape, size: Size) -> Floats | Polygons:
         return bounding_box(points)
     if shape.kind == "polygon":
         return Polygons(((points, *(np.array(ring) for ring in shape.holes)),))
-    left, top = (max(0, int(start)) for start in np.floor(_reach(shape)[:2]))
+    left, top = (max(0, int(start)) for start in np.floor(reach(shape)[:2]))
     region = stroke_mask(shape, size, left, top)
     return Polygons(tuple(tuple(ring[:-1] for ring in part) for part in outline(region, left, top)))
 
@@ -143,7 +143,7 @@ def stroke_mask(shape: Shape, size: Size, left: int = 0, top: int = 0) -> Flags:
 
     The mask begins at the pixel in column `left` and row `top`, and ends with the stroke or the image.
     """
-    x, y, width, height = _reach(shape)
+    x, y, width, height = reach(shape)
     right, below = min(size[1], math.ceil(x + width)), min(size[0], math.ceil(y + height))
     mask = np.zeros((below - top, right - left), np.bool_)
     points = np.array(shape.points) - [left, top]

@@ -1,7 +1,6 @@
 """From what is drawn to a model: the fit that `bimichi train` would make, quick enough to follow every edit."""
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.cross_validated import BiMIChICV
 from bimichi.estimators.scenes import scene_rule
 from bimichi.imaging.bagging import BagCounts, bag_scene
+from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Shapes, annotations_of
 from bimichi.interactive.scenes import SceneStore
 from bimichi.interactive.settings import Settings
@@ -107,8 +107,7 @@ class Learner:
             [candidate], FOLDS, settings.polarity, False, names=names, seed=settings.seed, n_jobs=self._n_jobs or 1
         )
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with doubts():  # which the fit has told already
                 return score_of(cross_validate(self._items(task), how))
         except InvalidInputError as error:
             return {"ap": None, "sentence": str(error)}
@@ -158,10 +157,9 @@ class Learner:
 
     def _fitted(self, model: Any, items: Sequence[Any]) -> list[str]:
         """Fit, and return what the fit warned of."""
-        with warnings.catch_warnings(record=True) as doubts:
-            warnings.simplefilter("always")
+        with doubts() as told:
             model.fit(list(items))
-        return list(dict.fromkeys(str(doubt.message) for doubt in doubts))
+        return told
 
     def _rule(self, model: Any, task: Task) -> FusionRule:
         recipes, names = self._recipes(task), [self.store.scenes[k].name for k, _, _ in task.labels]

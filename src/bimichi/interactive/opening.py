@@ -13,6 +13,7 @@ from bimichi.imaging.discovering import discover
 from bimichi.imaging.finding import is_pattern, selected_bands
 from bimichi.imaging.projects import FILE_NAME, Project, read_project
 from bimichi.imaging.targets import SceneTargets
+from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Shapes, parse_shapes, shapes_of
 from bimichi.interactive.project import Finder, Hashes, StudioProject, is_studio, read_studio
 from bimichi.interactive.settings import MODES, Settings
@@ -43,6 +44,13 @@ class Options:
 
 def open_workspace(paths: Sequence[str], options: Options, folders: Sequence[Path] = ()) -> Workspace:
     """Return the workspace of a project, a folder or images; `folders` are searched for images that were moved."""
+    with doubts() as told:
+        work = _opened(paths, options, folders)
+    work.notes += told
+    return work
+
+
+def _opened(paths: Sequence[str], options: Options, folders: Sequence[Path]) -> Workspace:
     alone = Path(paths[0]) if len(paths) == 1 and not is_pattern(paths[0]) else None
     if alone is not None and alone.is_file() and is_studio(alone):
         return open_studio(read_studio(alone), folders, options.recipes)
@@ -109,7 +117,8 @@ def add_annotations(work: Workspace, named: str | Path, add: bool = False) -> di
     store = work.store
     if store is None:
         raise InvalidInputError("Open scenes before labels.")
-    targets = SceneTargets(named, store.collection)
+    with doubts() as told:
+        targets = SceneTargets(named, store.collection)
     drawn: dict[int, Shapes] = {}
     for k, scene in enumerate(store.scenes):
         if scene.name not in targets.named or store.load(k) is None:
@@ -119,7 +128,7 @@ def add_annotations(work: Workspace, named: str | Path, add: bool = False) -> di
         made = shapes_of(found, scene.size, f"file-{work.labels[k].revision + 1}")
         checked = parse_shapes([shape.to_json() for shape in made], scene.size)
         drawn[k] = before + checked
-    work.notes += targets.notes
+    work.notes += [*targets.notes, *told]
     work.replace(drawn)
     return drawn
 

@@ -1,7 +1,7 @@
 """The scenes of a studio: their files, and their sources as the rule takes them, read once."""
 
 import io
-import warnings
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,13 +23,16 @@ from bimichi.imaging.outlines import outline
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import superpixels
+from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Ring, Size
+from bimichi.interactive.rasters import ByteCache, TiledScene, is_large
 from bimichi.learning.scene import Scene
 from bimichi.record import SourceInput
 from bimichi.report.embedding import index_plane
 
 THUMBNAIL = 160  # pixels of the longer side
 SUPERPIXEL = 250  # pixels of a superpixel, about
+AROUND = 384  # pixels of the side of what is divided into superpixels around a point of a large scene
 Recipes = tuple[str, ...]
 """One per source."""
 
@@ -52,6 +55,11 @@ class StudioScene:
     def usable(self) -> bool:
         """Whether its images could be opened."""
         return self.opened is not None
+
+    @property
+    def tiled(self) -> bool:
+        """Whether it is too large to be held, and shown in tiles."""
+        return self.opened is not None and is_large(self.opened)
 
     @property
     def coloured(self) -> bool:
@@ -106,7 +114,9 @@ class SceneStore:
         self._read: dict[tuple[int, Recipes], Scene] = {}
         self._planes: dict[tuple[int, Recipes], list[tuple[NDArray[np.uint16], dict[str, Any]]]] = {}
         self._segments: dict[int, NDArray[Any]] = {}
-        self._lock = Lock()
+        self._rasters: dict[tuple[int, Recipes], TiledScene] = {}
+        self._tiles = ByteCache()
+        self._locks, self._opening = [Lock() for _ in self.scenes], Lock()
         reader = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)  # raises what holds for all
         self.source_names, self.recipes = reader.source_names, tuple(reader.recipes)
         self._readers[self.recipes] = reader
@@ -117,7 +127,7 @@ class SceneStore:
     def look(self, k: int) -> StudioScene:
         """Return a scene with its size, which the heads of its files say; its pixels are not read."""
         scene = self.scenes[k]
-        with self._lock:
+        with self._locks[k]:
             if scene.opened is None and not scene.problems:
                 try:
                     scene.opened = self.collection.open(scene.name)
@@ -125,25 +135,48 @@ class SceneStore:
                     scene.problems.append(str(error) or type(error).__name__)
         return scene
 
+    @property
+    def tiled(self) -> bool:
+        """Whether any scene is shown in tiles; headers of TIFFs are read for it."""
+        tiffs = [k for k, scene in enumerate(self.scenes) if all(map(is_tiff, scene.files.files))]
+        return any(self.look(k).tiled for k in tiffs)
+
+    def raster(self, k: int, recipes: Recipes) -> TiledScene | None:
+        """Return a scene that is shown in tiles; None for others."""
+        return self._raster(k, recipes) if self.look(k).tiled else None
+
+    def _raster(self, k: int, recipes: Recipes) -> TiledScene:
+        with self._opening:
+            if (k, recipes) not in self._rasters:
+                opened = self.scenes[k].opened
+                assert opened is not None  # as it is tiled
+                order = [opened.source_names.index(name) for name in self.source_names]
+                self._rasters[k, recipes] = TiledScene(opened.ordered(order), recipes, self._tiles)
+            return self._rasters[k, recipes]
+
+    def _overview(self, k: int, recipes: Recipes) -> Scene:
+        return self._raster(k, recipes).overview()
+
     def load(self, k: int, recipes: Recipes | None = None) -> Scene | None:
-        """Return a scene with its sources, by default as the user asked for them; None, and a problem, if unusable."""
+        """Return a scene with its sources, by default as the user asked for them; None, and a problem, if unusable.
+
+        Of a scene that is shown in tiles it is the overview.
+        """
         scene, recipes = self.scenes[k], recipes or self.recipes
-        with self._lock:
+        with self._locks[k]:
             if (k, recipes) in self._read:
                 return self._read[k, recipes]
             if scene.problems and not scene.usable:
                 return None
-            with warnings.catch_warnings(record=True) as doubts:
-                warnings.simplefilter("always")
+            with doubts() as told:
                 try:
                     scene.opened = scene.opened or self.collection.open(scene.name)
-                    found = self._reader(recipes).unlabelled(scene.name)
+                    found = self._overview(k, recipes) if scene.tiled else self._reader(recipes).unlabelled(scene.name)
                 except (BimichiError, OSError, ImportError, MemoryError) as error:
                     scene.opened = None
                     scene.problems.append(str(error) or type(error).__name__)
                     return None
-            told = [text for doubt in doubts if (text := str(doubt.message)) not in scene.problems]
-            scene.problems += told
+            scene.problems += [text for text in told if text not in scene.problems]
             self._read[k, recipes] = found
             return found
 
@@ -164,6 +197,9 @@ class SceneStore:
         opened = self.scenes[k].opened
         if opened is None:
             return None
+        if self.scenes[k].tiled:
+            raster = self._raster(k, self.recipes)
+            return raster.colours() if raster.coloured else None
         layer = next((one for one in opened.layers if one.colour and len(one.bands) >= 3), None)
         if layer is None:
             return None
@@ -194,26 +230,45 @@ class SceneStore:
 
     def superpixel(self, k: int, x: float, y: float) -> list[Ring]:
         """Return the outline of the superpixel at a point, and its holes; nothing where there is no data."""
-        scene = self.load(k)
-        if scene is None or not (0 <= x < scene.shape[1] and 0 <= y < scene.shape[0]):
+        scene, (height, width) = self.load(k), self.scenes[k].size
+        if scene is None or not (0 <= x < width and 0 <= y < height):
             return []
+        if self.scenes[k].tiled:
+            square = 64 * math.floor(x / 64) + 32, 64 * math.floor(y / 64) + 32  # the same for points nearby
+            sources, left, top = self._raster(k, self.recipes).around(*square, AROUND)
+            return _ring(_superpixels(sources), int(x), int(y), left, top)
         if k not in self._segments:
-            number = max(1, scene.shape[0] * scene.shape[1] // SUPERPIXEL)
-            self._segments[k] = superpixels(scene.sources, number, lab=False)
-        segments = self._segments[k]
-        wanted = segments[int(y), int(x)]
-        if wanted < 0:
-            return []
-        rows, columns = np.nonzero(segments == wanted)
-        top, left = int(rows.min()), int(columns.min())
-        region = segments[top : rows.max() + 1, left : columns.max() + 1] == wanted
-        polygon = max(outline(region, left, top), key=lambda rings: len(rings[0]))
-        return [tuple((float(x), float(y)) for x, y in ring[:-1]) for ring in polygon]
+            self._segments[k] = _superpixels(scene.sources)
+        return _ring(self._segments[k], int(x), int(y))
 
     def _reader(self, recipes: Recipes) -> SceneReader:
-        if recipes not in self._readers:
-            self._readers[recipes] = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)
-        return self._readers[recipes]
+        with self._opening:
+            if recipes not in self._readers:
+                self._readers[recipes] = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)
+            return self._readers[recipes]
+
+
+def _superpixels(sources: NDArray[Any]) -> NDArray[Any]:
+    if np.isnan(sources).any(axis=2).all():
+        return np.full(sources.shape[:2], -1)
+    return superpixels(sources, max(1, sources.shape[0] * sources.shape[1] // SUPERPIXEL), lab=False)
+
+
+def _ring(segments: NDArray[Any], x: int, y: int, left: int = 0, top: int = 0) -> list[Ring]:
+    """Return the outline of the segment at a point, and its holes; segments begin at a column and a row."""
+    wanted = segments[y - top, x - left]
+    if wanted < 0:
+        return []
+    rows, columns = np.nonzero(segments == wanted)
+    above, before = int(rows.min()), int(columns.min())
+    region = segments[above : rows.max() + 1, before : columns.max() + 1] == wanted
+    polygon = max(outline(region, left + before, top + above), key=lambda rings: len(rings[0]))
+    return [tuple((float(x), float(y)) for x, y in ring[:-1]) for ring in polygon]
+
+
+def is_tiff(path: Path) -> bool:
+    """Whether a file is a TIFF, by its name."""
+    return path.suffix.lower() in (".tif", ".tiff")
 
 
 def eight_bits(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.uint8]:

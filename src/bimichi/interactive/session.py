@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import warnings
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,14 +13,17 @@ from typing import Any, TypeVar
 from bimichi._files import plain
 from bimichi._progress import Stopped, stopping
 from bimichi.errors import BimichiError
+from bimichi.interactive.doubts import doubts
 from bimichi.interactive.learning import Learner, Trained
 from bimichi.interactive.locking import ProjectLock
 from bimichi.interactive.messages import map_bytes, material_of, model_json
 from bimichi.interactive.recent import remember
 from bimichi.interactive.warming import warm_up
+from bimichi.interactive.windows import learner_of
 from bimichi.interactive.workspace import Roots, Workspace
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 SAVE_AFTER, RETRY = 0.3, 5.0  # seconds after an edit, and after saving failed
 GRACE = 4.0  # seconds in which a page may be loaded again before the server ends with its last tab
 WAITING = 200  # messages that a tab may leave unread before it is disconnected
@@ -54,6 +57,7 @@ class Session:
         self.model: Trained | None = None
         self.model_message: dict[str, Any] | None = None
         self.stale = False
+        self._doing: dict[str, Any] = {"type": "idle"}
         self._pool = ThreadPoolExecutor(1, "bimichi-learning")
         self._wanted, self._job, self._stop = asyncio.Event(), "train", Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -71,7 +75,7 @@ class Session:
             for file in workspace.store.collection.files:
                 self.roots.add(file.parent)
         self.workspace = workspace
-        self.learner = None if workspace.store is None else Learner(workspace.store, self.n_jobs)
+        self.learner = None if workspace.store is None else learner_of(workspace.store, self.n_jobs)
         self.model = self.model_message = None
 
     async def open(self, workspace: Workspace) -> None:
@@ -117,6 +121,8 @@ class Session:
         if self.primary is None:
             self.primary = tab
         tab.send(self._hello(tab))
+        if self._doing["type"] == "working":
+            tab.send(self._doing)
         return tab
 
     def disconnect(self, tab: Tab) -> None:
@@ -144,7 +150,9 @@ class Session:
         return {"type": "hello", "primary": tab is self.primary, "revisions": revisions}
 
     def tell(self, message: dict[str, Any], but: Tab | None = None) -> None:
-        """Send a message to all tabs."""
+        """Send a message to all tabs; what is being done is also told to those that come later."""
+        if message["type"] in ("working", "idle"):
+            self._doing = message
         for tab in self.tabs:
             if tab is not but:
                 tab.send(message)
@@ -206,7 +214,7 @@ class Session:
 
     async def _learn_forever(self) -> None:
         self.tell({"type": "working", "what": "Preparing to learn", "share": None})
-        await self._in_thread(warm_up)
+        await asyncio.get_running_loop().run_in_executor(self._pool, warm_up)  # to its end, whatever is drawn
         self.tell({"type": "idle"})
         while True:
             await self._wanted.wait()
@@ -220,6 +228,10 @@ class Session:
                 self.tell({"type": "problem", "text": str(error), "where": "learning"})
             except MemoryError:
                 text = "There is not enough memory to learn from all of this; label fewer scenes."
+                self.tell({"type": "problem", "text": text, "where": "learning"})
+            except Exception as error:  # a bug, which must not end learning for good
+                log.exception("Learning failed.")
+                text = f"Learning failed: {type(error).__name__}. The terminal of the studio shows more."
                 self.tell({"type": "problem", "text": text, "where": "learning"})
             if not self._wanted.is_set():
                 self.tell({"type": "idle"})
@@ -282,8 +294,7 @@ class Session:
 
     def _describe(self, learner: Learner, trained: Trained) -> None:
         k = trained.task.labels[0][0]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with doubts():
             trained.sentences = material_of(trained, learner.store.load(k, trained.rule.recipes)).summary.sentences
 
     def _tell_model(self, trained: Trained, more: dict[str, Any] | None = None) -> None:

@@ -23,20 +23,22 @@ from bimichi.interactive.labels import Shapes, annotations_of
 from bimichi.interactive.learning import MISSING, STEPS, Learner, Trained
 from bimichi.interactive.messages import map_bytes
 from bimichi.interactive.session import Session
+from bimichi.interactive.windows import WindowLearner
 from bimichi.learning.bags import Bags
 from bimichi.learning.scene import Scene, join_bags
 
 LIMIT = 20
 """How many suggestions there are at most."""
 
-MOST_SCENES = 12
-"""Of so many scenes regions are suggested: labelled ones first."""
+MOST_PIXELS = 6_000_000
+"""Regions are suggested of scenes of so many pixels together: those that are drawn on first."""
 
 RESAMPLES = 16
 SAMPLE = 20_000
 """Instances that refits learn from; each stands for as many as were left out."""
 
-SEGMENTS = 300
+SUPERPIXEL = 1000
+"""Pixels of a region, about."""
 
 
 class Suggester:
@@ -103,6 +105,8 @@ class Suggester:
         """Return refits of an additive measure; None for others, or if the model cannot be refitted."""
         if trained.rule.measure.parts == "elements":
             return None
+        if isinstance(learner, WindowLearner):
+            learner, trained, _ = learner.within(trained)
         if self._stability is None:
             bags = thinned(join_bags(_labelled(learner, trained), one_class=True, nan="drop"), SAMPLE)
             try:
@@ -112,16 +116,23 @@ class Suggester:
         return self._stability
 
     def _suggest(self, learner: Learner, trained: Trained) -> list[dict[str, Any]]:
+        if isinstance(learner, WindowLearner):  # regions of the windows that were learned from
+            inner, own, windows = learner.within(trained)
+            items = self._suggest(inner, own)
+            places = [windows.place(one["scene"], one["box"]) for one in items]
+            return [one | {"scene": k, "box": box} for one, (k, box) in zip(items, places, strict=True)]
         drawn = {k: shapes for k, _, shapes in trained.task.labels}
         labelled = dict(zip(drawn, _labelled(learner, trained), strict=True))
         others = [k for k in range(len(learner.store)) if k not in drawn]
         numbers: list[int] = []
         scenes, assumed, regions = [], [], []
-        for k in [*drawn, *others]:
+        left = MOST_PIXELS
+        for k in [*sorted(drawn, key=lambda k: not drawn[k]), *others]:
             scene = labelled.get(k) or learner.store.load(k, trained.rule.recipes)
             checkpoint()
-            if scene is None or len(numbers) == MOST_SCENES:
+            if scene is None or left <= 0:
                 continue
+            left -= scene.shape[0] * scene.shape[1]
             region = drawn_mask(drawn.get(k, ()), scene)
             numbers.append(k)
             scenes.append(_without_rims(scene, region))
@@ -144,7 +155,8 @@ class Suggester:
     def _segments(self, learner: Learner, k: int, scene: Scene) -> Ints:
         key = (id(learner.store), k)
         if key not in self._regions:
-            self._regions[key] = superpixels(scene.sources, SEGMENTS, lab=False)
+            number = max(8, scene.shape[0] * scene.shape[1] // SUPERPIXEL)
+            self._regions[key] = superpixels(scene.sources, number, lab=False)
         return self._regions[key]
 
 
@@ -175,15 +187,15 @@ def _without_rims(scene: Scene, region: Flags) -> Scene:
 
 
 def thinned(bags: Bags, most: int) -> Bags:
-    """Return bags with about so many instances: larger bags are thinned out evenly, and what is left counts for more.
+    """Return bags with about so many instances: negative ones are thinned out, and what is left counts for more.
 
-    Bags of up to a hundred instances stay as they are, so that few targets are not lost among many others.
+    Positive bags stay as they are, so that few targets are not lost among many others.
     """
     if len(bags.X) <= most:
         return bags
     sizes = np.diff(bags.offsets)
     share = most / len(bags.X)
-    kept = np.where(sizes <= 100, sizes, np.maximum(100, np.ceil(sizes * share))).astype(np.int64)
+    kept = np.where(bags.labels, sizes, np.ceil(sizes * share)).astype(np.int64)
     rng = np.random.default_rng(0)
     rows = [
         np.sort(rng.choice(size, keep, replace=False)) + start

@@ -169,7 +169,7 @@ class Workspace:
             "files": [file.name for file in scene.files.files],
             "rgb": scene.coloured,
             "truth": scene.truth is not None,
-            "tiled": False,
+            "tiled": scene.tiled,
             "crs": None if scene.placement is None else str(scene.grid.crs),
             "problems": list(scene.problems),
             "usable": scene.usable,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 
 from bimichi._checks import check_integer, check_number
-from bimichi._progress import status_line
+from bimichi._progress import checkpoint, status_line
 from bimichi._types import Floats, Ints
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.abilities import check_solver
@@ -180,6 +180,7 @@ class ConvexSolver:
         owner: dict[bytes, int] = {}  # which start is done with these witnesses
         going = list(range(len(states)))
         while going:
+            checkpoint()
             for start in going:
                 if len(states[start].history) >= self.max_rounds:
                     states[start] = replace(states[start], status="reached max_rounds")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bimichi._checks import check_choice, check_integer, check_number
 from bimichi._jit import jit
-from bimichi._progress import progress_bar
+from bimichi._progress import checkpoint, progress_bar
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs
@@ -149,6 +149,7 @@ class EvolutionarySolver:
         if self._stalled(now.history, 0):  # resumed with less patience
             return now, "converged"
         while now.generation < self.max_iter:
+            checkpoint()
             before, now = now, evolved(now, min(block, self.max_iter - now.generation))
             show(now.generation - before.generation, now.best_value)
             end = self._stalled(now.history, before.generation)

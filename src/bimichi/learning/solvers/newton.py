@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import logit
 
+from bimichi._progress import checkpoint
 from bimichi._types import Floats
 from bimichi.learning.problem import Problem, Solution
 from bimichi.learning.spaces.gram import Gram
@@ -56,6 +57,7 @@ class _Newton:
         every, self.bound, known, promise, near = self.step if sparse else 1, -np.inf, np.inf, np.inf, False
         sums = self.loss(self.line, every)
         for _ in range(ROUNDS):
+            checkpoint()
             form = self._curvature()
             share = 1.0 if sparse else 1 / self.step  # what is surely part of all curvature
             limits = Limits(self.offset_limit, share)
