@@ -105,7 +105,20 @@ export function showExports(app) {
     make("section", {}, make("h3", {}, heading), make("div", { class: "exports" }, ...rows.map(([kind, title, note]) =>
       make("div", { class: "export" }, button(title, note, () => run(kind, title), { data: { kind } }), make("small", {}, note))))));
   const saved = app.state.project ? `Labels are saved by themselves, in ${app.state.project}.` : "Labels are saved by themselves.";
-  dialog("Save and export", make("p", { class: "lead" }, saved), ...groups, result);
+  dialog("Save and export", make("p", { class: "lead" }, saved), ...groups, result, ending(app));
+}
+
+function ending(app) {
+  const note = make("small", {}, "Everything is saved; the program that serves this page ends.");
+  const end = (body, words) => async () => {
+    if (await app.attempt(() => post("close", body))) note.textContent = words;
+  };
+  return make(
+    "div", { class: "row ending" },
+    button("End the studio now", "Save, and end the program", end({}, "The program has ended; this page can be closed.")),
+    button("End it with the last tab", "Save, and end the program when this page is closed", end({ after: "tabs" }, "The program ends when the last tab is closed.")),
+    note,
+  );
 }
 
 function shownAnswer({ files = [], text }, title) {

@@ -44,6 +44,11 @@ export class Layers {
     return paint(width, height, (i) => table[indices[i]]);
   }
 
+  // The colours of 256 steps from the lowest value of a map to 1.
+  greys(outputLow) {
+    return Uint32Array.from({ length: 256 }, (_, n) => this.words[level(outputLow + ((1 - outputLow) * n) / 255)]);
+  }
+
   fused(data, outputLow) {
     const map = data.fused;
     if (!map) return null;

@@ -10,7 +10,7 @@ export class Pictures {
   constructor(app) {
     this.app = app;
     this.layers = new Layers(app.state);
-    this.tiles = new Tiles(() => app.views.draw());
+    this.tiles = new Tiles(() => app.views.draw(), () => this.layers.greys(app.outputLow));
     this.needUncertainty = debounced(() => this.loadUncertainty(), PAUSE);
   }
 
@@ -21,16 +21,23 @@ export class Pictures {
 
   draw(context, layer) {
     if (!this.usable) return;
-    const { current, shown } = this.app;
+    const { shown } = this.app;
     const photo = layer === "photo" || layer.startsWith("source");
-    const bright = layer === "photo" && current.rgb && shown.brightness !== 1;
-    context.filter = bright ? `brightness(${shown.brightness})` : "none";
+    context.filter = this.filter(layer);
     this.drawOne(context, layer);
     context.filter = "none";
     if (!photo || !shown.opacity) return;
     context.globalAlpha = shown.opacity;
     this.drawOne(context, "fused");
     context.globalAlpha = 1;
+  }
+
+  // Of tiles, contrast is that of their greys; other sources are painted by it.
+  filter(layer) {
+    const { current, shown, contrast } = this.app;
+    if (layer === "photo" && current.rgb) return shown.brightness === 1 ? "none" : `brightness(${shown.brightness})`;
+    const k = layer === "photo" ? 0 : Number(layer.split(":")[1]);
+    return current.tiled && contrast[k] && contrast[k] !== 1 ? `contrast(${contrast[k]})` : "none";
   }
 
   // A picture at the size of the scene; of a large scene, that of its overview under its tiles.

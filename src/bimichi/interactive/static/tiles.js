@@ -4,8 +4,9 @@ const SIDE = 256;
 const MOST = 160; // tiles that are kept, 256 KB each
 
 export class Tiles {
-  constructor(arrived) {
-    this.arrived = arrived;
+  // `arrived` is called for each new tile; `colours` gives the colours of maps, from the lowest value to the highest.
+  constructor(arrived, colours) {
+    Object.assign(this, { arrived, colours });
     this.kept = new Map();
   }
 
@@ -56,11 +57,26 @@ export class Tiles {
   async fetch(path) {
     const response = await fetch(path, { cache: "no-store" }).catch(() => null);
     if (!response?.ok) return;
-    const bitmap = await createImageBitmap(await response.blob());
+    const given = await createImageBitmap(await response.blob());
+    const bitmap = path.includes("/tiles/fused/") ? this.coloured(given) : given;
     if (!this.kept.has(path)) return bitmap.close();
     this.kept.get(path).bitmap?.close();
     this.kept.set(path, { bitmap });
     this.arrived();
+  }
+
+  // Maps come in grey over the range of their values.
+  coloured(given) {
+    const canvas = new OffscreenCanvas(given.width, given.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(given, 0, 0);
+    given.close();
+    const image = context.getImageData(0, 0, canvas.width, canvas.height);
+    const pixels = new Uint32Array(image.data.buffer);
+    const colours = this.colours();
+    for (let i = 0; i < pixels.length; i++) if (pixels[i] >>> 24) pixels[i] = colours[pixels[i] & 255];
+    context.putImageData(image, 0, 0);
+    return canvas.transferToImageBitmap();
   }
 
   // A new model has other maps; the old ones stay until these arrive.

@@ -51,6 +51,11 @@ export class Views extends Maps {
     return this.scale * (this.panels[0]?.view.clientHeight ?? 1);
   }
 
+  // Until a view shows some ten pixels across, however large the scene is.
+  get mostZoom() {
+    return Math.max(super.mostZoom, this.width / 10, this.height / 10);
+  }
+
   within(start, size, seen) {
     return seen >= size ? (size - seen) / 2 : super.within(start, size, seen);
   }
@@ -122,7 +127,7 @@ export class Views extends Maps {
     const view = this.panels[0].view;
     const whole = Math.max(this.width / view.clientWidth, this.height / view.clientHeight);
     const wanted = Math.max((4 * width) / view.clientWidth, (4 * height) / view.clientHeight);
-    this.zoom = Math.min(40, Math.max(1, whole / wanted));
+    this.zoom = Math.min(this.mostZoom, Math.max(1, whole / wanted));
     this.left = x + width / 2 - this.wide / 2;
     this.top = y + height / 2 - this.high / 2;
     this.shift(0, 0);
