@@ -20,6 +20,8 @@ from bench import (
     many,
     methods,
     raster,
+    studio,
+    studio_fits,
 )
 from bench.marks import Mark
 from bimichi import __version__
@@ -40,6 +42,8 @@ GROUPS = (
     experiments,
     raster,
     cluster,
+    studio,
+    studio_fits,
 )
 BENCHES = [bench for group in GROUPS for bench in group.BENCHES]
 

@@ -62,7 +62,8 @@ class SceneReader:
         self._labelling, self._scaled, self._masks_are_truth = labelling, scaled, masks_are_truth
         self._collection = collection if names is None else replace(collection, given=tuple(names))
         given = labelling.annotations
-        self._targets = None if given is None else SceneTargets(given, collection, labelling.target)
+        named_only, target = labelling.labelled_only, labelling.target
+        self._targets = None if given is None else SceneTargets(given, collection, target, named_only)
         if labelling.labelled_only and self._targets is not None:
             collection = collection.only(self._targets.named)
             self._collection = collection if names is None else replace(collection, given=tuple(names))

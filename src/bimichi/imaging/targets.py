@@ -23,10 +23,13 @@ class SceneTargets:
 
     Masks are read on demand, other files at once. `given` is a file or a folder, or a pattern for one file per scene;
     see docs/command-line.md; `masks` are those of its files that are masks. `target` must be a label of the files, if
-    they have labels.
+    they have labels. With `named_only`, scenes that they do not name will be left out.
     """
 
-    def __init__(self, given: str | Path, collection: SceneCollection, target: str | None = None) -> None:
+    def __init__(
+        self, given: str | Path, collection: SceneCollection, target: str | None = None, named_only: bool = False
+    ) -> None:
+        self._unnamed = "they are left out" if named_only else "no targets"
         self.notes: list[str] = []
         self.masks: dict[str, Path] = {}
         self._table: dict[str, ImageAnnotations] = {}
@@ -128,7 +131,7 @@ class SceneTargets:
         missing = [repr(scene.name) for scene in scenes if scene.name not in images]
         if missing:
             self.notes.append(
-                f"{where} does not name {_count(len(missing), 'scene')}: {first_few(missing)}; no targets."
+                f"{where} does not name {_count(len(missing), 'scene')}: {first_few(missing)}; {self._unnamed}."
             )
 
     def _check_labels(self, target: str | None, where: str) -> None:

@@ -57,6 +57,7 @@ class Session:
         self.model: Trained | None = None
         self.model_message: dict[str, Any] | None = None
         self.stale = False
+        self._doing: dict[str, Any] = {"type": "idle"}
         self._pool = ThreadPoolExecutor(1, "bimichi-learning")
         self._wanted, self._job, self._stop = asyncio.Event(), "train", Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -120,6 +121,8 @@ class Session:
         if self.primary is None:
             self.primary = tab
         tab.send(self._hello(tab))
+        if self._doing["type"] == "working":
+            tab.send(self._doing)
         return tab
 
     def disconnect(self, tab: Tab) -> None:
@@ -147,7 +150,9 @@ class Session:
         return {"type": "hello", "primary": tab is self.primary, "revisions": revisions}
 
     def tell(self, message: dict[str, Any], but: Tab | None = None) -> None:
-        """Send a message to all tabs."""
+        """Send a message to all tabs; what is being done is also told to those that come later."""
+        if message["type"] in ("working", "idle"):
+            self._doing = message
         for tab in self.tabs:
             if tab is not but:
                 tab.send(message)

@@ -193,7 +193,7 @@ def test_keyboard_alone_draws_learns_and_refuses_a_false_alarm(opened):
             const outside = value < 65535 && !inside(i % width, Math.floor(i / width));
             if (outside && value > most) [best, most] = [i, value];
           });
-          studio.setThreshold(most / 65534 - 0.001);
+          studio.detector.set(most / 65534 - 0.001);
           studio.choose(best % width, Math.floor(best / width));
         }"""
     )

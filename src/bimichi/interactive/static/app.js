@@ -2,13 +2,12 @@
 /* global unpackMeasure */
 
 import { Connection, getJson, Refused } from "./connection.js";
-import { debounced, get, onceAFrame } from "./dom.js";
+import { Detector } from "./detector.js";
+import { get, onceAFrame } from "./dom.js";
 import { Labels } from "./labels.js";
-import { Layers } from "./layers.js";
-import { countDetections, detectionAt, detectionPath, firstReaching } from "./outlines.js";
+import { Pictures } from "./pictures.js";
 import { readMap, Shelf } from "./scenes.js";
 import { contains, newShape, tidy } from "./shapes.js";
-import { Tiles } from "./tiles.js";
 import { Tools } from "./tools.js";
 import { Views } from "./views.js";
 
@@ -22,6 +21,12 @@ function firstLayers({ scenes, sources }) {
   return { layers, count: own.length && innerWidth > 900 ? 4 : 2 };
 }
 
+// When something happened last, for measurements.
+function mark(name) {
+  performance.clearMarks(name);
+  performance.mark(name);
+}
+
 export class App extends EventTarget {
   constructor(state) {
     super();
@@ -29,8 +34,6 @@ export class App extends EventTarget {
     this.connection = new Connection();
     this.labels = new Labels(state.scenes);
     this.shelf = new Shelf(state.scenes);
-    this.layers = new Layers(state);
-    this.tiles = new Tiles(() => this.views.draw());
     this.views = new Views(this);
     this.tools = new Tools(this);
     this.keys = { space: false };
@@ -38,12 +41,9 @@ export class App extends EventTarget {
     Object.assign(this, { score: null, working: null, suggestions: [], primary: state.primary !== false, saved: null });
     this.shown = { ...firstLayers(state), opacity: 0, brightness: 1, labels: true };
     this.contrast = state.sources.map(() => 1);
-    this.threshold = state.threshold ?? null;
-    this.outlined = true;
+    this.detector = new Detector(this, state.threshold ?? null);
+    this.pictures = new Pictures(this);
     this.pointed = onceAFrame(() => this.explain());
-    this.sendThreshold = debounced((value) => this.connection.send({ type: "threshold", value }), 300);
-    this.needUncertainty = debounced(() => this.loadUncertainty(), 500);
-    this.outline = onceAFrame(() => this.outlineDetections());
     this.labels.addEventListener("change", ({ detail }) => this.labelsChanged(detail));
   }
 
@@ -95,7 +95,7 @@ export class App extends EventTarget {
     this.tools.cancel();
     Object.assign(this, { scene: index, selected: null, held: false });
     this.views.marked = null;
-    this.views.detections = null;
+    this.detector.clear();
     this.shelf.open(index);
     this.views.setScene(this.current);
     this.report = null;
@@ -133,9 +133,16 @@ export class App extends EventTarget {
   async refreshState() {
     const state = await this.attempt(() => getJson("state"));
     if (!state) return;
-    this.shelf.close();
+    const old = this.shelf;
+    const shelf = new Shelf(state.scenes);
+    const data = shelf.open(this.scene);
+    await this.attempt(() => data.loadAll(state.sources.length)); // the old pictures stay until then
+    const { fused } = old.get(this.scene) ?? {};
+    if (fused) data.take(fused);
+    this.shelf = shelf;
     this.adopt(state);
-    await this.show(this.scene);
+    old.close();
+    await this.loadScene(this.scene);
   }
 
   // Labels
@@ -144,7 +151,7 @@ export class App extends EventTarget {
     if (scene !== this.scene) this.show(scene);
     if (!this.shapes.some((shape) => shape.id === this.selected)) this.selected = null;
     if (ours) this.sendLabels(scene);
-    performance.mark("edited");
+    mark("edited");
     this.views.draw();
     this.tell("labels", { scene, what });
   }
@@ -252,6 +259,7 @@ export class App extends EventTarget {
 
   get stale() {
     if (!this.model) return false;
+    if (this.resettled) return true;
     return this.labels.scenes.some(({ revision, shapes }, k) => (this.model.revision?.[k] ?? (shapes.length ? -1 : revision)) !== revision);
   }
 
@@ -259,28 +267,26 @@ export class App extends EventTarget {
     return this.model?.rule.outputLow ?? 0;
   }
 
-  get cut() {
-    return this.threshold ?? (this.outputLow < 0 ? 0 : 0.5);
-  }
-
   // A model, or number 0 if there is none any more. A second message of the same model completes it.
   async receiveModel(model) {
     if (!model.rule) return this.forgetModel();
     const measure = await unpackMeasure(model.rule.measure, model.rule.names.length);
-    if (this.model && model.number < this.model.number) return;
+    const before = this.model?.number;
+    if (model.number < before) return;
     this.model = model;
     this.measure = measure;
-    if (model.score !== undefined) this.score = model.score && { number: model.number, ...model.score };
+    if (model.score) this.score = { number: model.number, ...model.score }; // until there is a new one, the old is marked
+    if (model.number !== before) this.resettled = false;
     this.tell("model");
     this.prepareReport();
-    this.tiles.forget("fused");
+    this.pictures.tiles.forget("fused");
     this.views.draw();
   }
 
   forgetModel() {
-    Object.assign(this, { model: null, measure: null, score: null, report: null, suggestions: [], found: null });
+    Object.assign(this, { model: null, measure: null, score: null, report: null, suggestions: [] });
     for (const data of this.shelf.kept.values()) data.forgetMaps();
-    this.views.detections = null;
+    this.detector.clear();
     delete document.documentElement.dataset.map;
     for (const what of ["model", "scene", "suggestions"]) this.tell(what);
     this.views.draw();
@@ -294,13 +300,13 @@ export class App extends EventTarget {
 
   mapChanged() {
     this.views.draw();
-    this.outline();
+    this.detector.outline();
     this.explain();
     requestAnimationFrame(() => {
       const number = this.data?.fused?.number;
       if (number === undefined) return;
       document.documentElement.dataset.map = number; // drawn in this frame
-      performance.mark("mapped");
+      mark("mapped");
       this.tell("map");
     });
   }
@@ -318,99 +324,14 @@ export class App extends EventTarget {
     this.tell("report");
   }
 
+  changeSettings(changes) {
+    this.resettled = true; // what is shown was learned by others
+    this.connection.send({ type: "settings", ...changes });
+    this.tell("working");
+  }
+
   train() {
     this.connection.send({ type: "train" });
-  }
-
-  // Detections
-
-  setThreshold(value) {
-    this.threshold = value;
-    this.sendThreshold(value);
-    this.outline();
-  }
-
-  outlineDetections() {
-    const map = this.data?.fused;
-    const on = map && this.model && this.outlined;
-    const least = on && firstReaching(this.cut, this.outputLow);
-    this.views.detections = on ? detectionPath(map, least) : null;
-    this.found = on ? countDetections(map, least) : null;
-    this.views.draw();
-    this.tell("detections");
-  }
-
-  // The detection at the chosen pixel, unless it belongs to a target.
-  detection() {
-    const map = this.data?.fused;
-    if (!map || !this.model) return null;
-    const { x, y } = this.views.pixel;
-    const found = detectionAt(map, x, y, firstReaching(this.cut, this.outputLow));
-    if (!found) return null;
-    const wanted = this.shapes.some((shape) => shape.label === "target" && contains(shape, [x + 0.5, y + 0.5]));
-    return { ...found, wanted };
-  }
-
-  refuseDetection() {
-    const found = this.readOnly ? null : this.detection();
-    if (!found || found.wanted) return this.announce("No false alarm here: this pixel is not detected, or it is labelled a target.");
-    this.release();
-    this.labels.add(this.scene, tidy(newShape("polygon", "not", found.points)), "false alarm");
-  }
-
-  // What is drawn into a view
-
-  drawLayer(context, layer) {
-    const { current, data, shown } = this;
-    if (!data || current.usable === false) return;
-    if (current.tiled) this.tiles.draw(context, this, layer);
-    else {
-      const bitmap = this.bitmap(layer);
-      context.filter = layer === "photo" && current.rgb && shown.brightness !== 1 ? `brightness(${shown.brightness})` : "none";
-      if (bitmap) context.drawImage(bitmap, 0, 0, current.width, current.height);
-      context.filter = "none";
-    }
-    const photo = layer === "photo" || layer.startsWith("source");
-    if (!photo || !shown.opacity) return;
-    const over = current.tiled ? null : this.layers.fused(data, this.outputLow);
-    context.globalAlpha = shown.opacity;
-    if (over) context.drawImage(over, 0, 0, current.width, current.height);
-    else if (current.tiled && this.model) this.tiles.draw(context, this, "fused");
-    context.globalAlpha = 1;
-  }
-
-  bitmap(layer) {
-    const { data, layers, model } = this;
-    const [kind, number] = layer.split(":");
-    const k = Number(number);
-    if (kind === "photo") return this.current.rgb ? data.photo : layers.source(data, 0, this.contrast[0]);
-    if (kind === "source") return layers.source(data, k, this.contrast[k]);
-    if (kind === "fused") return layers.fused(data, this.outputLow);
-    if (kind === "truth") return layers.truth(data, this.outputLow);
-    if (kind === "uncertainty") return layers.uncertainty(data);
-    if (kind === "part" && this.report) return layers.contribution(data, k, model.number, this.report, () => this.views.draw());
-    return null;
-  }
-
-  // Fetch what the views need beside planes and the fused map.
-  async needLayers() {
-    const { data, current, model } = this;
-    if (!data || current.usable === false || current.tiled) return;
-    const wanted = this.shown.layers.slice(0, this.shown.count);
-    await this.attempt(async () => {
-      if (wanted.includes("truth") && current.truth) await data.loadTruth();
-    });
-    if (wanted.includes("uncertainty") && model) this.needUncertainty();
-    this.views.draw();
-  }
-
-  // It takes many fits, so it waits until nobody draws.
-  async loadUncertainty() {
-    const { data, model, working, stale, current } = this;
-    const shown = this.shown.layers.slice(0, this.shown.count).includes("uncertainty");
-    if (!shown || !data || !model || working || stale || current.tiled) return;
-    await this.attempt(() => data.loadUncertainty(model.number));
-    this.views.draw();
   }
 
   refreshTools() {

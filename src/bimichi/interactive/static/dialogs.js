@@ -48,7 +48,7 @@ function choicesOf(name, { choices = {}, settings }) {
 function field(app, name, [title, note]) {
   const value = app.state.settings[name];
   const choices = choicesOf(name, app.state);
-  const send = (given) => app.connection.send({ type: "settings", [name]: given });
+  const send = (given) => app.changeSettings({ [name]: given });
   const control = choices
     ? make("select", { id: `set-${name}`, on: { change: () => send(choices[control.selectedIndex]) } }, ...choices.map((one) => make("option", { selected: String(one) === String(value) }, WORDS[one] ?? String(one))))
     : make("input", { id: `set-${name}`, type: "number", step: 1, min: 0, value: value ?? 0, on: { change: () => send(Number(control.value)) } });
@@ -58,7 +58,7 @@ function field(app, name, [title, note]) {
 
 function coreField(app) {
   const [wide, high] = app.state.settings.core ?? [0.6, 0.9];
-  const send = () => app.connection.send({ type: "settings", core: [Number(one.value), Number(two.value)] });
+  const send = () => app.changeSettings({ core: [Number(one.value), Number(two.value)] });
   const number = (id, value, label) => make("input", { id, type: "number", min: 0.1, max: 1, step: 0.05, value, "aria-label": label, on: { change: send }, disabled: app.readOnly });
   const [one, two] = [number("core-wide", wide, "Share of the width"), number("core-high", high, "Share of the height")];
   return make("div", { class: "field" }, make("label", { for: "core-wide" }, "Core of a box"), make("span", { class: "row" }, one, "×", two), make("small", {}, "share of its width and height that counts as target; the rim of a box counts as neither"));

@@ -15,10 +15,10 @@ export class Frames {
     app.on("state", () => this.refreshMenus());
     app.on("scene model loaded", () => {
       this.refreshMenus();
-      app.needLayers();
+      app.pictures.need();
     });
     app.on("labels model map scene working detections", () => this.refresh());
-    app.on("working", () => app.needUncertainty());
+    app.on("working", () => app.pictures.needUncertainty());
     this.show();
   }
 
@@ -67,7 +67,7 @@ export class Frames {
   set(k, layer) {
     this.app.shown.layers[k] = layer;
     this.show();
-    this.app.needLayers();
+    this.app.pictures.need();
   }
 
   // A source in the last view, or the view as it was before.
@@ -84,7 +84,7 @@ export class Frames {
     this.app.shown.count = count;
     if (layer) this.app.shown.layers[place] = layer;
     this.show();
-    this.app.needLayers();
+    this.app.pictures.need();
   }
 
   cycle() {
@@ -121,14 +121,14 @@ export class Frames {
     });
     this.threshold = make("input", {
       type: "range", id: "threshold", min: 0, max: 1, step: 0.01, value: 0.5,
-      on: { input: () => app.setThreshold(Number(this.threshold.value)) },
+      on: { input: () => app.detector.set(Number(this.threshold.value)) },
     });
     this.found = make("output", { class: "found", for: "threshold" });
     this.outlined = make("input", { type: "checkbox", id: "outlined", checked: true, on: { change: () => this.setOutlined(this.outlined.checked) } });
     this.counts = COUNTS.map((count) => button(String(count), `${count} view${count > 1 ? "s" : ""} (W)`, () => this.setCount(count), { class: "small" }));
     const zoom = (text, title, work) => button(text, title, work, { class: "small" });
     root.append(
-      make("label", { class: "slider", for: "opacity", title: "How strongly the fused map covers photographs and sources" }, "Fused over photo", this.opacity),
+      make("label", { class: "slider", for: "opacity", title: "How strongly the fused map covers the photograph and sources (O)" }, "Fused over image", this.opacity),
       make("label", { class: "slider", for: "threshold", title: "Pixels whose fused value reaches this are outlined" }, make("span", { class: "check" }, this.outlined, "Detect at"), this.threshold, this.found),
       make("div", { class: "group", role: "group", "aria-label": "Number of views" }, make("span", { class: "small-label" }, "Views"), ...this.counts),
       make(
@@ -146,20 +146,20 @@ export class Frames {
   }
 
   setOutlined(on) {
-    this.app.outlined = on;
     this.outlined.checked = on;
-    this.app.outline();
+    this.app.detector.show(on);
   }
 
   refresh() {
     const { app } = this;
     this.threshold.min = app.outputLow;
-    this.threshold.value = app.cut;
-    const found = app.found === null || app.found === undefined ? "" : ` · ${app.found.toLocaleString("en")} found`;
-    this.found.textContent = `${shown(app.cut, 2)}${found}`;
+    this.threshold.value = app.detector.cut;
+    const { found, cut } = app.detector;
+    this.found.textContent = `${shown(cut, 2)}${found === null ? "" : ` · ${found.toLocaleString("en")} found`}`;
     for (const { menu, stale, empty } of this.frames) {
       const learned = menu.value === "fused" || menu.value === "uncertainty" || menu.value.startsWith("part");
-      stale.hidden = !(learned && app.model && app.stale);
+      const older = menu.value === "uncertainty" && app.data?.uncertainty && app.data.uncertainty.number !== app.model?.number;
+      stale.hidden = !(learned && app.model && (app.stale || older));
       const text = this.emptyText(menu.value, learned);
       empty.hidden = !text;
       empty.textContent = text ?? "";
@@ -171,8 +171,9 @@ export class Frames {
     const { app } = this;
     const { current } = app;
     if (current?.usable === false) return `This scene cannot be used. ${(current.problems ?? []).join(" ")}`;
+    if (layer === "uncertainty" && app.model && !app.data?.uncertainty && !current?.tiled) return "Computed when you pause.";
     if (!learned || app.model) return null;
-    if (!app.labels.total) return "Draw a box around each target in the photograph. What is learned from it appears here.";
+    if (!app.labels.total) return "Draw a box around each target, in any view. What is learned from it appears here.";
     if (app.state.mode === "live") return app.working ? "Learning from your first labels …" : "The map appears here as soon as it is learned.";
     return "Labels are not learned from by themselves now. Press “Learn” above, or choose Live.";
   }

@@ -59,6 +59,7 @@ function makeActions(app, parts) {
     show: (k) => (app.state.scenes[k].usable === false ? parts.files.showLocate(k) : app.show(k)),
     showSource: (k) => parts.frames.toggleSource(k),
     goNext: () => {
+      if (!app.suggestions.length) return app.announce("Nothing is listed to label next.");
       const next = app.suggestions.findIndex((item) => !item.visited);
       goTo(next < 0 ? 0 : next);
     },
@@ -156,7 +157,9 @@ async function openStudio(app, header, parts, actions) {
   const first = app.state.scenes.findIndex((scene) => scene.usable !== false);
   const shown = app.show(Math.max(0, first));
   listenToServer(app, header);
-  for (const text of app.state.notes ?? []) header.addNote(text);
+  const notes = (app.state.notes ?? []).join(" ");
+  if (notes) header.addNote(notes);
+  app.labels.addEventListener("change", () => header.banner(`note ${notes}`, null), { once: true });
   if (app.model) refreshSuggestions(app);
   await shown;
 }

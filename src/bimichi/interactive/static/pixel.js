@@ -136,11 +136,11 @@ export class Pixel {
   showHeld() {
     const { app } = this;
     this.release.hidden = !app.held;
-    const found = app.held ? app.detection() : null;
+    const found = app.held ? app.detector.at() : null;
     this.verdict.hidden = !found;
     if (!found) return;
     const text = `Detected: a region of ${plural(found.size, "pixel")}${found.wanted ? ", within a target label." : "."}`;
-    const refuse = button("False alarm: make this a negative region", "Label this region as not target (X)", () => app.refuseDetection(), { class: "primary" });
+    const refuse = button("False alarm: make this a negative region", "Label this region as not target (X)", () => app.detector.refuse(), { class: "primary" });
     this.verdict.replaceChildren(node("span", text), ...(found.wanted || app.readOnly ? [] : [refuse]));
     if (this.readout?.sentence) app.announce(this.readout.sentence);
   }

@@ -141,7 +141,7 @@ export class Views extends Maps {
     context.setTransform(unit, 0, 0, unit, -this.left * unit, -this.top * unit);
     context.imageSmoothingEnabled = unit < 1; // shrinking blends pixels, enlarging shows them
     context.imageSmoothingQuality = "high";
-    this.app.drawLayer(context, panel.layer);
+    this.app.pictures.draw(context, panel.layer);
     this.drawMarks(context, this.scale, panel.layer === "photo" || panel.layer.startsWith("source"));
   }
 
