@@ -11,6 +11,7 @@ PACKAGES = {
     "frame": "pandas",
     "image": "PIL skimage tifffile",
     "medical": "nibabel pydicom",
+    "notebook": "anywidget",
     "plot": "matplotlib",
     "progress": "rich",
     "raster": "affine dask rasterio xarray zarr",

@@ -243,6 +243,7 @@ def test_the_command_learns_the_same_model(work, tmp_path):
 
 
 def test_suggestions_lie_in_the_whole_scene(work, monkeypatch):
+    monkeypatch.setattr(windows, "SIDE", 256)
     monkeypatch.setattr(windows, "REST", 40)  # all windows
     monkeypatch.setattr(suggestions, "RESAMPLES", 2)
     learner = learner_of(work.store, 1)

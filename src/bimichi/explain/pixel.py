@@ -141,7 +141,7 @@ def _planes(rule: FusionRule, sources: Any) -> list[NDArray[Any]]:
             )
         sources = sources.sources
     if is_xarray(sources):
-        from bimichi.integral.unlabelled import unlabelled
+        from bimichi.integral.labelled import unlabelled
 
         planes = unlabelled(sources, own_names(rule), rule.n_sources).planes
     else:
