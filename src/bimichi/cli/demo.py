@@ -12,6 +12,8 @@ from bimichi.cli.outputs import Run, output_folder
 SIZE = (240, 320)  # a quarter of the pixels of a camera, so that methods take seconds
 
 NEXT = """What to try next:
+  bimichi studio {images}
+                                             draw boxes on that street in the browser, and watch the map learn
   bimichi reproduce pedestrian --street      such a street at full size, with all methods
   bimichi train --help                       learn from your own images and boxes
   bimichi study --street --train 4 --test 2 -o output/study
@@ -31,6 +33,7 @@ def demo(
     ```
     """
     from bimichi.datasets import street
+    from bimichi.datasets.folders import write_folder
     from bimichi.experiments import SLOW, run_pedestrian, run_um
 
     folder = output_folder(output)
@@ -43,8 +46,11 @@ def demo(
         with run.timed("street"):
             people = run_pedestrian(street(*SIZE, random_state=seed), None, seed, jobs, say.verbose, SLOW)
             written += people.write(output_folder(folder / "street"))
+            images = output_folder(folder / "images")
+            written += write_folder(images, "street", [seed], SIZE)
         run.write(folder / "run.json", written)
-    pictures = [f"  {escape(str(path))}" for path in written if path.suffix in (".png", ".html")]
+    results = [path for path in written if path.suffix in (".png", ".html") and images not in path.parents]
+    pictures = [f"  {escape(str(path))}" for path in results]
     data = {"um": letters.to_dict(), "street": people.to_dict(), "files": written}
     say.result(
         data,
@@ -53,5 +59,5 @@ def demo(
         rich_table(people.table()),
         "Pictures and reports:",
         *pictures,
-        NEXT,
+        escape(NEXT.format(images=images)),
     )

@@ -57,7 +57,7 @@ def train(
         opt.value(
             "What to minimise. auto compares several on scenes that are left out, and each source alone, and "
             "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another "
-            "that is registered.",
+            "another that is registered.",
             "NAME",
             autocompletion=lambda: [AUTO, *_registered("objectives", "OBJECTIVES")],
         ),
@@ -65,8 +65,8 @@ def train(
     solver: Annotated[
         str,
         opt.value(
-            "How to minimise it: convex; evolutionary, the search of the paper (paper, with its own settings); or another "
-            "that is registered.",
+            "How to minimise it: convex; evolutionary, the search of the paper (paper, with its own settings); or "
+            "another that is registered.",
             "NAME",
             autocompletion=lambda: _registered("solvers", "SOLVERS", "SOLVER_PRESETS"),
         ),
