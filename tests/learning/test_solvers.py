@@ -432,7 +432,10 @@ t.TestEvolutionary().run(checkpoint={str(tmp_path / "s.npz")!r}, callback=kill)
         ),
         (lambda: EvolutionarySolver(element_choice="all"), "element_choice"),
         (lambda: EvolutionarySolver(sampling="depth"), "sampling"),
-        (lambda: get_solver("simplex"), "solver must be one of convex, evolutionary, binary, paper, literal or a solver object"),
+        (
+            lambda: get_solver("simplex"),
+            "solver must be one of convex, evolutionary, binary, paper, literal or a solver object",
+        ),
         (lambda: get_objective("best"), "objective must be one of bipolar, magnitude, mean"),
     ],
 )
