@@ -14,6 +14,7 @@ SIZE = (240, 320)  # a quarter of the pixels of a camera, so that methods take s
 
 NEXT = """What to try next:
   bimichi reproduce pedestrian --street      such a street at full size, with all methods
+  bimichi reproduce flood                    floods from radar and optical images; or lesions, from MR images
   bimichi train --help                       learn from your own images and boxes
   bimichi study --street --train 4 --test 2 -o output/study
                                              learn from some scenes, score on others"""
