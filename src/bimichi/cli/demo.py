@@ -15,6 +15,7 @@ NEXT = """What to try next:
   bimichi studio {images}
                                              draw boxes on that street in the browser, and watch the map learn
   bimichi reproduce pedestrian --street      such a street at full size, with all methods
+  bimichi reproduce flood                    floods from radar and optical images; or lesions, from MR images
   bimichi train --help                       learn from your own images and boxes
   bimichi study --street --train 4 --test 2 -o output/study
                                              learn from some scenes, score on others"""

@@ -105,7 +105,8 @@ class FieldResult:
         from bimichi.plotting import plot_bags
         from bimichi.plotting._style import panels
 
-        scene, drawn = self.test[0], self.images[len(self.train)]
+        scene = self.test[0]
+        drawn = next(one for one in self.images if one.name == scene.name)
         shown: dict[str, Any] = {**_views(drawn), "Truth": scene.truth, "Labelled bags": None}
         width = 2.9 * min(len(shown), 3)
         height = (2.9 * scene.shape[0] / scene.shape[1] + 0.35) * -(-len(shown) // 3)

@@ -28,9 +28,9 @@ def pedestrian_sources(
         grey; gamma corrected thermal. 6: also local contrast and edge strength of the thermal image, and thermal minus
         grey.
     preset : {"default", "paper"}
-        "default" is what measures rank people best with. "paper" comes near the errors that the paper prints for single
-        sources: an offset of the threshold by which about 5 % of a night frame count as bright, and a gamma that
-        leaves the thermal image brighter.
+        "default" was chosen by how well learned measures rank people in night scenes. "paper" comes near the errors
+        that the paper prints for single sources: an offset of the threshold by which about 5 % of a night frame count
+        as bright, and a gamma that leaves the thermal image brighter.
 
     Returns
     -------
