@@ -24,7 +24,8 @@ VIEW = """(layer) => {
   const { width, height } = studio.current;
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   return Array.from({ length: width * height }, (_, i) => {
-    const [across, down] = [Math.floor(((i % width) + 0.5 - left) * ratio), Math.floor((Math.floor(i / width) + 0.5 - top) * ratio)];
+    const across = Math.floor(((i % width) + 0.5 - left) * ratio);
+    const down = Math.floor((Math.floor(i / width) + 0.5 - top) * ratio);
     const at = 4 * (down * canvas.width + across);
     return (data[at] << 16) | (data[at + 1] << 8) | data[at + 2];
   });
@@ -189,7 +190,8 @@ def test_keyboard_alone_draws_learns_and_refuses_a_false_alarm(opened):
     page.evaluate(
         """() => {
           const { indices, width } = studio.data.fused;
-          const inside = (x, y) => studio.shapes.some(({ points: [[l, t], [r, b]] }) => x >= l && x < r && y >= t && y < b);
+          const [[[left, top], [right, bottom]]] = studio.shapes.map(({ points }) => points);
+          const inside = (x, y) => x >= left && x < right && y >= top && y < bottom;
           let best = 0, most = -1;
           indices.forEach((value, i) => {
             const outside = value < 65535 && !inside(i % width, Math.floor(i / width));
