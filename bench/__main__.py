@@ -21,6 +21,7 @@ from bench import (
     methods,
     raster,
     studio,
+    studio_fits,
 )
 from bench.marks import Mark
 from bimichi import __version__
@@ -42,6 +43,7 @@ GROUPS = (
     raster,
     cluster,
     studio,
+    studio_fits,
 )
 BENCHES = [bench for group in GROUPS for bench in group.BENCHES]
 
