@@ -282,7 +282,7 @@ export class App extends EventTarget {
     if (model.number < before) return;
     this.model = model;
     this.measure = measure;
-    if (model.score) this.score = { number: model.number, ...model.score }; // until there is a new one, the old is marked
+    if (model.score) this.score = { number: model.number, ...model.score }; // or the old one stays, and is marked
     if (model.number !== before) this.resettled = false;
     this.tell("model");
     this.prepareReport();

@@ -38,7 +38,7 @@ export function showHelp() {
     make(
       "p",
       { class: "lead" },
-      "Draw a box around each target. After every edit the fusion is learned anew, and its map, its score and its reasons follow.",
+      "Draw a box around each target. After every edit the fusion is learned anew; map, score and reasons follow.",
     ),
     make("div", { class: "help" }, ...groups),
   );
@@ -262,7 +262,7 @@ function shownAnswer({ files = [], text }, title) {
 function copyBox(text) {
   const area = make("textarea", {
     readonly: true,
-    rows: Math.min(14, text.split("\n").length + 1),
+    rows: Math.min(9, text.split("\n").length + 1),
     "aria-label": "Text to copy",
   });
   area.value = text;

@@ -131,7 +131,8 @@ export class Files {
       make(
         "p",
         { class: "note" },
-        "One file per source; images of the same scene have the same name. Labels (COCO, GeoJSON, CSV, VOC, YOLO) can be added the same way.",
+        "One file per source; images of one scene have one name. " +
+          "Labels (COCO, GeoJSON, CSV, VOC, YOLO) can be added the same way.",
       ),
     );
   }
@@ -173,7 +174,7 @@ export function showStart(root, state, files) {
       make(
         "button",
         { type: "button", class: "recent", on: { click: () => files.open([path]) } },
-        make("b", {}, item.title ?? path),
+        make("b", {}, item.folder ?? path),
         make("small", {}, path),
       ),
     );

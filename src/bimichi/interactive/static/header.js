@@ -34,8 +34,9 @@ export class Header {
 
   refresh() {
     const { app } = this;
-    this.parts.title.textContent = app.state.title || app.state.project || "Untitled";
-    document.title = `${this.parts.title.textContent} · bimichi studio`;
+    const title = app.state.scenes.length ? app.state.title || app.state.project || "Untitled" : "Welcome";
+    this.parts.title.textContent = title;
+    document.title = `${title} · bimichi studio`;
     this.undo.disabled = !app.labels.past.length || app.readOnly;
     this.redo.disabled = !app.labels.future.length || app.readOnly;
     MODES.forEach(([name], k) => press(this.modes[k], app.state.mode === name));

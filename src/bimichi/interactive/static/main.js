@@ -119,7 +119,8 @@ function listenToServer(app, header) {
       () =>
         header.banner(
           "lost",
-          "The server has probably ended. What you drew before is in the project; start bimichi studio again and open it. What you draw now is kept in this tab only.",
+          "The server has probably ended. What you drew before is in the project: start bimichi studio again, and " +
+            "open it. What you draw now is kept in this tab only.",
         ),
       PATIENCE,
     );

@@ -189,7 +189,8 @@ export class Pixel {
     const found = app.held ? app.detector.at() : null;
     this.verdict.hidden = !found;
     if (!found) return;
-    const text = `Detected: a region of ${plural(found.size, "pixel")}${found.wanted ? ", within a target label." : "."}`;
+    const within = found.wanted ? ", within a target label" : "";
+    const text = `Detected: a region of ${plural(found.size, "pixel")}${within}.`;
     const refuse = button(
       "False alarm: make this a negative region",
       "Label this region as not target (X)",

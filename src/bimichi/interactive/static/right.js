@@ -86,7 +86,8 @@ export class Right {
       return app.labels.total ? "It appears when the first map has been learned." : "Label something to see a score.";
     if (!app.score) return "The score of this map is being computed …";
     if (typeof app.score.ap !== "number") return app.score.sentence ?? "";
-    return `Average precision on ${plural(app.score.folds, "scene or part", "scenes or parts")} left out of learning in turn.`;
+    const where = plural(app.score.folds, "scene or part", "scenes or parts");
+    return `Average precision on ${where} left out of learning in turn.`;
   }
 
   settingText() {

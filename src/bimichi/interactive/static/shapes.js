@@ -3,7 +3,7 @@
 
 export const LABELS = {
   target: { title: "Target", colour: "#009e73" },
-  not: { title: "Not target", colour: "#c2185b" },
+  not: { title: "Not target", colour: "#2f6fd0" },
   ignore: { title: "Ignore", colour: "#e6a700" },
 };
 

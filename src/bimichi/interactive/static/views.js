@@ -224,7 +224,7 @@ export class Views extends Maps {
       context,
       [
         { path, colour: "#ffffff", width: 4 },
-        { path, colour: "#1a5fb4", width: 2 },
+        { path, colour: "#111111", width: 2 },
       ],
       hair,
     );
