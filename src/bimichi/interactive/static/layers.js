@@ -62,7 +62,11 @@ export class Layers {
   uncertainty(data) {
     const map = data.uncertainty;
     if (!map) return null;
-    const make = () => this.byTable(map, this.table(0, 1, (value) => this.unsure[Math.round(255 * value)]));
+    const make = () =>
+      this.byTable(
+        map,
+        this.table(0, 1, (value) => this.unsure[Math.round(255 * value)]),
+      );
     return this.kept(data, "uncertainty", map.number, make);
   }
 

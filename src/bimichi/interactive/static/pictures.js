@@ -10,7 +10,10 @@ export class Pictures {
   constructor(app) {
     this.app = app;
     this.layers = new Layers(app.state);
-    this.tiles = new Tiles(() => app.views.draw(), () => this.layers.greys(app.outputLow));
+    this.tiles = new Tiles(
+      () => app.views.draw(),
+      () => this.layers.greys(app.outputLow),
+    );
     this.needUncertainty = debounced(() => this.loadUncertainty(), PAUSE);
   }
 

@@ -16,13 +16,17 @@ export class Tiles {
     const { views, current, scene } = app;
     const deepest = Math.max(0, Math.ceil(Math.log2(Math.max(current.width, current.height) / SIDE)));
     const z = Math.min(deepest, Math.max(0, Math.floor(Math.log2(views.scale / devicePixelRatio) + 0.5)));
-    for (const level of z < deepest ? [deepest, z] : [z]) this.drawLevel(context, { views, current, scene, name, z: level });
+    for (const level of z < deepest ? [deepest, z] : [z])
+      this.drawLevel(context, { views, current, scene, name, z: level });
   }
 
   drawLevel(context, { views, current, scene, name, z }) {
     const size = SIDE * 2 ** z;
     const [left, top] = [Math.max(0, views.left), Math.max(0, views.top)];
-    const [right, bottom] = [Math.min(current.width, views.left + views.wide), Math.min(current.height, views.top + views.high)];
+    const [right, bottom] = [
+      Math.min(current.width, views.left + views.wide),
+      Math.min(current.height, views.top + views.high),
+    ];
     for (let y = Math.floor(top / size); y * size < bottom; y++) {
       for (let x = Math.floor(left / size); x * size < right; x++) {
         const tile = this.tile(`scenes/${scene}/tiles/${name}/${z}/${x}/${y}`);
