@@ -15,6 +15,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_mask, check_shape
 from bimichi.imaging.regions import TOUCH, box_mask, polygon_mask
 from bimichi.imaging.segments import grid_segments
+from bimichi.learning.inputs import distinct
 
 CORE = (0.6, 0.9)
 """The share of the width and of the height of a box that shows its target: measured for people."""
@@ -132,7 +133,7 @@ def core_bags(
     segments[known < 1] = -1
     side = max(1, round((size[0] * size[1] / n_blocks) ** 0.5))
     segments[known < 0] = n_cores + grid_segments(size, side)[known < 0]
-    names, where = np.unique(segments, return_inverse=True)
+    names, where = distinct(segments)
     kept = names >= 0
     numbers = np.where(kept, np.cumsum(kept) - 1, -1)
     labels = {k: bool(name < n_cores) for k, name in enumerate(names[kept].tolist())}

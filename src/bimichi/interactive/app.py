@@ -114,10 +114,12 @@ class Views:
         return k
 
     async def static(self, request: Request) -> Response:
+        """Give a file of the page."""
         content, kind = static_file(request.path_params.get("name", "index.html"))
         return Response(content, media_type=kind)
 
     async def shared(self, request: Request) -> Response:
+        """Give a file that the page shares with reports."""
         name = request.path_params["name"]
         if name not in FROM_REPORT:
             raise Missing("There is no such file.")
@@ -125,10 +127,12 @@ class Views:
         return Response(content, media_type=kind)
 
     async def state(self, _: Request) -> Response:
+        """Give all that the page shows at first."""
         session = self.session
         return json_response(await full_state(session))
 
     async def source(self, request: Request) -> Response:
+        """Give a source of a scene as whole numbers of 16 bits."""
         k, store, which = self._scene(request), self._store, int(request.path_params["source"])
         recipes = self.session.workspace.settings.recipes(store.recipes)
         planes = await run_in_threadpool(store.planes, k, recipes)
@@ -146,6 +150,7 @@ class Views:
         return json_response([meaning for _, meaning in planes])
 
     async def rgb(self, request: Request) -> Response:
+        """Give the colour image of a scene."""
         k, store = self._scene(request), self._store
         image = await run_in_threadpool(store.rgb, k)
         if image is None:
@@ -153,6 +158,7 @@ class Views:
         return Response(await run_in_threadpool(png, image), media_type="image/png")
 
     async def truth(self, request: Request) -> Response:
+        """Give the truth of a scene, one byte per pixel."""
         k, store = self._scene(request), self._store
         mask = await run_in_threadpool(store.truth, k)
         if mask is None:
@@ -160,10 +166,12 @@ class Views:
         return Response(np.ascontiguousarray(mask).tobytes(), media_type=BYTES)
 
     async def thumbnail(self, request: Request) -> Response:
+        """Give a small picture of a scene."""
         k, store = self._scene(request), self._store
         return Response(await run_in_threadpool(store.thumbnail, k), media_type="image/png")
 
     async def superpixel(self, request: Request) -> Response:
+        """Give the outline of the superpixel at a point."""
         k, store = self._scene(request), self._store
         try:
             x, y = float(request.query_params["x"]), float(request.query_params["y"])
@@ -173,6 +181,7 @@ class Views:
         return json_response({"points": rings[0] if rings else [], "holes": rings[1:]})
 
     async def fused(self, request: Request) -> Response:
+        """Give the fused map of a scene."""
         k = self._scene(request)
         found = await run_in_threadpool(self.session.fused, k)
         if found is None:

@@ -13,7 +13,15 @@ from bimichi._checks import check_choice, is_xarray, refuse_masked
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
-from bimichi.learning.inputs import check_labels, check_rows, check_segment_labels, check_weights, group, one_per
+from bimichi.learning.inputs import (
+    check_labels,
+    check_rows,
+    check_segment_labels,
+    check_weights,
+    distinct,
+    group,
+    one_per,
+)
 from bimichi.learning.reduction import merge_equal, undominated
 
 Relevant = Literal["all", "maximal", "extreme"]
@@ -181,7 +189,7 @@ class Bags:
                 f"got {numbers.dtype} of shape {numbers.shape}."
             )
         flat = numbers.ravel()
-        found, where = np.unique(flat, return_inverse=True)
+        found, where = distinct(flat)
         named = check_segment_labels(found, labels)
         kept = np.array([label is not None for label in named])[where]
         values = np.array([0 if label is None else label for label in named])

@@ -13,6 +13,19 @@ from bimichi.errors import InvalidInputError
 LARGEST_WEIGHT = 1e100
 
 
+def distinct(numbers: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """Return the distinct values in order, and which of them each entry is, flat; whole numbers need no sorting."""
+    flat = numbers.ravel()
+    if flat.dtype.kind in "iu" and flat.size:
+        low, high = int(flat.min()), int(flat.max())
+        if high - low <= 2 * flat.size and high < 2**62:
+            shifted = flat.astype(np.int64) - low
+            there = np.bincount(shifted, minlength=high - low + 1) > 0
+            return (np.flatnonzero(there) + low).astype(flat.dtype), (np.cumsum(there) - 1)[shifted]
+    names, where = np.unique(flat, return_inverse=True)
+    return names, where.ravel()
+
+
 def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints, list[Hashable]]:
     """Order of instances that puts bags together, their offsets, and their ids in order of appearance.
 
@@ -25,7 +38,9 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
     except ValueError:  # ids of several kinds and lengths
         given = np.empty(0, dtype=object)
     if given.dtype.kind in "iuUSb" and given.ndim == 1 and not isinstance(bags, list | tuple):
-        names, first, where = np.unique(given, return_index=True, return_inverse=True)
+        names, where = distinct(given)
+        first = np.empty(len(names), np.int64)
+        first[where[::-1]] = np.arange(len(where))[::-1]  # of several, the last that is written stays
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
         where, ids = rank[where], list(names[np.argsort(first)].tolist())

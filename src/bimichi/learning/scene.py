@@ -15,7 +15,7 @@ from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Bags
-from bimichi.learning.inputs import check_segment_labels
+from bimichi.learning.inputs import check_segment_labels, distinct
 from bimichi.measures.base import check_names
 
 __all__ = ["Scene", "Scenes", "check_joins", "join_bags"]
@@ -251,13 +251,13 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     for scene in scenes:
         check_joins(scene, names)
         numbers, given = scene._parts()
-        found, where = np.unique(numbers, return_inverse=True)
+        found, where = distinct(numbers)
         code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
         check_segment_labels(found, given, f"labels of scene {scene.name!r}")
         labels |= {code[segment]: label for segment, label in given.items()}
         weights |= {code[segment]: weight for segment, weight in (scene.weights or {}).items() if segment in code}
         sources.append(scene.sources.reshape(-1, scene.n_sources))
-        segments.append(where.ravel() + len(ids))
+        segments.append(where + len(ids))
         ids += [(scene.name, segment) for segment in code]
     if not sources:
         raise InvalidInputError("scenes is empty; give at least one scene.")
