@@ -311,7 +311,10 @@ class Session:
             with stopping(stop.is_set):
                 return function(*arguments)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, run)
+        found = await asyncio.get_running_loop().run_in_executor(self._pool, run)
+        if stop.is_set():  # where the work could not be stopped, its result is not wanted any more
+            raise Stopped
+        return found
 
     def fused(self, k: int) -> bytes | None:
         """Return the map of a scene by the current model, as the page takes it; computed here if it was not."""
