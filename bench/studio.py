@@ -1,4 +1,4 @@
-"""The studio, through the real server and headless Chromium: from mouse-up to the changed map, and what a session takes."""
+"""The studio, through the real server and headless Chromium: from mouse-up to the map, and what a session takes."""
 
 import os
 import re

@@ -22,8 +22,11 @@ from bimichi.interactive.samples import SIZE
 
 FOLDER = Path(__file__).parent / "images"
 LEARNED = """async () => {
-  const done = () => studio.model && !studio.stale && !studio.working && studio.data.fused?.number === studio.model.number
-    && studio.score?.number === studio.model.number && studio.suggested === studio.model.number;
+  const done = () => {
+    const { model, stale, working, data, score, suggested } = studio;
+    const newest = [data.fused?.number, score?.number, suggested].every((number) => number === model?.number);
+    return model && !stale && !working && newest;
+  };
   while (!done()) await new Promise((wait) => setTimeout(wait, 50));
 }"""
 FALSE_ALARM = """(people) => {

@@ -1,4 +1,4 @@
-"""A studio for tests in a browser: small drawn streets as files, the program that serves them, and a hand for its page."""
+"""A studio for tests in a browser: drawn streets as files, the program that serves them, and a hand for its page."""
 
 import os
 import re
@@ -98,7 +98,7 @@ class Hand:
         self.page.evaluate("(k) => studio.show(k)", scene)
 
     def wait(self, what, seconds=20):
-        """Until a condition, a function of JavaScript, holds; strings that a page evaluates itself, its policy forbids."""
+        """Until a condition, a function of JavaScript, holds; playwright's own way needs eval, which is forbidden."""
         waited = self.page.evaluate(
             f"""(limit) => new Promise((done) => {{
               const holds = {what};

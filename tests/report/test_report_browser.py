@@ -35,7 +35,7 @@ READOUT = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    untested = "no report was opened: numbers of pixels, keys, touch, hostile names, dark mode and narrow screens are not tested"
+    untested = "no report was opened: pixels, keys, touch, hostile names, dark mode and narrow screens are not tested"
     with launched(untested) as started:
         yield started.new_context(has_touch=True)
 

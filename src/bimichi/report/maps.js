@@ -49,6 +49,10 @@ class Maps {
     return this.height / this.zoom;
   }
 
+  get mostZoom() {
+    return MOST_ZOOM;
+  }
+
   // Where in the image, in pixels, an event happened.
   place(event, view) {
     const box = view.getBoundingClientRect();
@@ -103,7 +107,7 @@ class Maps {
 
   zoomBy(factor, at = { x: this.left + this.wide / 2, y: this.top + this.high / 2 }) {
     const before = this.zoom;
-    this.zoom = Math.min(MOST_ZOOM, Math.max(1, before * factor));
+    this.zoom = Math.min(this.mostZoom, Math.max(1, before * factor));
     this.left = at.x - (at.x - this.left) * (before / this.zoom);
     this.top = at.y - (at.y - this.top) * (before / this.zoom);
     this.shift(0, 0);

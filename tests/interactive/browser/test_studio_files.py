@@ -54,6 +54,7 @@ def serve():
         program.end()
 
 
+@pytest.mark.slow
 def test_killed_server_moved_images_and_hostile_names(visit, serve, tmp_path):
     home = home_of(tmp_path)
     folder = tmp_path / "before"
@@ -77,6 +78,7 @@ def test_killed_server_moved_images_and_hostile_names(visit, serve, tmp_path):
     expect(again.locator("#scene-list b").first).to_have_text(HOSTILE)
 
 
+@pytest.mark.slow
 def test_exports_come_back_and_give_the_same_model(visit, serve, tmp_path):
     home = home_of(tmp_path)
     page, hand = visit(serve(*write_streets(tmp_path / "streets"), home=home).url)
@@ -113,6 +115,7 @@ def exported(page, kind, folder, name="first"):
     return path
 
 
+@pytest.mark.slow
 def test_cancelling_keeps_the_map(visit, serve, tmp_path):
     page, hand = visit(serve(*write_streets(tmp_path / "streets"), home=home_of(tmp_path)).url)
     for box in truth_boxes(0):

@@ -120,10 +120,14 @@ export class App extends EventTarget {
 
   // After files were added: what was done before can still be undone.
   adopt(state) {
-    const known = this.state.scenes.every((scene, k) => scene.name === state.scenes[k]?.name && scene.usable === state.scenes[k]?.usable);
+    const known = this.state.scenes.every(
+      (scene, k) => scene.name === state.scenes[k]?.name && scene.usable === state.scenes[k]?.usable,
+    );
     const same = this.state.sources.length === state.sources.length && this.state.scenes.length > 0;
     if (!known || !same) return location.reload();
-    this.labels.scenes.push(...state.scenes.slice(this.labels.scenes.length).map(({ shapes, revision }) => ({ shapes, revision })));
+    this.labels.scenes.push(
+      ...state.scenes.slice(this.labels.scenes.length).map(({ shapes, revision }) => ({ shapes, revision })),
+    );
     this.state = state;
     this.shelf.scenes = state.scenes;
     this.tell("state");
@@ -171,7 +175,8 @@ export class App extends EventTarget {
     const kept = JSON.parse(sessionStorage.getItem(UNSENT) ?? "{}");
     sessionStorage.removeItem(UNSENT);
     for (const { scene, revision, shapes } of Object.values(kept)) {
-      if (scene < this.labels.scenes.length && revision > this.labels.revision(scene)) this.labels.edit(scene, shapes, "labels kept by this tab");
+      if (scene < this.labels.scenes.length && revision > this.labels.revision(scene))
+        this.labels.edit(scene, shapes, "labels kept by this tab");
     }
     this.labels.scenes.forEach(({ revision }, scene) => {
       const known = revisions[scene] ?? this.state.scenes[scene].revision;
@@ -260,7 +265,9 @@ export class App extends EventTarget {
   get stale() {
     if (!this.model) return false;
     if (this.resettled) return true;
-    return this.labels.scenes.some(({ revision, shapes }, k) => (this.model.revision?.[k] ?? (shapes.length ? -1 : revision)) !== revision);
+    return this.labels.scenes.some(
+      ({ revision, shapes }, k) => (this.model.revision?.[k] ?? (shapes.length ? -1 : revision)) !== revision,
+    );
   }
 
   get outputLow() {
@@ -275,7 +282,7 @@ export class App extends EventTarget {
     if (model.number < before) return;
     this.model = model;
     this.measure = measure;
-    if (model.score) this.score = { number: model.number, ...model.score }; // until there is a new one, the old is marked
+    if (model.score) this.score = { number: model.number, ...model.score }; // or the old one stays, and is marked
     if (model.number !== before) this.resettled = false;
     this.tell("model");
     this.prepareReport();

@@ -1,4 +1,4 @@
-// Requests, and the socket, which connects again by itself. All addresses are relative, so that the token stays in them.
+// Requests, and the socket, which connects again by itself. Addresses are relative, so that the token stays in them.
 
 const FIRST_PAUSE = 300;
 const LONGEST_PAUSE = 4000;

@@ -2,7 +2,7 @@
 
 export const get = (id) => document.getElementById(id);
 
-// make("button", { class: "primary", on: { click } }, "Go"): properties are attributes, except `on`, `style` and `data`.
+// make("button", { class: "primary", on: { click } }, "Go"): properties are attributes but for `on`, `style`, `data`.
 export function make(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {

@@ -25,7 +25,9 @@ function rootsOf(copies) {
   const [first] = copies;
   const folder = first.name.split("/")[0];
   const together = first.name.includes("/") && copies.every(({ name }) => name.startsWith(`${folder}/`));
-  return together ? [first.path.slice(0, first.path.length - first.name.length) + folder] : copies.map(({ path }) => path);
+  return together
+    ? [first.path.slice(0, first.path.length - first.name.length) + folder]
+    : copies.map(({ path }) => path);
 }
 
 const pathOf = (file) => file.inFolder || file.webkitRelativePath || file.name;
@@ -94,19 +96,44 @@ export class Files {
 
   // Controls to open by path or by picking; used by the start page and the dialog.
   controls() {
-    const path = make("input", { type: "text", id: "path", placeholder: "/data/night or project.json", spellcheck: "false", autocomplete: "off" });
+    const path = make("input", {
+      type: "text",
+      id: "path",
+      placeholder: "/data/night or project.json",
+      spellcheck: "false",
+      autocomplete: "off",
+    });
     const go = () => path.value.trim() && this.open([path.value.trim()]);
     path.addEventListener("keydown", (event) => event.key === "Enter" && go());
     const picker = (label, properties) => {
-      const input = make("input", { type: "file", multiple: true, class: "unseen", tabindex: -1, "aria-hidden": "true", ...properties, on: { change: () => this.upload([...input.files]) } });
+      const input = make("input", {
+        type: "file",
+        multiple: true,
+        class: "unseen",
+        tabindex: -1,
+        "aria-hidden": "true",
+        ...properties,
+        on: { change: () => this.upload([...input.files]) },
+      });
       return [input, button(label, "Pick on this computer; also by dragging them into the page", () => input.click())];
     };
     return make(
-      "div", { class: "opening-controls" },
+      "div",
+      { class: "opening-controls" },
       make("label", { for: "path" }, "Folder, project or image, by its path"),
       make("div", { class: "row" }, path, button("Open", "Open this path", go, { class: "primary" })),
-      make("div", { class: "row" }, ...picker("Pick files …", {}), ...picker("Pick a folder …", { webkitdirectory: true })),
-      make("p", { class: "note" }, "One file per source; images of the same scene have the same name. Labels (COCO, GeoJSON, CSV, VOC, YOLO) can be added the same way."),
+      make(
+        "div",
+        { class: "row" },
+        ...picker("Pick files …", {}),
+        ...picker("Pick a folder …", { webkitdirectory: true }),
+      ),
+      make(
+        "p",
+        { class: "note" },
+        "One file per source; images of one scene have one name. " +
+          "Labels (COCO, GeoJSON, CSV, VOC, YOLO) can be added the same way.",
+      ),
     );
   }
 
@@ -117,13 +144,23 @@ export class Files {
   // Images that moved are recognised by their content.
   showLocate(scene) {
     const { name, problems } = this.app.state.scenes[scene];
-    const path = make("input", { type: "text", id: "moved", "aria-label": "Folder where they are now", spellcheck: "false" });
+    const path = make("input", {
+      type: "text",
+      id: "moved",
+      "aria-label": "Folder where they are now",
+      spellcheck: "false",
+    });
     const go = () => path.value.trim() && this.open([path.value.trim()]);
     dialog(
       `Where are the images of ${name}?`,
       ...(problems ?? []).map((text) => make("p", {}, text)),
       make("p", { class: "note" }, "They are recognised by their content, so that labels never land on another image."),
-      make("div", { class: "row" }, path, button("Look there", "Search this folder for them", go, { class: "primary" })),
+      make(
+        "div",
+        { class: "row" },
+        path,
+        button("Look there", "Search this folder for them", go, { class: "primary" }),
+      ),
     );
   }
 }
@@ -131,17 +168,37 @@ export class Files {
 export function showStart(root, state, files) {
   const recent = (state.recent ?? []).map((item) => {
     const path = item.path ?? item;
-    return make("li", {}, make("button", { type: "button", class: "recent", on: { click: () => files.open([path]) } }, make("b", {}, item.title ?? path), make("small", {}, path)));
+    return make(
+      "li",
+      {},
+      make(
+        "button",
+        { type: "button", class: "recent", on: { click: () => files.open([path]) } },
+        make("b", {}, item.folder ?? path),
+        make("small", {}, path),
+      ),
+    );
   });
   root.replaceChildren(
     make(
-      "div", { class: "card welcome" },
+      "div",
+      { class: "card welcome" },
       make("h2", {}, "Label, learn, look"),
-      make("p", { class: "lead" }, "Open images of several sensors, draw boxes around what you look for, and watch the fusion learn it."),
-      button("Try it with a drawn street", "Opens a street at night, seen in colour and in heat", () => files.tryIt(), { id: "try", class: "primary large" }),
-      make("h3", {}, "Open your images"), files.controls(),
+      make(
+        "p",
+        { class: "lead" },
+        "Open images of several sensors, draw boxes around what you look for, and watch the fusion learn it.",
+      ),
+      button("Try it with a drawn street", "Opens a street at night, seen in colour and in heat", () => files.tryIt(), {
+        id: "try",
+        class: "primary large",
+      }),
+      make("h3", {}, "Open your images"),
+      files.controls(),
       make("h3", {}, "Recent projects"),
-      recent.length ? make("ul", { class: "recents" }, ...recent) : make("p", { class: "note" }, "None yet. Projects that you open are listed here."),
+      recent.length
+        ? make("ul", { class: "recents" }, ...recent)
+        : make("p", { class: "note" }, "None yet. Projects that you open are listed here."),
     ),
   );
   root.hidden = false;

@@ -23,14 +23,30 @@ export class Frames {
   }
 
   frame(k) {
-    const menu = make("select", { "aria-label": `What view ${k + 1} shows`, on: { change: () => this.set(k, menu.value) } });
-    const stale = make("span", { class: "badge stale", hidden: true, title: "Labels were changed since this was learned" }, "out of date");
+    const menu = make("select", {
+      "aria-label": `What view ${k + 1} shows`,
+      on: { change: () => this.set(k, menu.value) },
+    });
+    const stale = make(
+      "span",
+      { class: "badge stale", hidden: true, title: "Labels were changed since this was learned" },
+      "out of date",
+    );
     const canvas = make("canvas", { "aria-hidden": "true" });
     const empty = make("p", { class: "empty", hidden: true });
     const view = make(
       "div",
-      { class: "view", tabindex: 0, role: "application", "aria-roledescription": "map", "aria-label": "View", data: { view: k } },
-      canvas, make("div", { class: "cursor", "aria-hidden": "true" }), empty,
+      {
+        class: "view",
+        tabindex: 0,
+        role: "application",
+        "aria-roledescription": "map",
+        "aria-label": "View",
+        data: { view: k },
+      },
+      canvas,
+      make("div", { class: "cursor", "aria-hidden": "true" }),
+      empty,
     );
     this.app.views.listen(view);
     const figure = make("figure", { class: "frame" }, make("figcaption", {}, menu, stale), view);
@@ -40,11 +56,18 @@ export class Frames {
   choices() {
     const { state, current, model } = this.app;
     const sources = state.sources.map(({ name }, k) => [`source:${k}`, name]);
-    const found = [["photo", current?.rgb ? "Photograph" : `Photograph (${state.sources[0]?.name ?? ""})`], ["fused", "Fused"]];
+    const found = [
+      ["photo", current?.rgb ? "Photograph" : `Photograph (${state.sources[0]?.name ?? ""})`],
+      ["fused", "Fused"],
+    ];
     const parts = state.sources.map(({ name }, k) => [`part:${k}`, `Contribution of ${name}`]);
     const more = [["uncertainty", "Uncertainty"]];
     if (current?.truth) more.push(["truth", "Truth"]);
-    return [["Maps", [...found, ...more]], ["Sources", sources], ["Contributions", model || current ? parts : []]];
+    return [
+      ["Maps", [...found, ...more]],
+      ["Sources", sources],
+      ["Contributions", model || current ? parts : []],
+    ];
   }
 
   refreshMenus() {
@@ -52,8 +75,11 @@ export class Frames {
     const known = choices.flatMap(([, items]) => items.map(([value]) => value));
     this.frames.forEach(({ menu, view }, k) => {
       const wanted = this.app.shown.layers[k];
-      const groups = choices.filter(([, items]) => items.length).map(([label, items]) =>
-        make("optgroup", { label }, ...items.map(([value, text]) => make("option", { value }, text))));
+      const groups = choices
+        .filter(([, items]) => items.length)
+        .map(([label, items]) =>
+          make("optgroup", { label }, ...items.map(([value, text]) => make("option", { value }, text))),
+        );
       menu.replaceChildren(...groups);
       const layer = known.includes(wanted) ? wanted : "photo";
       this.app.shown.layers[k] = layer;
@@ -98,7 +124,7 @@ export class Frames {
     this.root.replaceChildren(...used.map(({ figure }) => figure));
     this.refreshMenus();
     this.arrange();
-    app.views.setPanels(used.map(({ view }, k) => ({ view, get layer() { return app.shown.layers[k]; } })));
+    app.views.setPanels(used.map(({ view }, k) => ({ view, layer: app.shown.layers[k] })));
     this.counts.forEach((one, k) => press(one, COUNTS[k] === app.shown.count));
     app.tell("views");
   }
@@ -116,24 +142,59 @@ export class Frames {
   buildSliders(root) {
     const { app } = this;
     this.opacity = make("input", {
-      type: "range", id: "opacity", min: 0, max: 100, step: 5, value: 0,
+      type: "range",
+      id: "opacity",
+      min: 0,
+      max: 100,
+      step: 5,
+      value: 0,
       on: { input: () => this.setOpacity(Number(this.opacity.value) / 100) },
     });
     this.threshold = make("input", {
-      type: "range", id: "threshold", min: 0, max: 1, step: 0.01, value: 0.5,
+      type: "range",
+      id: "threshold",
+      min: 0,
+      max: 1,
+      step: 0.01,
+      value: 0.5,
       on: { input: () => app.detector.set(Number(this.threshold.value)) },
     });
     this.found = make("output", { class: "found", for: "threshold" });
-    this.outlined = make("input", { type: "checkbox", id: "outlined", checked: true, on: { change: () => this.setOutlined(this.outlined.checked) } });
-    this.counts = COUNTS.map((count) => button(String(count), `${count} view${count > 1 ? "s" : ""} (W)`, () => this.setCount(count), { class: "small" }));
+    this.outlined = make("input", {
+      type: "checkbox",
+      id: "outlined",
+      checked: true,
+      on: { change: () => this.setOutlined(this.outlined.checked) },
+    });
+    this.counts = COUNTS.map((count) =>
+      button(String(count), `${count} view${count > 1 ? "s" : ""} (W)`, () => this.setCount(count), { class: "small" }),
+    );
     const zoom = (text, title, work) => button(text, title, work, { class: "small" });
     root.append(
-      make("label", { class: "slider", for: "opacity", title: "How strongly the fused map covers the photograph and sources (O)" }, "Fused over image", this.opacity),
-      make("label", { class: "slider", for: "threshold", title: "Pixels whose fused value reaches this are outlined" }, make("span", { class: "check" }, this.outlined, "Detect at"), this.threshold, this.found),
-      make("div", { class: "group", role: "group", "aria-label": "Number of views" }, make("span", { class: "small-label" }, "Views"), ...this.counts),
       make(
-        "div", { class: "group", role: "group", "aria-label": "Zoom" },
-        zoom("−", "Zoom out (−)", () => app.views.zoomBy(1 / 1.5)), zoom("+", "Zoom in (+)", () => app.views.zoomBy(1.5)),
+        "label",
+        { class: "slider", for: "opacity", title: "How strongly the fused map covers the photograph and sources (O)" },
+        "Fused over image",
+        this.opacity,
+      ),
+      make(
+        "label",
+        { class: "slider", for: "threshold", title: "Pixels whose fused value reaches this are outlined" },
+        make("span", { class: "check" }, this.outlined, "Detect at"),
+        this.threshold,
+        this.found,
+      ),
+      make(
+        "div",
+        { class: "group", role: "group", "aria-label": "Number of views" },
+        make("span", { class: "small-label" }, "Views"),
+        ...this.counts,
+      ),
+      make(
+        "div",
+        { class: "group", role: "group", "aria-label": "Zoom" },
+        zoom("−", "Zoom out (−)", () => app.views.zoomBy(1 / 1.5)),
+        zoom("+", "Zoom in (+)", () => app.views.zoomBy(1.5)),
         zoom("Whole", "Show the whole image (0)", () => app.views.zoomBy(0)),
       ),
     );
@@ -158,7 +219,8 @@ export class Frames {
     this.found.textContent = `${shown(cut, 2)}${found === null ? "" : ` · ${found.toLocaleString("en")} found`}`;
     for (const { menu, stale, empty } of this.frames) {
       const learned = menu.value === "fused" || menu.value === "uncertainty" || menu.value.startsWith("part");
-      const older = menu.value === "uncertainty" && app.data?.uncertainty && app.data.uncertainty.number !== app.model?.number;
+      const older =
+        menu.value === "uncertainty" && app.data?.uncertainty && app.data.uncertainty.number !== app.model?.number;
       stale.hidden = !(learned && app.model && (app.stale || older));
       const text = this.emptyText(menu.value, learned);
       empty.hidden = !text;
@@ -171,10 +233,12 @@ export class Frames {
     const { app } = this;
     const { current } = app;
     if (current?.usable === false) return `This scene cannot be used. ${(current.problems ?? []).join(" ")}`;
-    if (layer === "uncertainty" && app.model && !app.data?.uncertainty && !current?.tiled) return "Computed when you pause.";
+    if (layer === "uncertainty" && app.model && !app.data?.uncertainty && !current?.tiled)
+      return "Computed when you pause.";
     if (!learned || app.model) return null;
     if (!app.labels.total) return "Draw a box around each target, in any view. What is learned from it appears here.";
-    if (app.state.mode === "live") return app.working ? "Learning from your first labels …" : "The map appears here as soon as it is learned.";
+    if (app.state.mode === "live")
+      return app.working ? "Learning from your first labels …" : "The map appears here as soon as it is learned.";
     return "Labels are not learned from by themselves now. Press “Learn” above, or choose Live.";
   }
 }

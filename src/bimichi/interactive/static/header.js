@@ -34,8 +34,9 @@ export class Header {
 
   refresh() {
     const { app } = this;
-    this.parts.title.textContent = app.state.title || app.state.project || "Untitled";
-    document.title = `${this.parts.title.textContent} · bimichi studio`;
+    const title = app.state.scenes.length ? app.state.title || app.state.project || "Untitled" : "Welcome";
+    this.parts.title.textContent = title;
+    document.title = `${title} · bimichi studio`;
     this.undo.disabled = !app.labels.past.length || app.readOnly;
     this.redo.disabled = !app.labels.future.length || app.readOnly;
     MODES.forEach(([name], k) => press(this.modes[k], app.state.mode === name));
@@ -50,28 +51,41 @@ export class Header {
     if (working) {
       const known = typeof working.share === "number";
       const bar = make("progress", known ? { max: 1, value: working.share } : {});
-      const stop = button("Cancel", "Stop this (Esc)", () => app.connection.send({ type: "cancel" }), { class: "small", id: "cancel" });
+      const stop = button("Cancel", "Stop this (Esc)", () => app.connection.send({ type: "cancel" }), {
+        class: "small",
+        id: "cancel",
+      });
       parts.status.replaceChildren(bar, make("span", { class: "what", title: working.what }, working.what), stop);
       return;
     }
     const learned = app.model ? `Map ${app.model.number}${app.stale ? ", out of date" : ""}` : "";
     const taken = Object.values(app.model?.seconds ?? {}).filter((value) => typeof value === "number");
     const seconds = taken.length ? (app.model.seconds.total ?? taken.reduce((sum, value) => sum + value, 0)) : null;
-    const time = typeof seconds === "number" ? ` in ${seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(1)} s`}` : "";
+    const time =
+      typeof seconds === "number"
+        ? ` in ${seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(1)} s`}`
+        : "";
     const saved = app.saved ? `saved ${new Date(app.saved).toLocaleTimeString()}` : "";
-    parts.status.replaceChildren(make("span", { class: "what" }, [learned && learned + time, saved].filter(Boolean).join(" · ")));
+    parts.status.replaceChildren(
+      make("span", { class: "what" }, [learned && learned + time, saved].filter(Boolean).join(" · ")),
+    );
   }
 
   // A notice that stays until its reason is gone: key, text, and what can be done.
   banner(key, text, ...actions) {
-    if (text) this.banners.set(key, make("div", { class: `notice ${key.split(" ")[0]}` }, make("span", {}, text), ...actions));
+    if (text)
+      this.banners.set(key, make("div", { class: `notice ${key.split(" ")[0]}` }, make("span", {}, text), ...actions));
     else this.banners.delete(key);
     this.showNotices();
   }
 
   // Something to know, that can be closed.
   addNote(text) {
-    this.banner(`note ${text}`, text, button("Close", "Close this message", () => this.banner(`note ${text}`, null), { class: "small" }));
+    this.banner(
+      `note ${text}`,
+      text,
+      button("Close", "Close this message", () => this.banner(`note ${text}`, null), { class: "small" }),
+    );
   }
 
   addProblem(text) {
@@ -81,10 +95,21 @@ export class Header {
 
   showNotices() {
     const problems = this.problems.map((text) =>
-      make("div", { class: "notice problem", role: "alert" }, make("span", {}, text), button("Close", "Close this message", () => {
-        this.problems = this.problems.filter((other) => other !== text);
-        this.showNotices();
-      }, { class: "small" })));
+      make(
+        "div",
+        { class: "notice problem", role: "alert" },
+        make("span", {}, text),
+        button(
+          "Close",
+          "Close this message",
+          () => {
+            this.problems = this.problems.filter((other) => other !== text);
+            this.showNotices();
+          },
+          { class: "small" },
+        ),
+      ),
+    );
     this.parts.notices.replaceChildren(...this.banners.values(), ...problems);
   }
 }

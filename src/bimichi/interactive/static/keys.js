@@ -5,38 +5,50 @@ import { TOOLS } from "./tools.js";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export const HELP = [
-  ["Draw", [
-    ...Object.values(TOOLS).map(({ title, key }) => [key.toUpperCase(), title]),
-    ["1 2 3", "Target, not target, ignore; also of the chosen label"],
-    ["[ ]", "Width of brush and eraser"],
-    ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo"],
-    ["Delete", "Remove the chosen label"],
-    ["Alt+arrows, with Shift", "Move, resize the chosen label"],
-  ]],
-  ["Without a mouse", [
-    ["Arrows, with Shift", "Move the cursor by 1, by 10 pixels"],
-    ["Enter", "Put a corner, begin or end a stroke, label a superpixel, erase, hold the pixel"],
-    ["Enter twice", "Close a polygon at its last corner"],
-    ["Esc", "Give up what is being drawn; release the pixel; stop learning"],
-  ]],
-  ["Look", [
-    ["+ − 0", "Zoom in, out, whole image; also the wheel"],
-    ["Space and drag", "Move the view; also the right button or two fingers"],
-    ["W", "1, 2 or 4 views"],
-    ["O, Shift+O", "Fused map over the photograph: more, less"],
-    ["D", "Outlines of detections on or off"],
-    ["H", "Labels on or off"],
-    ["I, Shift+I", "Threshold up, down"],
-    [", .", "Scene before, scene after"],
-  ]],
-  ["Learn", [
-    ["L", "Live, once, off"],
-    ["T", "Learn now"],
-    ["N", "Go to what is most worth labelling"],
-    ["X", "The detection at the cursor is a false alarm: make it a negative region"],
-    ["Ctrl+S", "Save and export"],
-    ["?", "This help"],
-  ]],
+  [
+    "Draw",
+    [
+      ...Object.values(TOOLS).map(({ title, key }) => [key.toUpperCase(), title]),
+      ["1 2 3", "Target, not target, ignore; also of the chosen label"],
+      ["[ ]", "Width of brush and eraser"],
+      ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo"],
+      ["Delete", "Remove the chosen label"],
+      ["Alt+arrows, with Shift", "Move, resize the chosen label"],
+    ],
+  ],
+  [
+    "Without a mouse",
+    [
+      ["Arrows, with Shift", "Move the cursor by 1, by 10 pixels"],
+      ["Enter", "Put a corner, begin or end a stroke, label a superpixel, erase, hold the pixel"],
+      ["Enter twice", "Close a polygon at its last corner"],
+      ["Esc", "Give up what is being drawn; release the pixel; stop learning"],
+    ],
+  ],
+  [
+    "Look",
+    [
+      ["+ − 0", "Zoom in, out, whole image; also the wheel"],
+      ["Space and drag", "Move the view; also the right button or two fingers"],
+      ["W", "1, 2 or 4 views"],
+      ["O, Shift+O", "Fused map over the photograph: more, less"],
+      ["D", "Outlines of detections on or off"],
+      ["H", "Labels on or off"],
+      ["I, Shift+I", "Threshold up, down"],
+      [", .", "Scene before, scene after"],
+    ],
+  ],
+  [
+    "Learn",
+    [
+      ["L", "Live, once, off"],
+      ["T", "Learn now"],
+      ["N", "Go to what is most worth labelling"],
+      ["X", "The detection at the cursor is a false alarm: make it a negative region"],
+      ["Ctrl+S", "Save and export"],
+      ["?", "This help"],
+    ],
+  ],
 ];
 
 // Keys that a control needs for itself.
@@ -44,7 +56,8 @@ function taken(event) {
   const { target, key } = event;
   if (target.closest?.("dialog[open]")) return true;
   const tag = target.tagName;
-  if (tag === "TEXTAREA" || tag === "SELECT" || (tag === "INPUT" && !["range", "checkbox"].includes(target.type))) return true;
+  if (tag === "TEXTAREA" || tag === "SELECT" || (tag === "INPUT" && !["range", "checkbox"].includes(target.type)))
+    return true;
   const pressing = key === "Enter" || key === " ";
   if (tag === "INPUT") return key in MOVES || pressing || key === "Home" || key === "End";
   return (tag === "BUTTON" || tag === "SUMMARY" || tag === "A") && pressing;
@@ -91,7 +104,8 @@ export function listenToKeys(app, { frames, toolbar, actions }) {
     Escape: () => actions.escape(),
   };
   labels.forEach((label, k) => (plain[k + 1] = () => !app.readOnly && tools.chooseLabel(label)));
-  for (const [name, { key }] of Object.entries(TOOLS)) plain[key] = () => (name === "ask" || !app.readOnly) && tools.choose(name);
+  for (const [name, { key }] of Object.entries(TOOLS))
+    plain[key] = () => (name === "ask" || !app.readOnly) && tools.choose(name);
   const withControl = {
     z: (event) => app.step(!event.shiftKey),
     y: () => app.step(false),

@@ -37,7 +37,11 @@ export class Labels extends EventTarget {
   }
 
   remove(scene, id, what) {
-    this.edit(scene, this.of(scene).filter((own) => own.id !== id), what);
+    this.edit(
+      scene,
+      this.of(scene).filter((own) => own.id !== id),
+      what,
+    );
   }
 
   undo() {

@@ -44,6 +44,11 @@ export class Layers {
     return paint(width, height, (i) => table[indices[i]]);
   }
 
+  // The colours of 256 steps from the lowest value of a map to 1.
+  greys(outputLow) {
+    return Uint32Array.from({ length: 256 }, (_, n) => this.words[level(outputLow + ((1 - outputLow) * n) / 255)]);
+  }
+
   fused(data, outputLow) {
     const map = data.fused;
     if (!map) return null;
@@ -54,10 +59,28 @@ export class Layers {
     return this.kept(data, "fused", `${map.number} ${outputLow}`, () => this.byTable(map, this.fusedTable));
   }
 
+  // The map to lay over an image: the stronger a value, the less it lets through.
+  over(data, outputLow) {
+    const map = data.fused;
+    if (!map) return null;
+    return this.kept(data, "over", `${map.number} ${outputLow}`, () => {
+      const table = this.table(outputLow, 1, (value) => {
+        const opaque = Math.round(255 * Math.min(1, Math.abs(value)));
+        return ((opaque << 24) | (this.words[level(value)] & 0xffffff)) >>> 0;
+      });
+      table[table.length - 1] = 0;
+      return this.byTable(map, table);
+    });
+  }
+
   uncertainty(data) {
     const map = data.uncertainty;
     if (!map) return null;
-    const make = () => this.byTable(map, this.table(0, 1, (value) => this.unsure[Math.round(255 * value)]));
+    const make = () =>
+      this.byTable(
+        map,
+        this.table(0, 1, (value) => this.unsure[Math.round(255 * value)]),
+      );
     return this.kept(data, "uncertainty", map.number, make);
   }
 

@@ -5,7 +5,9 @@ import { button, make, plural, press } from "./dom.js";
 
 // The score of a scene, or the mean of its parts, when it was left out.
 function heldOut(score, name) {
-  const own = (score?.by_scene ?? []).filter((_, k) => score.scenes[k] === name || score.scenes[k].startsWith(`${name}, part `));
+  const own = (score?.by_scene ?? []).filter(
+    (_, k) => score.scenes[k] === name || score.scenes[k].startsWith(`${name}, part `),
+  );
   return own.length ? own.reduce((sum, value) => sum + value, 0) / own.length : null;
 }
 
@@ -16,7 +18,12 @@ export class Left {
     this.sources = make("ul", { id: "source-list" });
     const add = button("+ Add", "Add images or a folder to this project", actions.add, { id: "add" });
     root.append(
-      make("section", { class: "block scenes-block" }, make("div", { class: "head" }, make("h2", {}, "Scenes"), add), this.scenes),
+      make(
+        "section",
+        { class: "block scenes-block" },
+        make("div", { class: "head" }, make("h2", {}, "Scenes"), add),
+        this.scenes,
+      ),
       make("section", { class: "block" }, make("h2", {}, "Sources"), this.sources),
     );
     app.on("state", () => this.build());
@@ -43,12 +50,25 @@ export class Left {
   }
 
   sceneRow(scene, k) {
-    const picture = scene.usable === false
-      ? make("span", { class: "thumb missing" }, "?")
-      : make("img", { class: "thumb", data: { src: `scenes/${k}/thumbnail` }, alt: "", width: 56, height: 42 });
-    const words = make("span", { class: "words" }, make("b", { title: scene.name }, scene.name), make("small", { class: "facts-line" }));
-    const notes = scene.problems?.length ? make("small", { class: "problem", title: scene.problems.join("\n") }, scene.problems[0]) : null;
-    const row = make("button", { type: "button", class: "scene", on: { click: () => this.actions.show(k) } }, picture, words);
+    const picture =
+      scene.usable === false
+        ? make("span", { class: "thumb missing" }, "?")
+        : make("img", { class: "thumb", data: { src: `scenes/${k}/thumbnail` }, alt: "", width: 56, height: 42 });
+    const words = make(
+      "span",
+      { class: "words" },
+      make("b", { title: scene.name }, scene.name),
+      make("small", { class: "facts-line" }),
+    );
+    const notes = scene.problems?.length
+      ? make("small", { class: "problem", title: scene.problems.join("\n") }, scene.problems[0])
+      : null;
+    const row = make(
+      "button",
+      { type: "button", class: "scene", on: { click: () => this.actions.show(k) } },
+      picture,
+      words,
+    );
     return make("li", { data: { scene: k } }, row, notes);
   }
 
@@ -63,22 +83,52 @@ export class Left {
       change(event);
     };
     const title = `${label}; a double click resets it`;
-    return make("input", { type: "range", min: -1, max: most, step: 0.1, value: 0, "aria-label": label, title, on: { input: change, dblclick: reset } });
+    return make("input", {
+      type: "range",
+      min: -1,
+      max: most,
+      step: 0.1,
+      value: 0,
+      "aria-label": label,
+      title,
+      on: { input: change, dblclick: reset },
+    });
   }
 
   photoRow() {
     const bright = this.slider("Brightness of the photograph", 3, (value) => (this.app.shown.brightness = value));
-    return make("li", {}, make("div", { class: "row" }, make("b", {}, "Photograph")), make("div", { class: "row" }, make("small", { class: "recipe" }, "brightness"), bright));
+    return make(
+      "li",
+      {},
+      make("div", { class: "row" }, make("b", {}, "Photograph")),
+      make("div", { class: "row" }, make("small", { class: "recipe" }, "brightness"), bright),
+    );
   }
 
   sourceRow(source, k) {
     const { app } = this;
-    const show = button("Show", `Show ${source.name} in a view`, () => this.actions.showSource(k), { class: "small show", "aria-pressed": "false" });
+    const show = button("Show", `Show ${source.name} in a view`, () => this.actions.showSource(k), {
+      class: "small show",
+      "aria-pressed": "false",
+    });
     const contrast = this.slider(`Contrast of ${source.name}`, 2.5, (value) => (app.contrast[k] = value));
     const name = make("b", { title: source.name }, source.name);
     const recipe = make("small", { class: "recipe", title: source.recipe ?? "" }, source.recipe || "as given");
-    const badge = make("span", { class: "badge", hidden: true, title: "Low values speak for a target: it was learned that this source enters with its sign changed" }, "inverted");
-    return make("li", { data: { index: k } }, make("div", { class: "row" }, name, badge, show), make("div", { class: "row" }, recipe, contrast));
+    const badge = make(
+      "span",
+      {
+        class: "badge",
+        hidden: true,
+        title: "Low values speak for a target: it was learned that this source enters with its sign changed",
+      },
+      "inverted",
+    );
+    return make(
+      "li",
+      { data: { index: k } },
+      make("div", { class: "row" }, name, badge, show),
+      make("div", { class: "row" }, recipe, contrast),
+    );
   }
 
   refresh() {

@@ -85,8 +85,15 @@ function makeActions(app, parts) {
 }
 
 function showTabs(app, header) {
-  const take = button("Work here instead", "This tab becomes the one that draws", () => app.connection.send({ type: "take_over" }), { class: "primary" });
-  const text = app.primary ? null : "This project is open in another tab, which draws. Here you can look; nothing is lost.";
+  const take = button(
+    "Work here instead",
+    "This tab becomes the one that draws",
+    () => app.connection.send({ type: "take_over" }),
+    { class: "primary" },
+  );
+  const text = app.primary
+    ? null
+    : "This project is open in another tab, which draws. Here you can look; nothing is lost.";
   header.banner("tabs", text, take);
   app.tell("primary");
 }
@@ -108,7 +115,15 @@ function listenToServer(app, header) {
     app.working = null;
     app.tell("working");
     header.banner("lost", "The connection to the server is lost. Trying again; what you draw is kept in this tab.");
-    missing = setTimeout(() => header.banner("lost", "The server has probably ended. What you drew before is in the project; start bimichi studio again and open it. What you draw now is kept in this tab only."), PATIENCE);
+    missing = setTimeout(
+      () =>
+        header.banner(
+          "lost",
+          "The server has probably ended. What you drew before is in the project: start bimichi studio again, and " +
+            "open it. What you draw now is kept in this tab only.",
+        ),
+      PATIENCE,
+    );
   });
   connection.on("taken_over", () => {
     app.primary = false;
@@ -135,7 +150,9 @@ function listenToServer(app, header) {
   });
   connection.on("state", () => app.refreshState());
   connection.on("stopped", () => app.announce("Learning was stopped."));
-  connection.on("closed", () => header.banner("closed", "The server was ended. Everything is saved; this page can be closed."));
+  connection.on("closed", () =>
+    header.banner("closed", "The server was ended. Everything is saved; this page can be closed."),
+  );
   connection.on("labels", ({ scene, shapes, revision }) => app.labels.receive(scene, shapes, revision));
   connection.on("suggestions", () => refreshSuggestions(app));
   connection.on("saved", ({ at }) => {
@@ -158,7 +175,7 @@ async function openStudio(app, header, parts, actions) {
   const shown = app.show(Math.max(0, first));
   listenToServer(app, header);
   const notes = (app.state.notes ?? []).join(" ");
-  if (notes) header.addNote(notes);
+  if (notes && !app.labels.total) header.addNote(notes);
   app.labels.addEventListener("change", () => header.banner(`note ${notes}`, null), { once: true });
   if (app.model) refreshSuggestions(app);
   await shown;
@@ -182,5 +199,8 @@ async function start() {
 }
 
 start().catch((error) => {
-  get("loading").textContent = error instanceof Refused ? error.message : `The page could not be opened: ${error.message}. Is bimichi studio still running?`;
+  get("loading").textContent =
+    error instanceof Refused
+      ? error.message
+      : `The page could not be opened: ${error.message}. Is bimichi studio still running?`;
 });

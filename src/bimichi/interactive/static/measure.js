@@ -16,14 +16,21 @@ function swatch(value, colours) {
 function signedBar(...shares) {
   const parts = shares.filter(Boolean).map((share) => {
     const width = `${50 * Math.abs(share)}%`;
-    return make("i", { class: share > 0 ? "up" : "down", style: { left: share > 0 ? "50%" : `${50 + 50 * share}%`, width } });
+    return make("i", {
+      class: share > 0 ? "up" : "down",
+      style: { left: share > 0 ? "50%" : `${50 + 50 * share}%`, width },
+    });
   });
   return make("span", { class: "signed", "aria-hidden": "true" }, ...parts);
 }
 
 function table(head, rows, kind) {
   const titles = head.map((text) => make("th", { scope: "col" }, text));
-  return make("div", { class: "scroll" }, make("table", { class: kind }, make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows)));
+  return make(
+    "div",
+    { class: "scroll" },
+    make("table", { class: kind }, make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows)),
+  );
 }
 
 // The two sides (above and below zero) or the pair of a term, as numbered by bimichi's additive measures.
@@ -42,25 +49,45 @@ function weights({ names, low }, { values }) {
   const rows = names.map((name, k) => {
     const above = make("td", { data: { code: k } }, shown(values[k], 3));
     const below = make("td", { data: { code: m + k } }, shown(values[m + k], 3));
-    const bar = make("td", { class: "wide" }, signedBar(...(oneSided ? [values[k] / most] : [values[m + k] / most, values[k] / most])));
-    return make("tr", {}, make("th", { scope: "row", title: name }, name), ...(oneSided ? [bar, above] : [below, bar, above]));
+    const bar = make(
+      "td",
+      { class: "wide" },
+      signedBar(...(oneSided ? [values[k] / most] : [values[m + k] / most, values[k] / most])),
+    );
+    return make(
+      "tr",
+      {},
+      make("th", { scope: "row", title: name }, name),
+      ...(oneSided ? [bar, above] : [below, bar, above]),
+    );
   });
   return table(oneSided ? ["Source", "", "Weight"] : ["Source", "below 0", "", "above 0"], rows, "bars weights");
 }
 
 function pairs({ names, low }, { values }) {
   const m = names.length;
-  const side = (wanted, sides) => sides.filter((s) => s < m === wanted).map((s) => names[s % m]).join(" + ") || "–";
+  const side = (wanted, sides) =>
+    sides
+      .filter((s) => s < m === wanted)
+      .map((s) => names[s % m])
+      .join(" + ") || "–";
   const found = pairsOf(m)
     .filter(({ sides, number }) => Math.abs(values[number] ?? 0) >= FAINT && (low < 0 || sides.every((s) => s < m)))
     .sort((a, b) => Math.abs(values[b.number]) - Math.abs(values[a.number]));
   if (!found.length) return null;
   const most = Math.abs(values[found[0].number]);
-  const rows = found.slice(0, MOST).map(({ sides, number }) =>
-    make(
-      "tr", { data: { code: number } }, make("th", { scope: "row" }, side(true, sides)), make("td", { class: "text" }, side(false, sides)),
-      make("td", { class: "wide" }, signedBar(values[number] / most)), make("td", {}, shown(values[number], 3)),
-    ));
+  const rows = found
+    .slice(0, MOST)
+    .map(({ sides, number }) =>
+      make(
+        "tr",
+        { data: { code: number } },
+        make("th", { scope: "row" }, side(true, sides)),
+        make("td", { class: "text" }, side(false, sides)),
+        make("td", { class: "wide" }, signedBar(values[number] / most)),
+        make("td", {}, shown(values[number], 3)),
+      ),
+    );
   return table(["For", "Against", "", "Term"], rows, "bars elements");
 }
 
@@ -79,14 +106,22 @@ function cellText({ values, lower, upper }, code) {
 function matrix({ names }, measure, colours) {
   const m = names.length;
   const masks = Array.from({ length: 1 << m }, (_, mask) => mask);
-  const label = (mask) => names.map((name, k) => ((mask >> k) & 1 ? (name.length > 9 ? String(k + 1) : name) : null)).filter(Boolean).join(" + ") || "∅";
+  const label = (mask) =>
+    names
+      .map((name, k) => ((mask >> k) & 1 ? (name.length > 9 ? String(k + 1) : name) : null))
+      .filter(Boolean)
+      .join(" + ") || "∅";
   const code = (up, down) => names.reduce((sum, _, k) => sum + (((up >> k) & 1) + 2 * ((down >> k) & 1)) * 3 ** k, 0);
   const rows = masks.map((up) => {
     const cells = masks.map((down) => {
       if (up & down) return make("td", { class: "blank" });
       const own = code(up, down);
       const { open, text } = cellText(measure, own);
-      return make("td", { class: open ? "open" : null, style: swatch(measure.values[own], colours), data: { code: own }, title: text }, make("span", {}, shown(measure.values[own], 2)));
+      return make(
+        "td",
+        { class: open ? "open" : null, style: swatch(measure.values[own], colours), data: { code: own }, title: text },
+        make("span", {}, shown(measure.values[own], 2)),
+      );
     });
     return make("tr", {}, make("th", { scope: "row" }, label(up)), ...cells);
   });
@@ -104,7 +139,10 @@ function list({ names, low }, measure, colours) {
   const rows = codes.slice(0, 2 * names.length + MOST).map((code) => {
     const [up, down] = setsOf(code, names);
     return make(
-      "tr", { data: { code } }, make("th", { scope: "row" }, up), ...(low < 0 ? [make("td", { class: "text" }, down)] : []),
+      "tr",
+      { data: { code } },
+      make("th", { scope: "row" }, up),
+      ...(low < 0 ? [make("td", { class: "text" }, down)] : []),
       make("td", { class: "swatch", style: swatch(values[code], colours) }, cellText(measure, code).text),
     );
   });
@@ -116,6 +154,7 @@ export function measureView(rule, measure, colours) {
     const both = pairs(rule, measure);
     return { title: "The weights", parts: [weights(rule, measure), both && make("h3", {}, "Pairs by strength"), both] };
   }
-  const shape = rule.names.length <= MATRIX && rule.low < 0 ? matrix(rule, measure, colours) : list(rule, measure, colours);
+  const shape =
+    rule.names.length <= MATRIX && rule.low < 0 ? matrix(rule, measure, colours) : list(rule, measure, colours);
   return { title: rule.low < 0 ? "The bi-capacity" : "The measure", parts: [shape] };
 }

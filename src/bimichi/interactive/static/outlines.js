@@ -64,7 +64,12 @@ function border({ width, height }, pixels, inside) {
   const has = (x, y) => x >= 0 && y >= 0 && x < width && y < height && inside[y * width + x] === 1;
   const first = pixels.reduce((least, i) => Math.min(least, i), Infinity);
   const [left, top] = [first % width, Math.floor(first / width)];
-  const steps = [[1, 0], [0, 1], [-1, 0], [0, -1]];
+  const steps = [
+    [1, 0],
+    [0, 1],
+    [-1, 0],
+    [0, -1],
+  ];
   const points = [];
   let [x, y, way] = [left, top, 0];
   do {

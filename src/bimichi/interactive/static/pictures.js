@@ -10,7 +10,10 @@ export class Pictures {
   constructor(app) {
     this.app = app;
     this.layers = new Layers(app.state);
-    this.tiles = new Tiles(() => app.views.draw());
+    this.tiles = new Tiles(
+      () => app.views.draw(),
+      () => this.layers.greys(app.outputLow),
+    );
     this.needUncertainty = debounced(() => this.loadUncertainty(), PAUSE);
   }
 
@@ -21,24 +24,32 @@ export class Pictures {
 
   draw(context, layer) {
     if (!this.usable) return;
-    const { current, shown } = this.app;
+    const { shown } = this.app;
     const photo = layer === "photo" || layer.startsWith("source");
-    const bright = layer === "photo" && current.rgb && shown.brightness !== 1;
-    context.filter = bright ? `brightness(${shown.brightness})` : "none";
+    context.filter = this.filter(layer);
     this.drawOne(context, layer);
     context.filter = "none";
     if (!photo || !shown.opacity) return;
     context.globalAlpha = shown.opacity;
-    this.drawOne(context, "fused");
+    this.drawOne(context, "over");
     context.globalAlpha = 1;
+  }
+
+  // Of tiles, contrast is that of their greys; other sources are painted by it.
+  filter(layer) {
+    const { current, shown, contrast } = this.app;
+    if (layer === "photo" && current.rgb) return shown.brightness === 1 ? "none" : `brightness(${shown.brightness})`;
+    const k = layer === "photo" ? 0 : Number(layer.split(":")[1]);
+    return current.tiled && contrast[k] && contrast[k] !== 1 ? `contrast(${contrast[k]})` : "none";
   }
 
   // A picture at the size of the scene; of a large scene, that of its overview under its tiles.
   drawOne(context, layer) {
     const { current } = this.app;
-    const bitmap = current.tiled && layer !== "fused" ? null : this.bitmap(layer);
+    const overview = layer === "fused" || layer === "over"; // of large scenes, these alone are held whole
+    const bitmap = current.tiled && !overview ? null : this.bitmap(layer);
     if (bitmap) context.drawImage(bitmap, 0, 0, current.width, current.height);
-    if (current.tiled) this.tiles.draw(context, this.app, layer);
+    if (current.tiled && layer !== "over") this.tiles.draw(context, this.app, layer);
   }
 
   bitmap(layer) {
@@ -49,6 +60,7 @@ export class Pictures {
     if (kind === "photo") return current.rgb ? data.photo : layers.source(data, 0, contrast[0]);
     if (kind === "source") return layers.source(data, k, contrast[k]);
     if (kind === "fused") return model ? layers.fused(data, outputLow) : null;
+    if (kind === "over") return model ? layers.over(data, outputLow) : null;
     if (kind === "truth") return layers.truth(data, outputLow);
     if (kind === "uncertainty") return layers.uncertainty(data);
     if (kind === "part" && report) return layers.contribution(data, k, model.number, report, () => app.views.draw());

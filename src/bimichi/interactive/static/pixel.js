@@ -13,17 +13,33 @@ function tableOf(id, caption, head, rows, rule) {
   const titles = head.map((title) => make("th", { scope: "col" }, title));
   const foot = totals(rule.link ? "log-odds" : "C", head.length, rule.link ? rule.link.offset : null);
   return make(
-    "table", { id }, caption && make("caption", {}, caption), make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows), make("tfoot", {}, ...foot),
+    "table",
+    { id },
+    caption && make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...titles)),
+    make("tbody", {}, ...rows),
+    make("tfoot", {}, ...foot),
   );
 }
 
 function sourceTable(rule) {
-  const changed = rule.centre.some(Boolean) || rule.factor.some((factor) => factor !== 1) || rule.polarity.some((sign) => sign < 0);
+  const changed =
+    rule.centre.some(Boolean) || rule.factor.some((factor) => factor !== 1) || rule.polarity.some((sign) => sign < 0);
   const rows = rule.names.map((name, k) =>
     make(
-      "tr", { data: { source: k } }, make("th", { scope: "row", title: name }, name), make("td", { class: "given" }), ...(changed ? [make("td", { class: "enters" })] : []),
-      make("td", { class: "part" }, make("span", { class: "signed", "aria-hidden": "true" }, make("i", {})), make("span", { class: "number" })),
-    ));
+      "tr",
+      { data: { source: k } },
+      make("th", { scope: "row", title: name }, name),
+      make("td", { class: "given" }),
+      ...(changed ? [make("td", { class: "enters" })] : []),
+      make(
+        "td",
+        { class: "part" },
+        make("span", { class: "signed", "aria-hidden": "true" }, make("i", {})),
+        make("span", { class: "number" }),
+      ),
+    ),
+  );
   const head = ["Source", "Value", ...(changed ? ["Enters as"] : []), "Contribution"];
   return tableOf("sources", `What the sources contribute${rule.link ? " to the log-odds" : ""}`, head, rows, rule);
 }
@@ -45,7 +61,10 @@ export class Pixel {
   constructor(app, root) {
     this.app = app;
     this.place = make("span", { id: "place" });
-    this.release = button("Release", "Follow the pointer again (Esc)", () => app.release(), { id: "release", hidden: true });
+    this.release = button("Release", "Follow the pointer again (Esc)", () => app.release(), {
+      id: "release",
+      hidden: true,
+    });
     this.mark = make("i", { id: "mark", "aria-hidden": "true" });
     this.ramp = make("div", { class: "ramp" }, this.mark);
     this.ends = make("div", { class: "ends", "aria-hidden": "true" });
@@ -55,7 +74,15 @@ export class Pixel {
     this.hint = make("p", { class: "note" });
     this.scale = make("div", { class: "scale" }, this.ramp, this.ends);
     const chosen = make("div", { class: "chosen" }, make("p", {}, this.place, this.release), this.value, this.scale);
-    this.card = make("section", { class: "readout block", "aria-label": "The chosen pixel" }, make("h2", {}, "Ask any pixel"), chosen, this.verdict, this.hint, this.tables);
+    this.card = make(
+      "section",
+      { class: "readout block", "aria-label": "The chosen pixel" },
+      make("h2", {}, "Ask any pixel"),
+      chosen,
+      this.verdict,
+      this.hint,
+      this.tables,
+    );
     root.append(this.card);
     this.fetchValues = debounced((x, y) => this.showTiled(x, y), 60);
     app.on("report", () => this.bind());
@@ -68,7 +95,9 @@ export class Pixel {
   clear() {
     const { model } = this.app;
     for (const part of [this.value, this.scale, this.tables]) part.hidden = !model;
-    this.hint.textContent = model ? "" : "Move over a view to read the sources. After the first box, this explains how any pixel is decided.";
+    this.hint.textContent = model
+      ? ""
+      : "Move over a view to read the sources. After the first box, this explains how any pixel is decided.";
     this.verdict.hidden = true;
     this.showHeld();
   }
@@ -76,11 +105,26 @@ export class Pixel {
   // The tables are made anew only if the sources or the kind of rule changed, so that nothing flickers.
   bind() {
     const { report } = this.app;
-    const kind = JSON.stringify([report.names, Boolean(report.link), report.link?.offset, report.polarity, report.centre, report.factor, this.app.model.rule.measure.parts, report.outputLow, plainSum(this.app)]);
+    const kind = JSON.stringify([
+      report.names,
+      Boolean(report.link),
+      report.link?.offset,
+      report.polarity,
+      report.centre,
+      report.factor,
+      this.app.model.rule.measure.parts,
+      report.outputLow,
+      plainSum(this.app),
+    ]);
     if (kind !== this.kind) {
       this.kind = kind;
       const rule = { ...report, measure: this.app.model.rule.measure };
-      this.chain = make("details", { class: "steps" }, make("summary", {}, `The ${rule.link ? "log-odds" : "integral"}, step by step`), chainTable(rule));
+      this.chain = make(
+        "details",
+        { class: "steps" },
+        make("summary", {}, `The ${rule.link ? "log-odds" : "integral"}, step by step`),
+        chainTable(rule),
+      );
       this.tables.replaceChildren(sourceTable(rule), this.chain);
       this.chain.open = !plainSum(this.app);
       this.drawRamp(report);
@@ -106,7 +150,10 @@ export class Pixel {
     this.readout.showPlace(x, y, y * app.current.width + x);
     const at = y * app.current.width + x;
     const { sources } = app.report;
-    this.readout.explain(sources.map((source) => source.given[source.indices[at]]), sources.map((source) => source.entered[source.indices[at]]));
+    this.readout.explain(
+      sources.map((source) => source.given[source.indices[at]]),
+      sources.map((source) => source.entered[source.indices[at]]),
+    );
   }
 
   // Without a rule: what the sources have here.
@@ -130,7 +177,10 @@ export class Pixel {
     const given = found.values.map((value) => value ?? NaN);
     this.place.textContent = `x ${x}, y ${y}`;
     this.readout.place = this.place.textContent;
-    this.readout.explain(given, given.map((value, k) => scaledValue(value, centre[k], factor[k], low) * polarity[k]));
+    this.readout.explain(
+      given,
+      given.map((value, k) => scaledValue(value, centre[k], factor[k], low) * polarity[k]),
+    );
   }
 
   showHeld() {
@@ -139,8 +189,14 @@ export class Pixel {
     const found = app.held ? app.detector.at() : null;
     this.verdict.hidden = !found;
     if (!found) return;
-    const text = `Detected: a region of ${plural(found.size, "pixel")}${found.wanted ? ", within a target label." : "."}`;
-    const refuse = button("False alarm: make this a negative region", "Label this region as not target (X)", () => app.detector.refuse(), { class: "primary" });
+    const within = found.wanted ? ", within a target label" : "";
+    const text = `Detected: a region of ${plural(found.size, "pixel")}${within}.`;
+    const refuse = button(
+      "False alarm: make this a negative region",
+      "Label this region as not target (X)",
+      () => app.detector.refuse(),
+      { class: "primary" },
+    );
     this.verdict.replaceChildren(node("span", text), ...(found.wanted || app.readOnly ? [] : [refuse]));
     if (this.readout?.sentence) app.announce(this.readout.sentence);
   }

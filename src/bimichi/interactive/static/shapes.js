@@ -3,7 +3,7 @@
 
 export const LABELS = {
   target: { title: "Target", colour: "#009e73" },
-  not: { title: "Not target", colour: "#c2185b" },
+  not: { title: "Not target", colour: "#2f6fd0" },
   ignore: { title: "Ignore", colour: "#e6a700" },
 };
 
@@ -56,7 +56,9 @@ export function contains(shape, point, slack = 0) {
   if (x < left - slack || x > right + slack || y < top - slack || y > bottom + slack) return false;
   if (shape.kind === "box") return true;
   if (shape.kind === "polygon") return insidePolygon(point, shape.points);
-  return shape.points.some((start, k) => distance(point, start, shape.points[k + 1] ?? start) <= shape.width / 2 + slack);
+  return shape.points.some(
+    (start, k) => distance(point, start, shape.points[k + 1] ?? start) <= shape.width / 2 + slack,
+  );
 }
 
 // The smallest shape at a point, since it may lie within a larger one.
@@ -93,7 +95,8 @@ export function handles({ kind, points }) {
 
 // The shape after a handle was dragged to (x, y).
 export function reshaped(shape, at, [x, y]) {
-  if (shape.kind === "polygon") return { ...shape, points: shape.points.map((point, k) => (k === at ? [x, y] : point)) };
+  if (shape.kind === "polygon")
+    return { ...shape, points: shape.points.map((point, k) => (k === at ? [x, y] : point)) };
   const [left, top, right, bottom] = bounds({ points: shape.points });
   const corners = [
     [left, top],
@@ -116,7 +119,13 @@ const rounded = (value) => Math.round(value * ROUND) / ROUND;
 // A shape as it is kept: box corners in order, without needless digits.
 export function tidy(shape) {
   const [left, top, right, bottom] = bounds({ points: shape.points });
-  const points = shape.kind === "box" ? [[left, top], [right, bottom]] : shape.points;
+  const points =
+    shape.kind === "box"
+      ? [
+          [left, top],
+          [right, bottom],
+        ]
+      : shape.points;
   return { ...shape, points: points.map((point) => point.map(rounded)) };
 }
 

@@ -4,8 +4,9 @@ const SIDE = 256;
 const MOST = 160; // tiles that are kept, 256 KB each
 
 export class Tiles {
-  constructor(arrived) {
-    this.arrived = arrived;
+  // `arrived` is called for each new tile; `colours` gives the colours of maps, from the lowest value to the highest.
+  constructor(arrived, colours) {
+    Object.assign(this, { arrived, colours });
     this.kept = new Map();
   }
 
@@ -15,13 +16,17 @@ export class Tiles {
     const { views, current, scene } = app;
     const deepest = Math.max(0, Math.ceil(Math.log2(Math.max(current.width, current.height) / SIDE)));
     const z = Math.min(deepest, Math.max(0, Math.floor(Math.log2(views.scale / devicePixelRatio) + 0.5)));
-    for (const level of z < deepest ? [deepest, z] : [z]) this.drawLevel(context, { views, current, scene, name, z: level });
+    for (const level of z < deepest ? [deepest, z] : [z])
+      this.drawLevel(context, { views, current, scene, name, z: level });
   }
 
   drawLevel(context, { views, current, scene, name, z }) {
     const size = SIDE * 2 ** z;
     const [left, top] = [Math.max(0, views.left), Math.max(0, views.top)];
-    const [right, bottom] = [Math.min(current.width, views.left + views.wide), Math.min(current.height, views.top + views.high)];
+    const [right, bottom] = [
+      Math.min(current.width, views.left + views.wide),
+      Math.min(current.height, views.top + views.high),
+    ];
     for (let y = Math.floor(top / size); y * size < bottom; y++) {
       for (let x = Math.floor(left / size); x * size < right; x++) {
         const tile = this.tile(`scenes/${scene}/tiles/${name}/${z}/${x}/${y}`);
@@ -56,11 +61,26 @@ export class Tiles {
   async fetch(path) {
     const response = await fetch(path, { cache: "no-store" }).catch(() => null);
     if (!response?.ok) return;
-    const bitmap = await createImageBitmap(await response.blob());
+    const given = await createImageBitmap(await response.blob());
+    const bitmap = path.includes("/tiles/fused/") ? this.coloured(given) : given;
     if (!this.kept.has(path)) return bitmap.close();
     this.kept.get(path).bitmap?.close();
     this.kept.set(path, { bitmap });
     this.arrived();
+  }
+
+  // Maps come in grey over the range of their values.
+  coloured(given) {
+    const canvas = new OffscreenCanvas(given.width, given.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(given, 0, 0);
+    given.close();
+    const image = context.getImageData(0, 0, canvas.width, canvas.height);
+    const pixels = new Uint32Array(image.data.buffer);
+    const colours = this.colours();
+    for (let i = 0; i < pixels.length; i++) if (pixels[i] >>> 24) pixels[i] = colours[pixels[i] & 255];
+    context.putImageData(image, 0, 0);
+    return canvas.transferToImageBitmap();
   }
 
   // A new model has other maps; the old ones stay until these arrive.

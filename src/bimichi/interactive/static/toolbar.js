@@ -28,18 +28,46 @@ export class Toolbar {
   constructor(app, root) {
     this.app = app;
     this.tools = Object.entries(TOOLS).map(([name, { title, key, hint }]) => {
-      const made = make("button", { type: "button", class: "tool", title: `${title} (${key.toUpperCase()}): ${hint}`, data: { tool: name } }, icon(name), make("span", {}, title));
+      const made = make(
+        "button",
+        { type: "button", class: "tool", title: `${title} (${key.toUpperCase()}): ${hint}`, data: { tool: name } },
+        icon(name),
+        make("span", {}, title),
+      );
       made.addEventListener("click", () => app.tools.choose(name));
       return made;
     });
     this.labels = Object.entries(LABELS).map(([name, { title }], k) =>
       make(
-        "button", { type: "button", class: "label", title: `Label as ${title.toLowerCase()} (${k + 1})`, data: { label: name }, on: { click: () => app.tools.chooseLabel(name) } },
-        make("i", { class: `key ${name}`, "aria-hidden": "true" }), title,
-      ));
-    this.width = make("input", { type: "range", id: "width", min: 1, max: 80, step: 1, value: 12, on: { input: () => this.setWidth(Number(this.width.value)) } });
+        "button",
+        {
+          type: "button",
+          class: "label",
+          title: `Label as ${title.toLowerCase()} (${k + 1})`,
+          data: { label: name },
+          on: { click: () => app.tools.chooseLabel(name) },
+        },
+        make("i", { class: `key ${name}`, "aria-hidden": "true" }),
+        title,
+      ),
+    );
+    this.width = make("input", {
+      type: "range",
+      id: "width",
+      min: 1,
+      max: 80,
+      step: 1,
+      value: 12,
+      on: { input: () => this.setWidth(Number(this.width.value)) },
+    });
     this.shown = make("output", { for: "width" });
-    this.sized = make("label", { class: "slider", for: "width", title: "Width of brush and eraser ([ and ])" }, "Width", this.width, this.shown);
+    this.sized = make(
+      "label",
+      { class: "slider", for: "width", title: "Width of brush and eraser ([ and ])" },
+      "Width",
+      this.width,
+      this.shown,
+    );
     this.remove = button("Delete", "Delete the chosen label (Delete)", () => app.removeSelected(), { class: "small" });
     this.hint = make("p", { class: "hint", id: "hint" });
     root.append(
@@ -71,6 +99,8 @@ export class Toolbar {
     this.width.value = tools.width;
     this.shown.textContent = `${tools.width} px`;
     this.remove.hidden = !app.selected || app.readOnly;
-    this.hint.textContent = app.selected ? "Label chosen: drag it or its handles with Ask (V); 1, 2, 3 change its class; Delete removes it." : TOOLS[tools.name].hint;
+    this.hint.textContent = app.selected
+      ? "Label chosen: drag it or its handles with Ask (V); 1, 2, 3 change its class; Delete removes it."
+      : TOOLS[tools.name].hint;
   }
 }

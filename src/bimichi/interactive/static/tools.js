@@ -1,13 +1,28 @@
 // The tools. Each has press, move, release for pointers, and step for the Enter key at the cursor; what is not needed
 // is left out. A shape is part of the history only when it is complete.
 
-import { clipped, erased, handles, moved, newShape, reshaped, shapeAt, simplified, tidy, worthKeeping } from "./shapes.js";
+import {
+  clipped,
+  erased,
+  handles,
+  moved,
+  newShape,
+  reshaped,
+  shapeAt,
+  simplified,
+  tidy,
+  worthKeeping,
+} from "./shapes.js";
 
 const SLIP = 4; // pixels of the screen that a click may slip
 const REACH = 9; // pixels of the screen around a handle
 
 export const TOOLS = {
-  ask: { title: "Ask", key: "v", hint: "Click a pixel to hold it, a label to move or resize it; drag to move the view." },
+  ask: {
+    title: "Ask",
+    key: "v",
+    hint: "Click a pixel to hold it, a label to move or resize it; drag to move the view.",
+  },
   box: { title: "Box", key: "b", hint: "Drag a box around each target." },
   polygon: { title: "Polygon", key: "p", hint: "Click corners; double-click, Enter or the first corner closes it." },
   brush: { title: "Brush", key: "s", hint: "Drag to paint; [ and ] change the width." },
@@ -215,7 +230,8 @@ export class Tools {
 
   releaseEraser() {
     const after = this.app.preview;
-    const changed = after && (after.length !== this.before.length || after.some((shape, k) => shape !== this.before[k]));
+    const changed =
+      after && (after.length !== this.before.length || after.some((shape, k) => shape !== this.before[k]));
     this.cancel();
     if (changed) this.app.labels.edit(this.app.scene, after, "erasing");
   }
@@ -234,7 +250,12 @@ export class Tools {
     const near = ({ point }) => Math.hypot(point[0] - spot[0], point[1] - spot[1]) < reach;
     const handle = chosen && !app.readOnly && handles(chosen).find(near);
     const shape = handle ? chosen : shapeAt(app.shapes, spot, 2 * scale);
-    this.held = { shape: shape && shape.id === app.selected && !app.readOnly ? shape : null, handle, left: app.views.left, top: app.views.top };
+    this.held = {
+      shape: shape && shape.id === app.selected && !app.readOnly ? shape : null,
+      handle,
+      left: app.views.left,
+      top: app.views.top,
+    };
     this.hit = shape;
   }
 

@@ -9,7 +9,12 @@ const FAINT = 0.1;
 
 export class Views extends Maps {
   constructor(app) {
-    super(1, 1, () => {}, () => {});
+    super(
+      1,
+      1,
+      () => {},
+      () => {},
+    );
     this.app = app;
     this.draft = null; // the shape that is being drawn
     this.marked = null; // a region to look at: [x, y, width, height]
@@ -31,7 +36,11 @@ export class Views extends Maps {
   setPanels(panels) {
     this.observed.disconnect();
     for (const { view } of this.panels) view.querySelector("canvas").width = 0; // gives its memory back at once
-    this.panels = panels.map((panel) => ({ ...panel, canvas: panel.view.querySelector("canvas"), cursor: panel.view.querySelector(".cursor") }));
+    this.panels = panels.map((panel) => ({
+      ...panel,
+      canvas: panel.view.querySelector("canvas"),
+      cursor: panel.view.querySelector(".cursor"),
+    }));
     for (const { view } of this.panels) this.observed.observe(view);
     this.shift(0, 0);
   }
@@ -49,6 +58,11 @@ export class Views extends Maps {
 
   get high() {
     return this.scale * (this.panels[0]?.view.clientHeight ?? 1);
+  }
+
+  // Until a view shows some ten pixels across, however large the scene is.
+  get mostZoom() {
+    return Math.max(super.mostZoom, this.width / 10, this.height / 10);
   }
 
   within(start, size, seen) {
@@ -122,7 +136,7 @@ export class Views extends Maps {
     const view = this.panels[0].view;
     const whole = Math.max(this.width / view.clientWidth, this.height / view.clientHeight);
     const wanted = Math.max((4 * width) / view.clientWidth, (4 * height) / view.clientHeight);
-    this.zoom = Math.min(40, Math.max(1, whole / wanted));
+    this.zoom = Math.min(this.mostZoom, Math.max(1, whole / wanted));
     this.left = x + width / 2 - this.wide / 2;
     this.top = y + height / 2 - this.high / 2;
     this.shift(0, 0);
@@ -151,7 +165,8 @@ export class Views extends Maps {
     context.lineCap = "round";
     const thin = [{ path: this.detections, colour: "#c2185b", width: 1 }]; // so that the map itself can be seen
     if (this.detections) this.stroke(context, filled ? twice(this.detections, "#c2185b") : thin, hair * 0.8);
-    for (const shape of this.app.visibleShapes()) this.drawShape(context, shape, hair, filled, shape.id === this.app.selected);
+    for (const shape of this.app.visibleShapes())
+      this.drawShape(context, shape, hair, filled, shape.id === this.app.selected);
     if (this.draft) this.drawShape(context, this.draft, hair, filled, false, true);
     if (this.marked) this.drawMarked(context, hair);
   }
@@ -205,7 +220,14 @@ export class Views extends Maps {
     const path = new Path2D();
     path.rect(...this.marked);
     context.setLineDash([8 * hair, 5 * hair]);
-    this.stroke(context, [{ path, colour: "#ffffff", width: 4 }, { path, colour: "#1a5fb4", width: 2 }], hair);
+    this.stroke(
+      context,
+      [
+        { path, colour: "#ffffff", width: 4 },
+        { path, colour: "#111111", width: 2 },
+      ],
+      hair,
+    );
     context.setLineDash([]);
   }
 }
