@@ -93,6 +93,7 @@ class Session:
 
     async def start(self) -> None:
         """Begin to learn in the background."""
+        self.loop = asyncio.get_running_loop()
         self._tasks = [asyncio.create_task(self._learn_forever()), asyncio.create_task(self._save_forever())]
         if self.workspace.project is not None and self.workspace.project.exists():
             remember(self.workspace.project)
