@@ -224,7 +224,8 @@ class Session:
             try:
                 await self._learn_once(job)
             except Stopped:
-                self.tell({"type": "stopped"})
+                if not self._wanted.is_set():  # else what is newer follows at once
+                    self.tell({"type": "stopped"})
             except BimichiError as error:
                 self.tell({"type": "problem", "text": str(error), "where": "learning"})
             except MemoryError:
