@@ -33,6 +33,8 @@ from bimichi.imaging import check_annotations, rasterise, read_annotations, read
 from bimichi.imaging.formats.yolo import CLASS_FILES
 from bimichi.imaging.placement import in_pixels
 from bimichi.imaging.projects import Project, ProjectSource, read_project, write_project
+from bimichi.interactive.opening import Options, open_studio, open_workspace
+from bimichi.interactive.project import read_studio
 from bimichi.learning.objectives import OBJECTIVES
 from bimichi.learning.problem import InMemory
 
@@ -148,6 +150,30 @@ def _images(folder: Path) -> None:
     np.save(folder / "array.npy", image)
 
 
+@cache
+def _studio_images() -> TemporaryDirectory[str]:
+    """Images of a project, which are found by their content wherever it lies."""
+    held = TemporaryDirectory()
+    for seed, name in enumerate(("a", "b")):
+        write_image(Path(held.name) / f"{name}.png", np.random.default_rng(seed).integers(0, 255, (12, 16), np.uint8))
+    return held
+
+
+def _studio(folder: Path) -> None:
+    work = open_workspace([str(path) for path in sorted(Path(_studio_images().name).iterdir())], Options())
+    shapes = [
+        {"id": "1", "kind": "box", "label": "target", "points": [[2, 2], [6, 8]]},
+        {"id": "2", "kind": "stroke", "label": "not", "points": [[9, 2], [14, 5]], "width": 2},
+    ]
+    work.draw(0, 1, shapes)
+    work.project = folder / "studio.json"
+    work.save()
+
+
+def _read_studio(path: Path) -> None:
+    open_studio(read_studio(path), [Path(_studio_images().name)]).state()
+
+
 TARGETS = {
     "models": Target(_models, _read_model),
     "checkpoints": Target(lambda folder: _evolve(folder / "search.npz"), _evolve),
@@ -156,6 +182,7 @@ TARGETS = {
     "scenes": Target(lambda folder: scene(0, "a").save(folder / "scene.npz"), Scene.load),
     "projects": Target(_projects, _read_project),
     "studies": Target(_studies, _read_study),
+    "studio": Target(_studio, _read_studio),
 }
 """What is fuzzed. A new reader is one more line."""
 

@@ -5,6 +5,7 @@ import json
 import random
 import zipfile
 from collections import Counter
+from copy import deepcopy
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -63,7 +64,7 @@ def _mutate_json(content, rng):
         elif kind == 1 and isinstance(holder, dict):
             holder[rng.choice(["checkpoint", "x" * 50, key + "_", "\x1b"])] = holder[key]
         else:
-            holder[key] = rng.choice(NONSENSE)
+            holder[key] = deepcopy(rng.choice(NONSENSE))  # which the next round may damage
     return json.dumps(document).encode()
 
 

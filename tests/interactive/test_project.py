@@ -110,6 +110,21 @@ def test_labels_are_not_shown_on_a_changed_image_but_kept(saved):
     assert drawn(open_workspace([str(folder / "studio.json")], Options())) == drawn(work)
 
 
+def test_an_image_that_is_replaced_while_it_is_open_does_not_inherit_labels(saved):
+    folder, _ = saved
+    work = open_workspace([str(folder / "studio.json")], Options())
+    former = (folder / "warm" / "one.png").read_bytes()
+    write_image(folder / "warm" / "one.png", np.full(SIZE, 7, np.uint8))
+    work.draw(0, 9, shapes())
+    work.save()
+    assert open_workspace([str(folder / "studio.json")], Options()).lost == ["one"]
+    (folder / "warm" / "one.png").unlink()
+    work.draw(0, 10, shapes(n=1))
+    work.save()  # what is drawn is saved although the image is gone
+    (folder / "warm" / "one.png").write_bytes(former)
+    assert drawn(open_workspace([str(folder / "studio.json")], Options()))[0][0] == 10
+
+
 def test_missing_images_are_found_in_a_folder_that_is_opened_later(saved, tmp_path):
     folder, work = saved
     away = tmp_path / "away"

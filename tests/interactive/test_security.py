@@ -93,7 +93,17 @@ def test_only_files_under_the_opened_folders_are_opened(client, tmp_path):
     (tmp_path / "secret.csv").write_text("x,y,w,h\n1,1,2,2\n")
     link = client.session.workspace.project.parent / "link.csv"
     link.symlink_to(tmp_path / "secret.csv")
-    for path in ("/etc/passwd", str(tmp_path / "secret.csv"), "../../secret.csv", str(link), "link.csv", "", 7, "a\0b"):
+    for path in (
+        "/etc/passwd",
+        str(tmp_path / "secret.csv"),
+        "../../secret.csv",
+        str(link),
+        "link.csv",
+        "",
+        7,
+        "a\0b",
+        "9" * 3000,
+    ):
         for where, body in (("open", {"paths": [path]}), ("import", {"path": path})):
             found = client.post(f"{client.base}{where}", body)
             assert found.status_code == 400

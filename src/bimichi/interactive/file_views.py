@@ -25,6 +25,8 @@ FILE_LIMIT = 512 << 20  # bytes of one file that is dragged in
 TOTAL_LIMIT = 4 << 30  # bytes of all of them
 FILES_LIMIT = 2000
 JSON_LIMIT = 1 << 20
+ADDED = "added"
+"""The folder beside a project for files that are dragged in."""
 LABEL_SUFFIXES = (".csv", ".json", ".geojson", ".xml", ".txt", ".gpkg", ".zip")
 
 
@@ -55,6 +57,8 @@ class FileViews:
         found = open_workspace(paths, Options(), self.session.roots.folders)
         if found.project is None:
             place = Path(paths[0]) if Path(paths[0]).is_dir() else Path(paths[0]).parent
+            if work.project is not None and place.is_relative_to((work.project.parent / ADDED).resolve()):
+                place = work.project.resolve().parent
             found = choose_project(found, place)
         return found
 
@@ -101,7 +105,7 @@ class FileViews:
         work = self.session.workspace
         if work.project is None:
             work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / NAME
-        return work.project.parent / "added"
+        return work.project.parent / ADDED
 
     async def import_labels(self, request: Request) -> Response:
         """Draw what an annotation file says."""

@@ -100,7 +100,8 @@ def _points(given: Any, least: int, what: str) -> Ring:
 
 
 def _number(given: Any, what: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or abs(given) > 1e7:
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not number or abs(given) > 1e7 or not math.isfinite(given):  # in this order: whole numbers may be too large
         raise InvalidInputError(f"{what} must be a finite number of pixels.")
     return round(float(given), DIGITS) + 0.0  # no -0.0
 

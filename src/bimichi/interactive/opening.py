@@ -15,7 +15,7 @@ from bimichi.imaging.projects import FILE_NAME, Project, read_project
 from bimichi.imaging.targets import SceneTargets
 from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Shapes, parse_shapes, shapes_of
-from bimichi.interactive.project import Finder, Hashes, StudioProject, is_studio, read_studio
+from bimichi.interactive.project import Finder, Hashes, StudioProject, exists, is_studio, read_studio
 from bimichi.interactive.settings import MODES, Settings
 from bimichi.interactive.workspace import SceneLabels, Workspace
 
@@ -151,20 +151,21 @@ def open_studio(
             tuple(parse_expression(str(text)) for text in sources["expressions"]),
         )
         lost = {name: one.problem for name, one in located.items() if one.problem}
-        work = Workspace.of(collection, recipes or [str(recipe) for recipe in sources["recipes"]], None, lost)
+        work = Workspace.of(collection, recipes or [str(recipe) for recipe in sources["recipes"]], None, lost, hashes)
         work.settings = Settings().changed(project.content["settings"])
         work.mode = project.content["mode"] if project.content["mode"] in MODES else "live"
         work.set_threshold(project.content["threshold"])
         work.title = str(project.content["title"])[:200]
+        arguments = [str(folder / str(one)) for one in sources["arguments"]]
         masks = {name: folder / str(path) for name, path in dict(project.content.get("truth", {})).items()}
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(f"The project file {project.path} is damaged: {error}.") from error
-    work.project, work.hashes = project.path, hashes
-    work.arguments = [str(folder / str(one)) for one in sources.get("arguments", ())]
+    work.project = project.path
+    work.arguments = arguments
     assert work.store is not None  # as it was made just now
     for scene in work.store.scenes:
         mask = masks.get(scene.name)
-        scene.truth = mask if mask is not None and mask.is_file() else None
+        scene.truth = mask if mask is not None and exists(mask) and mask.is_file() else None
     _draw_saved(work, project)
     moved = sorted(name for name, one in located.items() if one.moved and not one.problem)
     if moved:

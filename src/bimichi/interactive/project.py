@@ -34,6 +34,16 @@ class Hashes:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, int], str] = {}
+        self._kept: dict[Path, tuple[int, str]] = {}
+
+    def keep(self, path: Path) -> tuple[int, str]:
+        """Return size and hash of an image as it was when it was first read, whatever becomes of the file."""
+        if path not in self._kept:
+            try:
+                self._kept[path] = (path.stat().st_size, self.of(path))
+            except OSError as error:
+                raise BimichiError(f"Cannot read {path}: {error.strerror or error}.") from error
+        return self._kept[path]
 
     def of(self, path: Path) -> str:
         """Return the hash of a file."""
@@ -132,6 +142,14 @@ def _saved_scene(one: Mapping[str, Any]) -> SavedScene:
     return SavedScene(str(one["name"]), files, picks, one)
 
 
+def exists(path: Path) -> bool:
+    """Whether there is such a file or folder; a path that cannot be one is none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def is_studio(path: Path) -> bool:
     """Whether a file is, by its beginning, a project of the studio."""
     try:
@@ -173,13 +191,13 @@ class Finder:
         return Located(tuple(found), " ".join(problems), moved)
 
     def _is(self, path: Path, file: Mapping[str, Any]) -> bool:
-        if not path.exists() or (path.is_file() and path.stat().st_size != file["size"]):
+        if not exists(path) or (path.is_file() and path.stat().st_size != file["size"]):
             return False
         return bool(self._hashes.of(path) == file["sha256"])
 
     def _missing(self, place: Path) -> str:
         searched = first_few([str(folder) for folder in self._folders])
-        if place.exists():
+        if exists(place):
             return (
                 f"{place.name} has changed since it was labelled, so that its labels are not shown on it; the project "
                 f"keeps them. Put the former file back, or open the folder that holds it. (Looked in {searched}.)"
@@ -214,10 +232,8 @@ def scene_entry(
     files: SceneFiles, revision: int, shapes: Shapes, placement: Placement | None, folder: Path, hashes: Hashes
 ) -> dict[str, Any]:
     """Return a scene as the file has it; labels of a scene on a map are in its coordinates."""
-    listed = [
-        {"path": relative_to(file, folder), "size": file.stat().st_size, "sha256": hashes.of(file)}
-        for file in files.files
-    ]
+    known = [(relative_to(file, folder), *hashes.keep(file)) for file in files.files]
+    listed = [{"path": path, "size": size, "sha256": digest} for path, size, digest in known]
     entry: dict[str, Any] = {"name": files.name, "files": listed, "picks": [list(pick) for pick in files.picks]}
     if placement is not None:
         entry |= {"units": "map", "crs": str(placement.crs)}

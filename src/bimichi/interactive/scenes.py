@@ -25,6 +25,7 @@ from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import superpixels
 from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Ring, Size
+from bimichi.interactive.project import Hashes
 from bimichi.interactive.rasters import ByteCache, TiledScene, is_large
 from bimichi.learning.scene import Scene
 from bimichi.record import SourceInput
@@ -88,7 +89,8 @@ class StudioScene:
 class SceneStore:
     """All scenes of a collection; sources are read when they are first asked for, and kept.
 
-    `truth` names masks by scene, and `unusable` says why some scenes cannot be opened.
+    `truth` names masks by scene, and `unusable` says why some scenes cannot be opened. `hashes` keeps what images were
+    when they were read: labels belong to that.
 
     Methods may be called from any thread. What the strict readers refuse is an error of `BimichiError`; warnings are
     added to the problems of the scene.
@@ -100,7 +102,9 @@ class SceneStore:
         recipes: Sequence[str] | None = None,
         truth: Mapping[str, Path] | None = None,
         unusable: Mapping[str, str] | None = None,
+        hashes: Hashes | None = None,
     ) -> None:
+        self.hashes = hashes or Hashes()
         lost = unusable or {}
         self.scenes = [
             StudioScene(files, problems=[lost[files.name]] if files.name in lost else [], truth=masks.get(files.name))
@@ -170,6 +174,8 @@ class SceneStore:
                 return None
             with doubts() as told:
                 try:
+                    for file in scene.files.files:
+                        self.hashes.keep(file)
                     scene.opened = scene.opened or self.collection.open(scene.name)
                     found = self._overview(k, recipes) if scene.tiled else self._reader(recipes).unlabelled(scene.name)
                 except (BimichiError, OSError, ImportError, MemoryError) as error:

@@ -93,6 +93,7 @@ class Session:
 
     async def start(self) -> None:
         """Begin to learn in the background."""
+        self.loop = asyncio.get_running_loop()
         self._tasks = [asyncio.create_task(self._learn_forever()), asyncio.create_task(self._save_forever())]
         if self.workspace.project is not None and self.workspace.project.exists():
             remember(self.workspace.project)
@@ -223,7 +224,8 @@ class Session:
             try:
                 await self._learn_once(job)
             except Stopped:
-                self.tell({"type": "stopped"})
+                if not self._wanted.is_set():  # else what is newer follows at once
+                    self.tell({"type": "stopped"})
             except BimichiError as error:
                 self.tell({"type": "problem", "text": str(error), "where": "learning"})
             except MemoryError:
@@ -311,7 +313,10 @@ class Session:
             with stopping(stop.is_set):
                 return function(*arguments)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, run)
+        found = await asyncio.get_running_loop().run_in_executor(self._pool, run)
+        if stop.is_set():  # where the work could not be stopped, its result is not wanted any more
+            raise Stopped
+        return found
 
     def fused(self, k: int) -> bytes | None:
         """Return the map of a scene by the current model, as the page takes it; computed here if it was not."""

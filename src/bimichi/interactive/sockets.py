@@ -41,10 +41,15 @@ async def serve_socket(session: Session, socket: WebSocket) -> None:
 
 
 async def _received(socket: WebSocket) -> dict[str, Any]:
-    """Return the next message; what is none is an empty one."""
-    text = await socket.receive_text()
+    """Return the next message; what is none is an empty one.
+
+    `receive_text` would refuse what was sent before a tab left, once sending to it has failed.
+    """
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1005))
     try:
-        found = json.loads(text)
+        found = json.loads(message.get("text") or "")
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

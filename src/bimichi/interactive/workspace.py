@@ -11,7 +11,7 @@ from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.interactive.labels import Shapes, parse_shapes
 from bimichi.interactive.learning import Task
-from bimichi.interactive.project import Hashes, relative_argument, relative_to, scene_entry, write_studio
+from bimichi.interactive.project import Hashes, exists, relative_argument, relative_to, scene_entry, write_studio
 from bimichi.interactive.scenes import SceneStore
 from bimichi.interactive.settings import ADDITIVITIES, MODES, Settings
 from bimichi.learning.objectives import OBJECTIVES
@@ -39,7 +39,6 @@ class Workspace:
     title: str = "bimichi studio"
     project: Path | None = None
     notes: list[str] = field(default_factory=list)
-    hashes: Hashes = field(default_factory=Hashes)
     arguments: list[str] = field(default_factory=list)
     """The sources, as `bimichi train` would take them."""
 
@@ -50,9 +49,10 @@ class Workspace:
         recipes: Sequence[str] | None = None,
         truth: Mapping[str, Path] | None = None,
         unusable: Mapping[str, str] | None = None,
+        hashes: Hashes | None = None,
     ) -> "Workspace":
         """Return a workspace with these scenes, and nothing drawn; arguments as in `SceneStore`."""
-        store = SceneStore(collection, recipes, truth, unusable)
+        store = SceneStore(collection, recipes, truth, unusable, hashes)
         return cls(store, [SceneLabels() for _ in store.scenes], title=_title(collection))
 
     @property
@@ -134,7 +134,7 @@ class Workspace:
             "truth": {one.name: relative_to(one.truth, folder) for one in self.store.scenes if one.truth is not None},
         }
         entries = [
-            scene_entry(scene.files, drawn.revision, drawn.shapes, scene.placement, folder, self.hashes)
+            scene_entry(scene.files, drawn.revision, drawn.shapes, scene.placement, folder, self.store.hashes)
             if drawn.kept is None
             else drawn.kept
             for scene, drawn in zip(self.store.scenes, list(self.labels), strict=True)
@@ -207,7 +207,7 @@ class Roots:
         places = [given] if given.is_absolute() else [folder / given for folder in self.folders]
         resolved = [place.resolve() for place in places]
         inside = [one for one in resolved if any(one.is_relative_to(folder) for folder in self.folders)]
-        existing = [one for one in inside if one.exists()]
+        existing = [one for one in inside if exists(one)]
         if existing:
             return existing[0]
         if inside:

@@ -59,6 +59,20 @@ export class Layers {
     return this.kept(data, "fused", `${map.number} ${outputLow}`, () => this.byTable(map, this.fusedTable));
   }
 
+  // The map to lay over an image: the stronger a value, the less it lets through.
+  over(data, outputLow) {
+    const map = data.fused;
+    if (!map) return null;
+    return this.kept(data, "over", `${map.number} ${outputLow}`, () => {
+      const table = this.table(outputLow, 1, (value) => {
+        const opaque = Math.round(255 * Math.min(1, Math.abs(value)));
+        return ((opaque << 24) | (this.words[level(value)] & 0xffffff)) >>> 0;
+      });
+      table[table.length - 1] = 0;
+      return this.byTable(map, table);
+    });
+  }
+
   uncertainty(data) {
     const map = data.uncertainty;
     if (!map) return null;

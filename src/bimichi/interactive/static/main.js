@@ -175,7 +175,7 @@ async function openStudio(app, header, parts, actions) {
   const shown = app.show(Math.max(0, first));
   listenToServer(app, header);
   const notes = (app.state.notes ?? []).join(" ");
-  if (notes) header.addNote(notes);
+  if (notes && !app.labels.total) header.addNote(notes);
   app.labels.addEventListener("change", () => header.banner(`note ${notes}`, null), { once: true });
   if (app.model) refreshSuggestions(app);
   await shown;

@@ -31,7 +31,7 @@ export class Pictures {
     context.filter = "none";
     if (!photo || !shown.opacity) return;
     context.globalAlpha = shown.opacity;
-    this.drawOne(context, "fused");
+    this.drawOne(context, "over");
     context.globalAlpha = 1;
   }
 
@@ -46,9 +46,10 @@ export class Pictures {
   // A picture at the size of the scene; of a large scene, that of its overview under its tiles.
   drawOne(context, layer) {
     const { current } = this.app;
-    const bitmap = current.tiled && layer !== "fused" ? null : this.bitmap(layer);
+    const overview = layer === "fused" || layer === "over"; // of large scenes, these alone are held whole
+    const bitmap = current.tiled && !overview ? null : this.bitmap(layer);
     if (bitmap) context.drawImage(bitmap, 0, 0, current.width, current.height);
-    if (current.tiled) this.tiles.draw(context, this.app, layer);
+    if (current.tiled && layer !== "over") this.tiles.draw(context, this.app, layer);
   }
 
   bitmap(layer) {
@@ -59,6 +60,7 @@ export class Pictures {
     if (kind === "photo") return current.rgb ? data.photo : layers.source(data, 0, contrast[0]);
     if (kind === "source") return layers.source(data, k, contrast[k]);
     if (kind === "fused") return model ? layers.fused(data, outputLow) : null;
+    if (kind === "over") return model ? layers.over(data, outputLow) : null;
     if (kind === "truth") return layers.truth(data, outputLow);
     if (kind === "uncertainty") return layers.uncertainty(data);
     if (kind === "part" && report) return layers.contribution(data, k, model.number, report, () => app.views.draw());
