@@ -6,6 +6,7 @@ from typing import Any
 EXTRAS = {
     "PIL": "image",
     "affine": "raster",
+    "anywidget": "notebook",
     "dask": "raster",
     "distributed": "cluster",
     "matplotlib": "plot",

@@ -106,6 +106,9 @@ def test_the_command_of_a_chosen_model_chooses_again(work, tmp_path):
         patch.chdir(tmp_path / "work")
         assert CliRunner().invoke(app, shlex.split(command)[1:]).exit_code == 0
     assert path.read_bytes() == model
+    work.draw(1, 2, [])
+    with pytest.raises(InvalidInputError, match="older than what is drawn"):
+        exporter.write("model")
 
 
 def test_only_labelled_scenes_are_learned_from(work):

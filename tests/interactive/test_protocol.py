@@ -1,5 +1,6 @@
 """What the server of the studio answers, and how it learns from what is drawn."""
 
+import asyncio
 import threading
 from threading import Event
 
@@ -198,7 +199,11 @@ def test_a_newer_edit_stops_a_fit_and_is_learned_next(client, monkeypatch):
         while not fits:
             tab.next()
         tab.draw(0, 2, shapes(n=1))
-        assert tab.until("model")["revision"] == {"0": 2}
+        told = []
+        while not told or told[-1]["type"] != "model":
+            told.append(tab.next())
+        assert told[-1]["revision"] == {"0": 2}
+        assert "stopped" not in [one["type"] for one in told]  # as learning went on at once
     assert fits == [{"0": 1}, {"0": 2}]
 
 
@@ -229,6 +234,31 @@ def test_checkpoints_stop_work_only_where_it_was_asked_for():
     with stopping(lambda: True), pytest.raises(Stopped):
         checkpoint()
     checkpoint()
+
+
+def test_tabs_that_come_and_go_leave_nothing_behind(client):
+    def counted():
+        """Tasks of the server, asked for in its own thread."""
+
+        async def count():
+            return len(asyncio.all_tasks()) - 1
+
+        return asyncio.run_coroutine_threadsafe(count(), client.session.loop).result(60)
+
+    state_of(client)  # which waits until the server has started
+    before = counted()
+    for visit in range(4):
+        with tab_of(client) as first, tab_of(client):
+            for edit in range(3):
+                first.draw(0, 10 * visit + edit + 1, shapes(n=1 + edit % 2))
+            while first.until("model")["revision"] != {"0": 10 * visit + 3}:
+                pass
+    client.get(f"{client.base}state")
+    limit = 200
+    while counted() > before and limit:
+        limit -= 1
+    assert counted() <= before
+    assert client.session.tabs == []
 
 
 def test_a_thread_that_learns_ends_with_the_server(tmp_path):

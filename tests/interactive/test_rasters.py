@@ -1,7 +1,9 @@
 """Large rasters in tiles and windows, at a moderate size: limits are lowered instead."""
 
 import io
+import json
 import shlex
+import struct
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +16,7 @@ pytest.importorskip("rasterio")
 
 from PIL import Image
 from rasterio.enums import Resampling
+from studio_server import served, tab_of
 
 from bimichi import AdditiveBiCapacity, FusionRule, InvalidInputError
 from bimichi.imaging import gdal
@@ -243,6 +246,7 @@ def test_the_command_learns_the_same_model(work, tmp_path):
 
 
 def test_suggestions_lie_in_the_whole_scene(work, monkeypatch):
+    monkeypatch.setattr(windows, "SIDE", 256)
     monkeypatch.setattr(windows, "REST", 40)  # all windows
     monkeypatch.setattr(suggestions, "RESAMPLES", 2)
     learner = learner_of(work.store, 1)
@@ -252,3 +256,45 @@ def test_suggestions_lie_in_the_whole_scene(work, monkeypatch):
     missed = [any(abs(x + 12 - cx) < 40 and abs(y + 12 - cy) < 40 for cx, cy in centres[:8]) for x, y in TARGETS[2:]]
     assert missed == [True, True]
     assert {one["scene"] for one in found} == {0}
+
+
+def test_the_server_draws_learns_and_shows_tiles(path, image, small, tmp_path):
+    work = open_workspace([str(path)], Options())
+    work.project = tmp_path / "studio.json"
+    with served(work) as client:
+        state = client.get(client.base + "state").json()
+        assert state["scenes"][0]["tiled"] is True
+        scene = f"{client.base}scenes/0/"
+        tile = client.get(scene + "tiles/1/0/1/0")
+        assert tile.headers["content-type"] == "image/png"
+        plane = expected_source(image, 1)[:256, 256:512]
+        np.testing.assert_allclose(decoded(tile.content)[..., 0], (plane + 1) * 127.5, atol=0.51)
+        assert client.get(scene + "tiles/fused/0/0/0").status_code == 404  # no model yet
+        for wrong in ("tiles/rgb/0/0/0", "tiles/7/0/0/0", "tiles/x/0/0/0", "tiles/0/0/50/0"):
+            assert client.get(scene + wrong).status_code == 404
+        with tab_of(client) as tab:
+            tab.draw(0, 1, [box("a", *TARGETS[0]), box("b", *TARGETS[1])])
+            preview = tab.until("map")
+            assert struct.unpack("<4I", preview[:16]) == (1, 210, 150, 0)
+            tab.until("suggestions")
+        fused = decoded(client.get(scene + "tiles/fused/0/1/1").content)  # with the second target at (244, 44)
+        assert fused[50:60, 250:256, 0].min() > 128
+        assert np.median(fused[..., 0]) < 30
+        values = client.get(scene + "values?x=520&y=310").json()["values"]
+        np.testing.assert_allclose(values, [expected_source(image, k)[310, 520] for k in range(2)], atol=1e-6)
+        assert client.get(scene + "values?x=a").status_code == 400
+        found = client.get(client.base + "suggestions").json()["items"]
+        assert all(one["scene"] == 0 and len(one["box"]) == 4 for one in found)
+        assert len(client.get(scene + "uncertainty").content) == 16 + 2 * 210 * 150
+
+
+def test_labels_are_kept_in_map_coordinates(work):
+    work.save()
+    saved = json.loads(work.project.read_text())["scenes"][0]
+    assert saved["units"] == "map"
+    (left, top), (right, bottom) = saved["shapes"][0]["points"]
+    x, y = TARGETS[0]
+    assert {left, right} == {500_000 + 10 * (x - 2), 500_000 + 10 * (x + 26)}
+    assert {top, bottom} == {5_000_000 - 10 * (y - 2), 5_000_000 - 10 * (y + 26)}
+    again = open_workspace([str(work.project)], Options())
+    assert again.labels[0].shapes == work.labels[0].shapes

@@ -121,7 +121,8 @@ class Exporter:
     def _learned(self) -> Trained:
         if self._trained is None:
             raise InvalidInputError("There is no model yet; label something first.")
-        if self._trained.task != self._work.task() and self._trained.auto is None:
+        now, then = self._work.task(), self._trained.task
+        if now.labels != then.labels or (now != then and self._trained.auto is None):
             raise InvalidInputError("The model is older than what is drawn; wait until it has learned, or press train.")
         return self._trained
 

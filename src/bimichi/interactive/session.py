@@ -93,6 +93,7 @@ class Session:
 
     async def start(self) -> None:
         """Begin to learn in the background."""
+        self.loop = asyncio.get_running_loop()
         self._tasks = [asyncio.create_task(self._learn_forever()), asyncio.create_task(self._save_forever())]
         if self.workspace.project is not None and self.workspace.project.exists():
             remember(self.workspace.project)
@@ -223,7 +224,8 @@ class Session:
             try:
                 await self._learn_once(job)
             except Stopped:
-                self.tell({"type": "stopped"})
+                if not self._wanted.is_set():  # else what is newer follows at once
+                    self.tell({"type": "stopped"})
             except BimichiError as error:
                 self.tell({"type": "problem", "text": str(error), "where": "learning"})
             except MemoryError:

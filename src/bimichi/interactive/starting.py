@@ -10,6 +10,7 @@ from typing import Any
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.interactive.launching import serve
+from bimichi.interactive.notebook import Server, in_notebook, widget_of
 from bimichi.interactive.opening import Options, choose_project, folders_of, gone_on, open_workspace
 from bimichi.interactive.workspace import Workspace
 
@@ -27,10 +28,13 @@ def studio(
     align: bool = False,
     host: str = "127.0.0.1",
     port: int = 0,
-    browser: bool = True,
+    browser: bool | None = None,
     n_jobs: int | None = None,
-) -> None:
+) -> Any:
     """Draw labels on scenes in the browser, while a fusion learns from them; returns when the studio is closed.
+
+    In a notebook, return a widget with the same page at once; the studio runs until the widget's `close()`, or the end
+    of the kernel. The browser must reach the machine of the kernel, at `port` if that is forwarded.
 
     Parameters
     ----------
@@ -47,16 +51,29 @@ def studio(
         Whether images on other grids are resampled to that of the first.
     host, port : str, int
         Where the server listens. By default only this machine can reach it, at any free port.
-    browser : bool, default=True
-        Whether to open the page in a browser. Its address is printed to standard error.
+    browser : bool, optional
+        Whether to open the page in a browser, and to wait until the studio is closed, in notebooks, too; with False,
+        the address is printed to standard error only. By default a browser is opened, or in a notebook the widget.
     n_jobs : int, optional
         Number of threads.
+
+    Returns
+    -------
+    None, or in a notebook the widget, which needs the extra `notebook`.
     """
     paths, called = _paths(sources)
     texts = [None if one is None else os.fspath(one) for one in (boxes, truth, project)]
     options = Options(names or called, recipes, align, annotations=texts[0], truth=texts[1])
     start = Start(paths, options, None if texts[2] is None else Path(texts[2]))
-    start.run(host, port, browser, n_jobs, lambda text: print(text, file=sys.stderr))
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    if browser is None and in_notebook():
+        import_optional("anywidget")  # before anything is started
+        return widget_of(Server(lambda ready, made: start.run(host, port, False, n_jobs, say, ready, made)))
+    start.run(host, port, browser is not False, n_jobs, say)
+    return None
 
 
 def _paths(sources: Any) -> tuple[list[str], list[str] | None]:
@@ -103,8 +120,17 @@ class Start:
             )
         return again
 
-    def run(self, host: str, port: int, browser: bool, n_jobs: int | None, say: Callable[[str], None]) -> None:
-        """Serve the studio until it is closed."""
+    def run(
+        self,
+        host: str,
+        port: int,
+        browser: bool,
+        n_jobs: int | None,
+        say: Callable[[str], None],
+        ready: Callable[[str], None] | None = None,
+        made: Callable[[Any], None] | None = None,
+    ) -> None:
+        """Serve the studio until it is closed; `made` is called with its guard, and `ready` then with its address."""
         import_optional("starlette")
         import_optional("uvicorn")
         from bimichi.interactive.app import make_app
@@ -121,8 +147,14 @@ class Start:
         if hosts:
             say(f"Whoever knows the address can use this studio from other machines, as it listens at {host}.")
 
-        def ready(url: str) -> None:
+        def tell(url: str) -> None:
             say(f"The studio is at {url}")
             say("Press Ctrl-C here to end it; what is drawn is saved all the time.")
 
-        serve(lambda token: make_app(session, token, hosts), host, port, browser, ready)
+        def make(token: str) -> Any:
+            guard = make_app(session, token, hosts)
+            if made is not None:
+                made(guard)
+            return guard
+
+        serve(make, host, port, browser, ready or tell)

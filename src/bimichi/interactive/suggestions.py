@@ -30,7 +30,7 @@ from bimichi.learning.scene import Scene, join_bags
 LIMIT = 20
 """How many suggestions there are at most."""
 
-MOST_PIXELS = 6_000_000
+MOST_PIXELS = 3_000_000
 """Regions are suggested of scenes of so many pixels together: those that are drawn on first."""
 
 RESAMPLES = 16

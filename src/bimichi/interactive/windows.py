@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 from weakref import finalize
 
@@ -154,36 +155,35 @@ class WindowLearner(Learner):
         super().__init__(store, n_jobs)
         self._folder = Path(tempfile.mkdtemp(prefix="bimichi-windows-"))
         self._remove = finalize(self, shutil.rmtree, self._folder, True)
-        self._windows: Windows | None = None
+        self._names: list[str] = []
         self._inner: Learner | None = None
+        self._lock = Lock()
 
     def fit(self, task: Task) -> Trained:
-        return self._outer(self._learner(task).fit(self._window_task(task)), task)
+        inner, windows = self._prepared(task)
+        return self._outer(inner.fit(windows.task(task)), task)
 
     def auto(self, task: Task) -> Trained:
-        return self._outer(self._learner(task).auto(self._window_task(task)), task)
+        inner, windows = self._prepared(task)
+        return self._outer(inner.auto(windows.task(task)), task)
 
     def score(self, task: Task) -> dict[str, Any]:
-        found = self._learner(task).score(self._window_task(task))
+        inner, windows = self._prepared(task)
+        found = inner.score(windows.task(task))
         return {key: value for key, value in found.items() if key not in ("scenes", "by_scene")}
 
     def within(self, trained: Trained) -> tuple[Learner, Trained, Windows]:
         """Return the learner, the model and the places of windows, for what looks at training data."""
-        inner, windows = self._learner(trained.task), self._windows
-        assert windows is not None  # as there is a learner
+        inner, windows = self._prepared(trained.task)
         return inner, replace(trained, task=windows.task(trained.task)), windows
 
-    def _learner(self, task: Task) -> Learner:
-        """Return the learner of the windows of a task; what it knows is kept as long as these are the same."""
-        found = Windows(self.store, task, self._folder)
-        if self._windows is None or self._inner is None or found.names != self._windows.names:
-            self._inner = Learner(found.store, self._n_jobs)
-        self._windows = found
-        return self._inner
-
-    def _window_task(self, task: Task) -> Task:
-        assert self._windows is not None  # as there is a learner
-        return self._windows.task(task)
+    def _prepared(self, task: Task) -> tuple[Learner, Windows]:
+        """Return the windows of a task and their learner; what it knows is kept as long as these are the same."""
+        with self._lock:
+            found = Windows(self.store, task, self._folder)
+            if self._inner is None or found.names != self._names:
+                self._inner, self._names = Learner(found.store, self._n_jobs), found.names
+            return self._inner, found
 
     def _outer(self, trained: Trained, task: Task) -> Trained:
         self._number += 1
