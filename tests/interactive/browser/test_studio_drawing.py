@@ -203,7 +203,7 @@ def test_keyboard_alone_draws_learns_and_refuses_a_false_alarm(opened):
     )
     page.keyboard.press("v")
     page.keyboard.press("Enter")  # holds the pixel
-    expect(page.get_by_role("button", name="False alarm")).to_be_visible()
+    expect(page.locator(".verdict button")).to_be_visible()
     page.keyboard.press("x")
     assert hand.shapes()[-1]["label"] == "not"
     page.keyboard.press("?")
