@@ -9,12 +9,9 @@ from slips.files import both, image
 
 SOURCES = [
     Slip(
-        "too many bands",
+        "bands that use little of their type",
         "check bands.tif --labels mask.png",
         (
-            "15 sources are more than the 14",
-            "'s2.tif[B3,B8]'",
-            "--additivity 2",
             "band 1 (",
             "of the range of int16",
             "--scale minmax",

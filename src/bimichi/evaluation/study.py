@@ -54,11 +54,15 @@ class StudyRow(Scored):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "StudyRow":
         """Take a row of a results file, which writes NaN as null; older versions said "turned over" for "inverted"."""
-        given = {key: np.nan if value is None else value for key, value in data.items()}
+        given = _with_nan(data)
         given["name"] = data["name"].replace(", turned over", ", inverted")
         if "turned_over" in given:
             given["inverted"] = given.pop("turned_over")
-        return cls(**given | {"scores": {name: Scores(**one) for name, one in data["scores"].items()}})
+        return cls(**given | {"scores": {name: Scores(**_with_nan(one)) for name, one in data["scores"].items()}})
+
+
+def _with_nan(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: np.nan if value is None else value for key, value in data.items()}
 
 
 @dataclass

@@ -11,7 +11,6 @@ from bimichi.imaging.collecting import SceneCollection, open_scenes, read_source
 from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.detections import Detections, Georeference, detect, write_detections
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
-from bimichi.imaging.fusing import make_sources
 from bimichi.imaging.geotiff import write_geotiff
 from bimichi.imaging.pedestrians import pedestrian_sources
 from bimichi.imaging.placement import Placement, in_pixels
@@ -82,7 +81,6 @@ __all__ = [
     "load_recipe",
     "local_contrast",
     "local_difference",
-    "make_sources",
     "open_scenes",
     "parse_expression",
     "pedestrian_sources",
