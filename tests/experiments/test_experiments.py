@@ -566,5 +566,9 @@ def test_demo_ends_with_table_pictures_and_what_to_try(tmp_path, monkeypatch):
     parts = ["Objective 2 (magnitude)", "Bi-MIChI (mean)", "Pictures and reports:", "What to try next:"]
     assert (np.diff([printed.index(part) for part in parts]) > 0).all()
     pictures = [line.strip() for line in printed.splitlines() if line.endswith(".png")]
-    assert [str(path) for path in sorted(tmp_path.rglob("*.png"))] == sorted(pictures)
+    images = tmp_path / "images"
+    drawn = [path for path in sorted(tmp_path.rglob("*.png")) if images not in path.parents]
+    assert [str(path) for path in drawn] == sorted(pictures)
+    assert f"bimichi studio {images}" in printed.replace("\n", "")
+    assert (images / "bimichi.toml").exists()
     assert json.loads((tmp_path / "run.json").read_text())["seconds"].keys() == {"UM", "street", "compile", "total"}
