@@ -28,7 +28,7 @@ def doctor(*, say: Output) -> None:
 
     ```
     bimichi doctor
-    bimichi doctor --json > doctor.json    # to attach to a report of a bug
+    bimichi doctor --json > doctor.json    # to attach to a bug report
     ```
     """
     from bimichi.cli.self_test import self_test

@@ -31,19 +31,21 @@ def draw(
     kind: Annotated[
         Literal["street", "flood", "lesions"],
         typer.Argument(
-            help="A street at night in colour and heat, a flood seen by radar and optical satellites, or lesions of a "
-            "brain in four MR contrasts.",
+            help="A street at night in colour and thermal images, a flood in radar and optical satellite images, or "
+            "brain lesions in four MR contrasts.",
             metavar="street|flood|lesions",
             show_default=False,
         ),
     ],
     output: Annotated[Path, output_option("Folder for the files.", metavar="FOLDER")],
     scenes: Annotated[int, typer.Option(min=1, help="How many scenes to draw.", metavar="N")] = 6,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first scene; the next ones follow.", metavar="N")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the first scene; each further scene has the next one.", metavar="N")
+    ] = 0,
     size: Annotated[
         str | None,
         typer.Option(
-            help="Of the images, in pixels; by default 640x480, 384x384 or 182x218.",
+            help="Width and height of the images in pixels; by default 640x480, 384x384 or 182x218.",
             metavar="WxH",
             callback=_check_size,
         ),
@@ -52,8 +54,8 @@ def draw(
 ) -> None:
     """Draw scenes with exact truth, and write them as image files, boxes and masks, with a project file.
 
-    The folder looks as one of your own would: one folder per camera, band or contrast, and files of one scene with one
-    name.
+    The folder is laid out as one of your own would be: one folder per camera, band or contrast, in which the files of
+    one scene have the same name.
 
     ```
     bimichi draw street -o street

@@ -17,8 +17,8 @@ def studio(
         typer.Argument(
             metavar="[SOURCES... | PROJECT | FOLDER]",
             show_default=False,
-            help="Sources as in `bimichi train`; or a project file of the studio; or one folder, in which sources are "
-            "looked for. Without any, a page to choose some, or to try drawn ones.",
+            help="Sources as in `bimichi train`; or a project file of the studio; or one folder, which is searched for "
+            "sources. Without any, the start page opens.",
         ),
     ] = None,
     made: SourceOptions,
@@ -40,18 +40,18 @@ def studio(
         Path | None,
         typer.Option(
             "--project",
-            help="The project file to save to, and to go on with if it exists; by default studio.json in the current "
+            help="The project file to save to, and to continue if it exists; by default studio.json in the current "
             "folder.",
             metavar="FILE",
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to listen; 0 is any free port.", metavar="PORT")
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0 is any free port.", metavar="PORT")
     ] = 0,
     host: Annotated[
         str,
         typer.Option(
-            help="The address to listen at. By default, only this machine can reach the studio.", metavar="ADDRESS"
+            help="The address to listen on. By default, only this machine can reach the studio.", metavar="ADDRESS"
         ),
     ] = "127.0.0.1",
     no_browser: Annotated[
@@ -69,14 +69,14 @@ def studio(
     bimichi studio ir/ vi/ --recipe to_bipolar
     ```
 
-    What is drawn is saved all the time, to studio.json; go on with it, or let the studio look into a folder:
+    What is drawn is saved to studio.json as you draw. Continue with it, or let the studio search a folder:
 
     ```
     bimichi studio studio.json
     bimichi studio pictures/
     ```
 
-    On a machine that you reach by SSH, forward a port and open the address that is printed:
+    On a machine that you reach by SSH, forward a port, and open the address that the studio prints there:
 
     ```
     ssh -L 8765:127.0.0.1:8765 machine

@@ -56,7 +56,7 @@ def train(
         str,
         opt.value(
             "What to minimise. auto compares several on scenes that are left out, and each source alone, and "
-            "learns the best; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or another "
+            "learns the chosen one; or bipolar or magnitude (objectives 1 and 2 of the paper), mean, logistic, or "
             "another that is registered.",
             "NAME",
             autocompletion=lambda: [AUTO, *_registered("objectives", "OBJECTIVES")],
@@ -123,8 +123,8 @@ def train(
 ) -> None:
     """Learn a model from co-registered images and labels of regions.
 
-    Without --objective, several settings are compared on scenes that are left out in turn, and the best is learned from
-    all of them; the fused map is then the probability of a target.
+    Without --objective, several settings are compared on scenes that are left out in turn, and the chosen one is
+    learned from all of them; the fused map is then the probability of a target.
 
     One scene with one file per source, and boxes around the targets:
 
