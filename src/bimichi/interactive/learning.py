@@ -141,9 +141,9 @@ class Learner:
             counts.append(self._parts[k][2])
         positive, negative = sum(one.positive for one in counts), sum(one.negative for one in counts)
         if not positive or not negative:
-            missing = "a target" if not positive else "anything that is no target"
-            more = "" if positive else "Draw a box around one."
-            if not negative:
+            missing, more = "a target", "Draw a box around one."
+            if positive:
+                missing = "anything that is no target"
                 more = "Mark something as not target, or count the rest as not target."
             raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}")
         return items

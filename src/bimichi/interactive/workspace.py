@@ -1,5 +1,6 @@
 """What a studio works on: scenes, what is drawn on them, and settings; and which folders it may read."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from bimichi._checks import check_choice
 from bimichi._version import __version__
 from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.imaging.bands import first_few
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.interactive.labels import Shapes, parse_shapes
 from bimichi.interactive.learning import Task
@@ -203,7 +205,7 @@ class Roots:
         """Return a path of the page, relative ones to the first folder, that lies in one of the folders."""
         if not isinstance(path, str) or not path or "\0" in path or len(path) > 4096:
             raise InvalidInputError("A path must be text.")
-        given = Path(path)
+        given = _expanded(Path(path))
         places = [given] if given.is_absolute() else [folder / given for folder in self.folders]
         resolved = [place.resolve() for place in places]
         inside = [one for one in resolved if any(one.is_relative_to(folder) for folder in self.folders)]
@@ -213,5 +215,15 @@ class Roots:
         if inside:
             raise InvalidInputError(f"There is no file or folder {path}.")
         raise InvalidInputError(
-            f"{path} is not in a folder that this studio may read. Start it with that folder, or drag the files in."
+            f"{path} is not in a folder that this studio may read, which are the one in which it was started, those it "
+            f"was started with, and those of --allow: {first_few([str(folder) for folder in self.folders])}. Start "
+            f"`bimichi studio {shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
         )
+
+
+def _expanded(path: Path) -> Path:
+    """Return a path with ~ replaced by the user's folder, where there is one."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path

@@ -5,6 +5,7 @@ import { button, make } from "./dom.js";
 import { dialog } from "./dialogs.js";
 
 const LABEL_FILES = /\.(json|geojson|csv|xml|txt)$/i;
+const MOST_FOLDERS = 3; // that are named
 
 async function filesOf(entry) {
   if (entry.isFile) return [await new Promise((done, failed) => entry.file(done, failed))];
@@ -94,6 +95,13 @@ export class Files {
     });
   }
 
+  // Which paths the server opens, in words.
+  readable() {
+    const folders = this.app.state.folders ?? [];
+    const shown = folders.slice(0, MOST_FOLDERS).join(", ") + (folders.length > MOST_FOLDERS ? ", …" : "");
+    return `In ${shown}. For images elsewhere, start "bimichi studio" with their path, or with --allow FOLDER.`;
+  }
+
   // Controls to open by path or by picking; used by the start page and the dialog.
   controls() {
     const path = make("input", {
@@ -122,6 +130,7 @@ export class Files {
       { class: "opening-controls" },
       make("label", { for: "path" }, "Folder, project or image, by its path"),
       make("div", { class: "row" }, path, button("Open", "Open this path", go, { class: "primary" })),
+      make("p", { class: "note" }, this.readable()),
       make(
         "div",
         { class: "row" },
