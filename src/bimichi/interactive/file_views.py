@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, Response
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.bands import first_few
 from bimichi.imaging.finding import SUFFIXES
+from bimichi.interactive.adding import fitting_scenes
 from bimichi.interactive.answers import BYTES, Missing, full_state, json_response
 from bimichi.interactive.exports import Exporter, export_folder
 from bimichi.interactive.opening import NAME, Options, add_annotations, choose_project, open_workspace
@@ -36,6 +37,8 @@ class FileViews:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._added: dict[Path, int] = {}
+        self._batches: dict[tuple[Path, str], Path] = {}
+        self._adding = asyncio.Lock()
 
     async def open(self, request: Request) -> Response:
         """Open a project, a folder or images; or look in one more folder for images that were moved."""
@@ -62,6 +65,21 @@ class FileViews:
             found = choose_project(found, place)
         return found
 
+    async def add(self, request: Request) -> Response:
+        """Add scenes of the same sources to those that are open."""
+        given, store = (await _json(request)).get("paths"), self.session.workspace.store
+        if not isinstance(given, list) or not given:
+            raise InvalidInputError("paths must be a list of files or folders.")
+        if store is None:
+            raise InvalidInputError("Open scenes before others are added to them.")
+        paths = [str(self.session.roots.allowed(path)) for path in given]
+        async with self._adding:  # or two requests could add the same scenes
+            found = await run_in_threadpool(fitting_scenes, store, paths)
+            if self.session.workspace.store is not store:
+                raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
+            self.session.add(found.scenes, found.notes)
+        return json_response(await full_state(self.session))
+
     async def try_out(self, _: Request) -> Response:
         """Open drawn streets."""
         await self.session.open(await run_in_threadpool(drawn_streets))
@@ -70,7 +88,7 @@ class FileViews:
     async def upload(self, request: Request) -> Response:
         """Keep a file that was dragged in; the answer has the path by which it can be opened."""
         name = safe_name(request.query_params.get("name", ""))
-        folder = await run_in_threadpool(self._folder)
+        folder = await run_in_threadpool(self._folder, request.query_params.get("batch", "")[:80])
         path = folder / name
         if len(self._added) >= FILES_LIMIT:
             raise InvalidInputError(f"More than {FILES_LIMIT:,} files are too many to drag in; open their folder.")
@@ -100,12 +118,17 @@ class FileViews:
             part.unlink(missing_ok=True)
         self._added[path] = size
 
-    def _folder(self) -> Path:
-        """Return where files that are dragged in are kept: beside the project."""
+    def _folder(self, batch: str) -> Path:
+        """Return where files that are dragged in together are kept: beside the project, and over no earlier ones."""
         work = self.session.workspace
         if work.project is None:
             work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / NAME
-        return work.project.parent / ADDED
+        added = work.project.parent / ADDED
+        if (added, batch) not in self._batches:
+            numbered = (added / str(number) for number in range(2, FILES_LIMIT + 3))
+            free = added if not added.exists() else next((one for one in numbered if not one.exists()), added)
+            self._batches[added, batch] = free if batch else added
+        return self._batches[added, batch]
 
     async def import_labels(self, request: Request) -> Response:
         """Draw what an annotation file says."""

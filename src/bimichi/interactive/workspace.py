@@ -14,7 +14,7 @@ from bimichi.imaging.collecting import SceneCollection
 from bimichi.interactive.labels import Shapes, parse_shapes
 from bimichi.interactive.learning import Task
 from bimichi.interactive.project import Hashes, exists, relative_argument, relative_to, scene_entry, write_studio
-from bimichi.interactive.scenes import SceneStore
+from bimichi.interactive.scenes import SceneStore, StudioScene
 from bimichi.interactive.settings import ADDITIVITIES, MODES, Settings
 from bimichi.learning.objectives import OBJECTIVES
 
@@ -66,7 +66,7 @@ class Workspace:
     def lost(self) -> list[str]:
         """Names of the scenes whose images were not found."""
         scenes = [] if self.store is None else self.store.scenes
-        return [scene.name for scene, drawn in zip(scenes, self.labels, strict=True) if drawn.kept is not None]
+        return [scene.name for drawn, scene in zip(list(self.labels), scenes, strict=False) if drawn.kept is not None]
 
     def scene(self, k: Any) -> int:
         """Return the number of a scene that the page asks for."""
@@ -94,6 +94,14 @@ class Workspace:
         """Replace what is drawn on some scenes, as an import does."""
         for k, shapes in drawn.items():
             self.labels[k] = SceneLabels(self.labels[k].revision + 1, shapes)
+
+    def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
+        """Add scenes of the same sources behind the others, with nothing drawn on them."""
+        if self.store is None:
+            raise InvalidInputError("Open scenes before others are added to them.")
+        self.store.add(scenes)
+        self.labels += [SceneLabels() for _ in scenes]
+        self.notes += notes
 
     def set_mode(self, mode: Any) -> None:
         """Choose when to learn: after every edit, when asked, or never."""
@@ -135,11 +143,14 @@ class Workspace:
             "threshold": self.threshold,
             "truth": {one.name: relative_to(one.truth, folder) for one in self.store.scenes if one.truth is not None},
         }
+        known = list(zip(list(self.labels), self.store.scenes, strict=False))  # scenes are added before their labels
         entries = [
             scene_entry(scene.files, drawn.revision, drawn.shapes, scene.placement, folder, self.store.hashes)
             if drawn.kept is None
             else drawn.kept
-            for scene, drawn in zip(self.store.scenes, list(self.labels), strict=True)
+            for drawn, scene in zip(
+                list(self.labels), self.store.scenes, strict=False
+            )  # scenes are added before labels
         ]
         return write_studio(self.project, content, entries)
 
