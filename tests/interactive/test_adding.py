@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,8 +149,7 @@ def test_files_that_are_dragged_in_later_replace_no_earlier_ones(client, tmp_pat
         state = client.post(f"{client.base}add", {"paths": paths}).json()
     assert names_of(state) == ["one", "two", "x", "x (2)"]
     for path, content in contents:
-        with open(path, "rb") as file:
-            assert file.read() == content
+        assert Path(path).read_bytes() == content
 
 
 def test_a_command_names_added_scenes_only_if_it_would_learn_the_same(client, tmp_path):

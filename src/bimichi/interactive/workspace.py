@@ -148,9 +148,7 @@ class Workspace:
             scene_entry(scene.files, drawn.revision, drawn.shapes, scene.placement, folder, self.store.hashes)
             if drawn.kept is None
             else drawn.kept
-            for drawn, scene in zip(
-                list(self.labels), self.store.scenes, strict=False
-            )  # scenes are added before labels
+            for drawn, scene in known
         ]
         return write_studio(self.project, content, entries)
 

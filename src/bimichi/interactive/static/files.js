@@ -54,6 +54,7 @@ export class Files {
     const answer = await this.app.attempt(() => post("add", { paths }));
     if (!answer) return;
     await this.take(answer);
+    document.querySelector("dialog[open]")?.close();
     const count = answer.scenes.length - before;
     this.app.tell("notice", { text: `${plural(count, "scene")} added.` });
   }
