@@ -104,7 +104,7 @@ class SceneStore:
         unusable: Mapping[str, str] | None = None,
         hashes: Hashes | None = None,
     ) -> None:
-        self.hashes = hashes or Hashes()
+        self.hashes, self.recipes_given = hashes or Hashes(), recipes is not None
         lost = unusable or {}
         self.scenes = [
             StudioScene(files, problems=[lost[files.name]] if files.name in lost else [], truth=masks.get(files.name))

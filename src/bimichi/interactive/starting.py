@@ -127,7 +127,8 @@ class Start:
         again = gone_on(work, self.project)
         if again is None:
             raise InvalidInputError(
-                f"{self.project} exists, but is no project of the studio about these images. Name another file."
+                f"{self.project} exists, but is no project of the studio about these images and sources. Name another "
+                "file."
             )
         return again
 
