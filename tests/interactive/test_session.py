@@ -67,6 +67,7 @@ def test_typed_paths_are_opened_in_the_folder_of_the_start_and_in_allowed_ones(t
     with served(Workspace()) as client:
         for folder in start.readable():
             client.session.roots.add(folder)
+        client.session.roots.add(here / "night")
         assert client.get(f"{client.base}state").json()["folders"] == [str(here), str(allowed)]
         for path in ("night", str(here / "night"), str(allowed / "night")):
             state = client.post(f"{client.base}open", {"paths": [path]}).json()

@@ -210,6 +210,11 @@ class Roots:
         if resolved not in self.folders:
             self.folders.append(resolved)
 
+    @property
+    def outermost(self) -> list[Path]:
+        """Those that lie in no other."""
+        return [one for one in self.folders if not any(other in one.parents for other in self.folders)]
+
     def allowed(self, path: Any) -> Path:
         """Return a path of the page, relative ones to the first folder, that lies in one of the folders."""
         if not isinstance(path, str) or not path or "\0" in path or len(path) > 4096:
@@ -225,7 +230,7 @@ class Roots:
             raise InvalidInputError(f"There is no file or folder {path}.")
         raise InvalidInputError(
             f"{path} is not in a folder that this studio may read, which are the one in which it was started, those it "
-            f"was started with, and those of --allow: {first_few([str(folder) for folder in self.folders])}. Start "
+            f"was started with, and those of --allow: {first_few([str(folder) for folder in self.outermost])}. Start "
             f"`bimichi studio {shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
         )
 

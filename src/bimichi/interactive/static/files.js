@@ -113,8 +113,8 @@ export class Files {
   // Which paths the server opens, in words.
   readable() {
     const folders = this.app.state.folders ?? [];
-    const shown = folders.slice(0, MOST_FOLDERS).join(", ") + (folders.length > MOST_FOLDERS ? ", …" : "");
-    return `In ${shown}. For images elsewhere, start "bimichi studio" with their path, or with --allow FOLDER.`;
+    const shown = folders.slice(0, MOST_FOLDERS).join(", ") + (folders.length > MOST_FOLDERS ? ", …" : ".");
+    return `Opens what lies in ${shown} For other images, start "bimichi studio" with their path, or with --allow FOLDER.`;
   }
 
   // Controls to open by path or by picking; used by the start page and the dialog.
