@@ -11,10 +11,11 @@ from studio_server import SIZE, opened, served, tab_of, write_scenes
 from typer.testing import CliRunner
 
 from bimichi.cli.app import app
+from bimichi.imaging import write_image
 from bimichi.interactive import samples, session
 from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Shape, annotations_of, shapes_of, stroke_mask
-from bimichi.interactive.opening import Options
+from bimichi.interactive.opening import Options, open_workspace
 from bimichi.interactive.starting import Start
 from bimichi.interactive.workspace import Workspace
 
@@ -77,6 +78,30 @@ def test_typed_paths_are_opened_in_the_folder_of_the_start_and_in_allowed_ones(t
         said = refused.json()["problem"]
         assert f"Start `bimichi studio '{other / 'night'}'`, or add --allow FOLDER" in said
         assert str(here) in said
+
+
+def test_a_typed_project_does_not_lead_to_files_elsewhere(tmp_path, monkeypatch):
+    here, other = tmp_path / "here", tmp_path / "other"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    write_scenes(here)
+    (other / "truth").mkdir(parents=True)
+    write_image(other / "truth" / "one.png", np.eye(*SIZE, dtype=np.uint8))
+    mixed = open_workspace([str(here / "warm"), str(here / "grey")], Options(truth=str(other / "truth")))
+    mixed.project = here / "mixed.json"
+    mixed.save()
+    outside = open_workspace(write_scenes(other), Options())
+    outside.project = here / "outside.json"
+    outside.save()
+    (here / "linked").symlink_to(other)
+    with served(Workspace()) as client:
+        client.session.roots.add(here)
+        for path in ("mixed.json", "outside.json", "linked"):
+            assert "--allow" in client.post(f"{client.base}open", {"paths": [path]}).json()["problem"]
+        assert client.session.workspace.store is None
+        client.session.roots.add(other)
+        for path in ("mixed.json", "outside.json"):
+            assert len(client.post(f"{client.base}open", {"paths": [path]}).json()["scenes"]) == 2
 
 
 def test_only_folders_can_be_allowed(tmp_path):

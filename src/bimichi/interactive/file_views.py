@@ -3,6 +3,7 @@
 import asyncio
 import json
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from bimichi.interactive.adding import fitting_scenes
 from bimichi.interactive.answers import BYTES, Missing, full_state, json_response
 from bimichi.interactive.exports import Exporter, export_folder
 from bimichi.interactive.opening import NAME, Options, add_annotations, choose_project, open_workspace
+from bimichi.interactive.project import exists
 from bimichi.interactive.recent import recent_projects
 from bimichi.interactive.samples import drawn_streets
+from bimichi.interactive.scenes import StudioScene
 from bimichi.interactive.session import Session
 from bimichi.interactive.workspace import Workspace
 
@@ -45,12 +48,12 @@ class FileViews:
         given = (await _json(request)).get("paths")
         if not isinstance(given, list) or not given:
             raise InvalidInputError("paths must be a list of files or folders.")
-        recent = {str(path) for path in recent_projects()}
+        recent = {str(path) for path in recent_projects() if ADDED not in path.parts}
         paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in given]
-        await self.session.open(await run_in_threadpool(self._opened, paths))
+        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in given)))
         return json_response(await full_state(self.session))
 
-    def _opened(self, paths: list[str]) -> Workspace:
+    def _opened(self, paths: list[str], trusted: bool) -> Workspace:
         """Return the workspace of some paths; a folder is first searched for images that the project lacks."""
         work = self.session.workspace
         if len(paths) == 1 and Path(paths[0]).is_dir() and work.project is not None and any(work.lost):
@@ -63,7 +66,17 @@ class FileViews:
             if work.project is not None and place.is_relative_to((work.project.parent / ADDED).resolve()):
                 place = work.project.resolve().parent
             found = choose_project(found, place)
+        if not trusted and found.store is not None:  # a project may name files anywhere
+            self._check(found.store.scenes)
         return found
+
+    def _check(self, scenes: Iterable[StudioScene]) -> None:
+        """Raise an error if images or masks lie outside the folders that may be read."""
+        for scene in scenes:
+            masks = [] if scene.truth is None else [scene.truth]
+            for file in [*scene.files.files, *masks]:
+                if exists(file):  # else it is listed as missing
+                    self.session.roots.allowed(str(file.absolute()))
 
     async def add(self, request: Request) -> Response:
         """Add scenes of the same sources to those that are open."""
@@ -75,6 +88,7 @@ class FileViews:
         paths = [str(self.session.roots.allowed(path)) for path in given]
         async with self._adding:  # or two requests could add the same scenes
             found = await run_in_threadpool(fitting_scenes, store, paths)
+            self._check(found.scenes)
             if self.session.workspace.store is not store:
                 raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
             self.session.add(found.scenes, found.notes)
