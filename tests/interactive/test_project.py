@@ -234,7 +234,7 @@ def test_new_scenes_get_a_project_of_their_own(saved, tmp_path, monkeypatch):
     others = write_scenes(tmp_path / "others", ("two",))
     new = Start(others, Options()).workspace()
     assert new.project == folder / "studio-2.json"
-    with pytest.raises(InvalidInputError, match="no project of the studio about these images"):
+    with pytest.raises(InvalidInputError, match="no project of the studio about these images and sources"):
         Start(others, Options(), folder / "studio.json").workspace()
     with pytest.raises(InvalidInputError, match="name the sources"):
         Start([], Options(), folder / "new.json").workspace()
@@ -271,6 +271,60 @@ def test_a_folder_is_looked_into(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInputError, match="no images"):
         open_workspace([str(tmp_path / "empty")], Options())
+
+
+TOML = """
+[[sources]]
+path = "warm"
+name = "heat"
+recipe = "to_bipolar"
+
+[[sources]]
+path = "warm"
+name = "edges"
+recipe = "vertical_edges"
+
+[labels]
+"""
+
+
+def test_a_project_file_in_a_folder_gives_sources_recipes_and_labels(tmp_path, monkeypatch):
+    folder = tmp_path / "images"
+    write_scenes(folder)
+    (folder / "truth").mkdir()
+    write_image(folder / "truth" / "one.png", np.eye(*SIZE, dtype=np.uint8))
+    (folder / "boxes.csv").write_text("image,x,y,w,h,label\none,8,6,12,16,person\none,30,6,12,16,car\n")
+    labels = 'boxes = "boxes.csv"\ntarget = "person"\nrest = "unknown"\nmin_overlap = 0.4\n'
+    (folder / "bimichi.toml").write_text(TOML + labels)
+    monkeypatch.chdir(tmp_path)
+    plain = Start([str(folder / "warm")], Options()).workspace()
+    plain.save()
+    work = Start([str(folder)], Options()).workspace()
+    assert work.project == tmp_path / "studio-2.json"  # the other project has other sources
+    assert work.store.source_names == ["heat", "edges"]
+    assert work.store.recipes == ("to_bipolar", "vertical_edges")
+    assert [[one.points for one in drawn.shapes] for drawn in work.labels] == [[((8.0, 6.0), (20.0, 22.0))], []]
+    assert work.settings.rest == "unknown"
+    assert [scene.truth is not None for scene in work.store.scenes] == [True, False]
+    assert any("min_overlap" in note for note in work.notes)
+
+
+def test_masks_that_a_project_file_names_as_labels_are_labels(tmp_path):
+    write_scenes(tmp_path)
+    (tmp_path / "outlines").mkdir()
+    mask = np.zeros(SIZE, np.uint8)
+    mask[6:22, 8:20] = 255
+    for name in ("one", "two"):
+        write_image(tmp_path / "outlines" / f"{name}.png", mask)
+    (tmp_path / "bimichi.toml").write_text(TOML + 'labels = "outlines"\n')
+    work = open_workspace([str(tmp_path)], Options())
+    assert [[one.label for one in drawn.shapes] for drawn in work.labels] == [["target"], ["target"]]
+    (tmp_path / "bimichi.toml").unlink()
+    found = open_workspace([str(tmp_path)], Options())
+    assert [
+        (len(drawn.shapes), scene.truth is not None)
+        for drawn, scene in zip(found.labels, found.store.scenes, strict=True)
+    ] == [(0, True)] * 2
 
 
 def test_images_that_do_not_fit_are_reported_in_the_words_of_the_readers(tmp_path):

@@ -96,6 +96,15 @@ def test_only_what_is_no_target_is_not_enough(client):
         assert "Nothing is labelled as a target" in tab.until("problem")["text"]
 
 
+def test_without_any_label_of_either_class_a_target_is_asked_for(client):
+    client.session.workspace.settings = Settings(rest="unknown")
+    with tab_of(client) as tab:
+        tab.draw(0, 1, shapes(label="ignore"))
+        assert tab.until("problem")["text"] == "Nothing is labelled as a target yet. Draw a box around one."
+        tab.draw(0, 2, shapes())
+        assert "anything that is no target yet. Mark something" in tab.until("problem")["text"]
+
+
 def test_shapes_that_are_not_as_they_must_be_are_refused_in_words(client):
     wrong = [
         ({"id": "a", "kind": "circle", "label": "target", "points": []}, "kind must be"),

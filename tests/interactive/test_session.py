@@ -11,9 +11,11 @@ from studio_server import SIZE, opened, served, tab_of, write_scenes
 from typer.testing import CliRunner
 
 from bimichi.cli.app import app
+from bimichi.imaging import write_image
 from bimichi.interactive import samples, session
 from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Shape, annotations_of, shapes_of, stroke_mask
+from bimichi.interactive.opening import Options, open_workspace
 from bimichi.interactive.starting import Start
 from bimichi.interactive.workspace import Workspace
 
@@ -55,6 +57,57 @@ def test_files_that_are_dragged_in_are_opened(tmp_path):
         state = client.post(f"{client.base}open", {"paths": paths}).json()
         assert [one["name"] for one in state["sources"]] == ["warm", "grey"]
         assert (state["scenes"][0]["height"], state["scenes"][0]["width"]) == SIZE
+
+
+def test_typed_paths_are_opened_in_the_folder_of_the_start_and_in_allowed_ones(tmp_path, monkeypatch):
+    here, allowed, other = (tmp_path / name for name in ("here", "allowed", "other place"))
+    for folder in (here, allowed, other):
+        write_scenes(folder / "night", ("one",))
+    monkeypatch.chdir(here)
+    start = Start([], Options(), allow=[allowed])
+    with served(Workspace()) as client:
+        for folder in start.readable():
+            client.session.roots.add(folder)
+        client.session.roots.add(here / "night")
+        assert client.get(f"{client.base}state").json()["folders"] == [str(here), str(allowed)]
+        for path in ("night", str(here / "night"), str(allowed / "night")):
+            state = client.post(f"{client.base}open", {"paths": [path]}).json()
+            assert [one["name"] for one in state["sources"]] == ["grey", "warm"]
+        refused = client.post(f"{client.base}open", {"paths": [str(other / "night")]})
+        assert refused.status_code == 400
+        said = refused.json()["problem"]
+        assert f"Start `bimichi studio '{other / 'night'}'`, or add --allow FOLDER" in said
+        assert str(here) in said
+
+
+def test_a_typed_project_does_not_lead_to_files_elsewhere(tmp_path, monkeypatch):
+    here, other = tmp_path / "here", tmp_path / "other"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    write_scenes(here)
+    (other / "truth").mkdir(parents=True)
+    write_image(other / "truth" / "one.png", np.eye(*SIZE, dtype=np.uint8))
+    mixed = open_workspace([str(here / "warm"), str(here / "grey")], Options(truth=str(other / "truth")))
+    mixed.project = here / "mixed.json"
+    mixed.save()
+    outside = open_workspace(write_scenes(other), Options())
+    outside.project = here / "outside.json"
+    outside.save()
+    (here / "linked").symlink_to(other)
+    with served(Workspace()) as client:
+        client.session.roots.add(here)
+        for path in ("mixed.json", "outside.json", "linked"):
+            assert "--allow" in client.post(f"{client.base}open", {"paths": [path]}).json()["problem"]
+        assert client.session.workspace.store is None
+        client.session.roots.add(other)
+        for path in ("mixed.json", "outside.json"):
+            assert len(client.post(f"{client.base}open", {"paths": [path]}).json()["scenes"]) == 2
+
+
+def test_only_folders_can_be_allowed(tmp_path):
+    done = CliRunner().invoke(app, ["studio", "--no-browser", "--allow", str(tmp_path / "nowhere")])
+    assert done.exit_code != 0
+    assert "--allow" in done.output
 
 
 def test_a_studio_is_closed_when_asked_to(tmp_path):

@@ -45,6 +45,15 @@ def studio(
             metavar="FILE",
         ),
     ] = None,
+    allow: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--allow",
+            help="A folder whose files the page may open, too; may be repeated. Without it, only the folder in which "
+            "the studio is started, and those of SOURCES.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port to listen on; 0 is any free port.", metavar="PORT")
     ] = 0,
@@ -97,4 +106,4 @@ def studio(
         labels if boxes is None else str(boxes),
         truth,
     )
-    Start(sources or [], options, project).run(host, port, not no_browser, jobs, say.note)
+    Start(sources or [], options, project, allow or []).run(host, port, not no_browser, jobs, say.note)

@@ -87,6 +87,11 @@ class SceneReader:
         self._seen: dict[str, list[SourceInput | None]] = {}
         self.scenes = Scenes(collection.names, self._read)
 
+    def extend(self, collection: SceneCollection) -> None:
+        """Read from a collection with more scenes of the same sources from now on."""
+        self._collection = collection
+        self.scenes = Scenes(collection.names, self._read)
+
     @property
     def inputs(self) -> tuple[SourceInput, ...] | None:
         """Type and range of each source in the scenes that have been read; None if one has no data."""

@@ -36,4 +36,5 @@ async def full_state(session: Session) -> dict[str, Any]:
     found = await run_in_threadpool(session.workspace.state)
     more: dict[str, Any] = {"colours": list(SCALE), "missing": MISSING}
     more |= {"primary": session.primary is None, "model": session.model_message, "stale": session.stale}
+    more |= {"folders": [str(folder) for folder in session.roots.outermost]}
     return found | more | {"recent": await run_in_threadpool(recent_json)}

@@ -57,6 +57,7 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
         Route("/scenes/{k:int}/superpixel", views.superpixel),
         Route("/scenes/{k:int}/fused", views.fused),
         Route("/open", moves.open, methods=["POST"]),
+        Route("/add", moves.add, methods=["POST"]),
         Route("/try", moves.try_out, methods=["POST"]),
         Route("/upload", moves.upload, methods=["POST"]),
         Route("/import", moves.import_labels, methods=["POST"]),

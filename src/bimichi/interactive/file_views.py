@@ -3,6 +3,7 @@
 import asyncio
 import json
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from starlette.responses import FileResponse, Response
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.bands import first_few
 from bimichi.imaging.finding import SUFFIXES
+from bimichi.interactive.adding import fitting_scenes
 from bimichi.interactive.answers import BYTES, Missing, full_state, json_response
 from bimichi.interactive.exports import Exporter, export_folder
 from bimichi.interactive.opening import NAME, Options, add_annotations, choose_project, open_workspace
+from bimichi.interactive.project import exists
 from bimichi.interactive.recent import recent_projects
 from bimichi.interactive.samples import drawn_streets
+from bimichi.interactive.scenes import StudioScene
 from bimichi.interactive.session import Session
 from bimichi.interactive.workspace import Workspace
 
@@ -36,18 +40,20 @@ class FileViews:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._added: dict[Path, int] = {}
+        self._batches: dict[tuple[Path, str], Path] = {}
+        self._adding = asyncio.Lock()
 
     async def open(self, request: Request) -> Response:
         """Open a project, a folder or images; or look in one more folder for images that were moved."""
         given = (await _json(request)).get("paths")
         if not isinstance(given, list) or not given:
             raise InvalidInputError("paths must be a list of files or folders.")
-        recent = {str(path) for path in recent_projects()}
+        recent = {str(path) for path in recent_projects() if ADDED not in path.parts}
         paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in given]
-        await self.session.open(await run_in_threadpool(self._opened, paths))
+        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in given)))
         return json_response(await full_state(self.session))
 
-    def _opened(self, paths: list[str]) -> Workspace:
+    def _opened(self, paths: list[str], trusted: bool) -> Workspace:
         """Return the workspace of some paths; a folder is first searched for images that the project lacks."""
         work = self.session.workspace
         if len(paths) == 1 and Path(paths[0]).is_dir() and work.project is not None and any(work.lost):
@@ -60,7 +66,33 @@ class FileViews:
             if work.project is not None and place.is_relative_to((work.project.parent / ADDED).resolve()):
                 place = work.project.resolve().parent
             found = choose_project(found, place)
+        if not trusted and found.store is not None:  # a project may name files anywhere
+            self._check(found.store.scenes)
         return found
+
+    def _check(self, scenes: Iterable[StudioScene]) -> None:
+        """Raise an error if images or masks lie outside the folders that may be read."""
+        for scene in scenes:
+            masks = [] if scene.truth is None else [scene.truth]
+            for file in [*scene.files.files, *masks]:
+                if exists(file):  # else it is listed as missing
+                    self.session.roots.allowed(str(file.absolute()))
+
+    async def add(self, request: Request) -> Response:
+        """Add scenes of the same sources to those that are open."""
+        given, store = (await _json(request)).get("paths"), self.session.workspace.store
+        if not isinstance(given, list) or not given:
+            raise InvalidInputError("paths must be a list of files or folders.")
+        if store is None:
+            raise InvalidInputError("Open scenes before others are added to them.")
+        paths = [str(self.session.roots.allowed(path)) for path in given]
+        async with self._adding:  # or two requests could add the same scenes
+            found = await run_in_threadpool(fitting_scenes, store, paths)
+            self._check(found.scenes)
+            if self.session.workspace.store is not store:
+                raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
+            self.session.add(found.scenes, found.notes)
+        return json_response(await full_state(self.session))
 
     async def try_out(self, _: Request) -> Response:
         """Open drawn streets."""
@@ -70,7 +102,7 @@ class FileViews:
     async def upload(self, request: Request) -> Response:
         """Keep a file that was dragged in; the answer has the path by which it can be opened."""
         name = safe_name(request.query_params.get("name", ""))
-        folder = await run_in_threadpool(self._folder)
+        folder = await run_in_threadpool(self._folder, request.query_params.get("batch", "")[:80])
         path = folder / name
         if len(self._added) >= FILES_LIMIT:
             raise InvalidInputError(f"More than {FILES_LIMIT:,} files are too many to drag in; open their folder.")
@@ -100,12 +132,17 @@ class FileViews:
             part.unlink(missing_ok=True)
         self._added[path] = size
 
-    def _folder(self) -> Path:
-        """Return where files that are dragged in are kept: beside the project."""
+    def _folder(self, batch: str) -> Path:
+        """Return where files that are dragged in together are kept: beside the project, and over no earlier ones."""
         work = self.session.workspace
         if work.project is None:
             work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / NAME
-        return work.project.parent / ADDED
+        added = work.project.parent / ADDED
+        if (added, batch) not in self._batches:
+            numbered = (added / str(number) for number in range(2, FILES_LIMIT + 3))
+            free = added if not added.exists() else next((one for one in numbered if not one.exists()), added)
+            self._batches[added, batch] = free if batch else added
+        return self._batches[added, batch]
 
     async def import_labels(self, request: Request) -> Response:
         """Draw what an annotation file says."""

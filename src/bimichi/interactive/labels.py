@@ -169,8 +169,11 @@ def stroke_mask(shape: Shape, size: Size, left: int = 0, top: int = 0) -> Flags:
     return mask
 
 
-def shapes_of(found: ImageAnnotations, size: Size, prefix: str) -> Shapes:
-    """Return the annotations of a scene, in its pixels, as shapes; those marked "not" or ignored keep that class."""
+def shapes_of(found: ImageAnnotations, size: Size, prefix: str, target: str | None = None) -> Shapes:
+    """Return the annotations of a scene, in its pixels, as shapes; those marked "not" or ignored keep that class.
+
+    With `target`, labels or values of masks that are another one are left out.
+    """
     made: list[Shape] = []
 
     def add(kind: str, label: str, rings: Sequence[Floats]) -> None:
@@ -179,6 +182,8 @@ def shapes_of(found: ImageAnnotations, size: Size, prefix: str) -> Shapes:
 
     for box, shape, own, out in zip(found.boxes, found.outlines, found.labels, found.is_ignored, strict=True):
         label = "ignore" if out else "not" if own == "not" else "target"
+        if label == "target" and target is not None and own != target:
+            continue
         if shape is None:
             add("box", label, [corners_of(box)[[0, 2]]])
         elif isinstance(shape, Polygons):
@@ -189,8 +194,9 @@ def shapes_of(found: ImageAnnotations, size: Size, prefix: str) -> Shapes:
             shape.paint(mask)
             for polygon in outline(mask):
                 add("polygon", label, [ring[:-1] for ring in polygon])
-    if found.mask is not None and found.unknown is not None:
-        for region, label in ((found.mask > 0, "target"), (found.unknown, "ignore")):
+    targets = found.mask_of(target)
+    if targets is not None and found.unknown is not None:
+        for region, label in ((targets, "target"), (found.unknown, "ignore")):
             for polygon in outline(np.asarray(region)):
                 add("polygon", label, [ring[:-1] for ring in polygon])
     return tuple(made)

@@ -70,7 +70,7 @@ class Learner:
     """
 
     def __init__(self, store: SceneStore, n_jobs: int | None = None) -> None:
-        self.store, self._n_jobs, self._number = store, n_jobs, 0
+        self.store, self._n_jobs, self.number = store, n_jobs, 0
         self._parts: dict[int, tuple[Any, Remembered, BagCounts]] = {}
 
     def fit(self, task: Task) -> Trained:
@@ -82,9 +82,9 @@ class Learner:
         notes = self._fitted(model, parts)
         end = time.perf_counter()
         rule = self._rule(model, task)
-        self._number += 1
+        self.number += 1
         seconds = {"labels": read - start, "fit": end - read}
-        return Trained(self._number, task, rule, model.solution_.status, seconds, notes)
+        return Trained(self.number, task, rule, model.solution_.status, seconds, notes)
 
     def auto(self, task: Task) -> Trained:
         """Compare settings by cross-validation, as `bimichi train` does by default, and learn the best."""
@@ -92,8 +92,8 @@ class Learner:
         task = replace(task, settings=replace(task.settings, sources="given"))
         model = BiMIChICV(source_names=self.store.source_names, n_jobs=self._n_jobs, random_state=task.settings.seed)
         notes = self._fitted(model, self._items(task))
-        self._number += 1
-        made = Trained(self._number, task, self._rule(model, task), model.solution_.status, notes=notes)
+        self.number += 1
+        made = Trained(self.number, task, self._rule(model, task), model.solution_.status, notes=notes)
         made.seconds["fit"] = time.perf_counter() - start
         made.auto = _winner(model)
         made.score = score_of(model.selection_)
@@ -141,9 +141,9 @@ class Learner:
             counts.append(self._parts[k][2])
         positive, negative = sum(one.positive for one in counts), sum(one.negative for one in counts)
         if not positive or not negative:
-            missing = "a target" if not positive else "anything that is no target"
-            more = "" if positive else "Draw a box around one."
-            if not negative:
+            missing, more = "a target", "Draw a box around one."
+            if positive:
+                missing = "anything that is no target"
                 more = "Mark something as not target, or count the rest as not target."
             raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}")
         return items

@@ -10,7 +10,7 @@ from bimichi.imaging.band_maths import parse_expression
 from bimichi.imaging.bands import first_few
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, SceneCollection, SceneFiles, open_scenes
 from bimichi.imaging.discovering import discover
-from bimichi.imaging.finding import is_pattern, selected_bands
+from bimichi.imaging.finding import SUFFIXES, is_pattern, selected_bands
 from bimichi.imaging.projects import FILE_NAME, Project, read_project
 from bimichi.imaging.targets import SceneTargets
 from bimichi.interactive.doubts import doubts
@@ -21,6 +21,9 @@ from bimichi.interactive.workspace import SceneLabels, Workspace
 
 NAME = "studio.json"
 MOST_PROJECTS = 100
+PATHS = ("boxes", "labels", "truth")
+"""What a project file names of labels that is shown in a studio."""
+TRUTH = "truth"
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Options:
     expressions: Sequence[str] = ()
     annotations: str | None = None
     truth: str | None = None
+    target: str | None = None
+    """The label, or value of masks, that is the target; others are left out."""
 
     def open(self, sources: Any) -> SceneCollection:
         """Open scenes."""
@@ -75,24 +80,47 @@ def _from_folder(folder: Path, options: Options, folders: Sequence[Path]) -> Wor
     if found.project is None:
         held = f"It holds {first_few(found.unknown)}." if found.unknown else "It is empty."
         raise InvalidInputError(f"Found no images of sources in {folder}. {held}")
-    work = _from_project(found.project, options)
+    work = _from_project(found.project, options, found=True)
     work.notes += [f"Found {line}." for line in found.found]
     return work
 
 
-def _from_project(project: Project, options: Options) -> Workspace:
+def _from_project(project: Project, options: Options, found: bool = False) -> Workspace:
+    """Open the sources of a project, with its labels; masks that were `found` rather than named as labels are truth."""
     given = replace(
         options,
         names=options.names or project.names(),
         recipes=options.recipes or project.recipes(),
         expressions=options.expressions or project.expressions,
     )
-    labels = {key: project.located(str(value)) for key, value in project.labels.items() if key in ("boxes", "labels")}
+    labels = {key: project.located(str(value)) for key, value in project.labels.items() if key in PATHS}
     collection = given.open(project.arguments())
-    named = given.annotations or labels.get("boxes") or labels.get("labels")
-    if named is not None and given.annotations is None and given.truth is None:
-        given = replace(given, truth=named) if _is_mask(named, collection) else replace(given, annotations=named)
-    return _made(collection, given, project.arguments())
+    named = labels.get("boxes") or labels.get("labels")
+    if given.truth is None:
+        given = replace(given, truth=labels.get("truth") or _truth_beside(project, collection))
+    if named is not None and given.annotations is None:
+        if found and _is_mask(named, collection):
+            given = replace(given, truth=given.truth or named)
+        else:
+            target = project.labels.get("target")
+            given = replace(given, annotations=named, target=None if target is None else str(target))
+    work = _made(collection, given, project.arguments())
+    if "rest" in project.labels:
+        work.settings = work.settings.changed({"rest": project.labels["rest"]})
+    unused = [key for key in project.labels if key not in (*PATHS, "target", "rest")]
+    if unused:
+        work.notes.append(f"The studio does not use what {FILE_NAME} says about {first_few(unused)}.")
+    return work
+
+
+def _truth_beside(project: Project, collection: SceneCollection) -> str | None:
+    """Return the folder of masks that `bimichi draw` writes beside sources, if there is one for these scenes."""
+    folder = project.located(TRUTH)
+    named = any(TRUTH in Path(one).parts[-1:] for one in (*project.arguments(), *map(str, project.labels.values())))
+    if named or not collection.many or not Path(folder).is_dir():
+        return None
+    known = {path.stem for path in Path(folder).iterdir() if path.suffix.lower() in SUFFIXES}
+    return folder if known & set(collection.names) else None
 
 
 def _is_mask(named: str, collection: SceneCollection) -> bool:
@@ -105,11 +133,13 @@ def _made(collection: SceneCollection, options: Options, arguments: Sequence[str
     work = Workspace.of(collection, options.recipes, truth)
     work.arguments = list(arguments)
     if options.annotations is not None:
-        add_annotations(work, options.annotations)
+        add_annotations(work, options.annotations, target=options.target)
     return work
 
 
-def add_annotations(work: Workspace, named: str | Path, add: bool = False) -> dict[int, Shapes]:
+def add_annotations(
+    work: Workspace, named: str | Path, add: bool = False, target: str | None = None
+) -> dict[int, Shapes]:
     """Draw what an annotation file, of any format, says about the scenes; return what was drawn, by scene.
 
     Scenes that the file does not name stay as they are; others lose what was drawn on them, unless `add`.
@@ -118,14 +148,14 @@ def add_annotations(work: Workspace, named: str | Path, add: bool = False) -> di
     if store is None:
         raise InvalidInputError("Open scenes before labels.")
     with doubts() as told:
-        targets = SceneTargets(named, store.collection)
+        targets = SceneTargets(named, store.collection, target)
     drawn: dict[int, Shapes] = {}
     for k, scene in enumerate(store.scenes):
         if scene.name not in targets.named or store.load(k) is None:
             continue
         found = targets.of(scene.name, scene.placement)
         before = work.labels[k].shapes if add else ()
-        made = shapes_of(found, scene.size, f"file-{work.labels[k].revision + 1}")
+        made = shapes_of(found, scene.size, f"file-{work.labels[k].revision + 1}", target)
         checked = parse_shapes([shape.to_json() for shape in made], scene.size)
         drawn[k] = before + checked
     work.notes += [*targets.notes, *told]
@@ -203,19 +233,27 @@ def choose_project(work: Workspace, folder: Path) -> Workspace:
 
 
 def gone_on(work: Workspace, path: Path) -> Workspace | None:
-    """Return what a project file holds, if it is about the same images as a new workspace."""
+    """Return what a project file holds, if it is about the same images and sources as a new workspace."""
     assert work.store is not None  # or it would not be asked for
     try:
         found = read_studio(path)
         folder = path.resolve().parent
         files = [(folder / file["path"]).resolve() for scene in found.scenes for file in scene.files]
-        if list(dict.fromkeys(files)) != [file.resolve() for file in work.store.collection.files]:
+        if files != [file.resolve() for scene in work.store.collection.scenes for file in scene.files]:
             return None
         again = open_studio(found)
+        assert again.store is not None  # as it was opened
+        named, made = work.store.collection.given is not None, work.store.recipes_given
+        if named and again.store.source_names != work.store.source_names:
+            return None
+        if made and again.store.recipes != work.store.recipes:
+            return None
     except BimichiError:
         return None
     if any(one.shapes for one in work.labels):  # labels that were given now are newer
         again.replace({k: one.shapes for k, one in enumerate(work.labels) if one.shapes})
+    for scene, new in zip(again.store.scenes, work.store.scenes, strict=True):
+        scene.truth = scene.truth or new.truth
     again.notes.append(f"Went on with {path.name}, saved at {found.saved}.")
     return again
 

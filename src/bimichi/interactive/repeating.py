@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.imaging.collecting import SceneCollection, collect_scenes
+from bimichi.imaging.collecting import SceneCollection, SceneFiles, collect_scenes
 from bimichi.imaging.cores import CORE
 from bimichi.interactive.learning import Trained
 from bimichi.interactive.project import relative_argument, relative_to
@@ -21,19 +21,25 @@ def arguments_of(work: Workspace) -> list[str]:
             found = collect_scenes(given, len(given)) if given else None
         except BimichiError:
             continue
-        if found is not None and _same_files(store, found):
+        if found is not None and _same_files(work, found):
             return given
     raise InvalidInputError(
-        "The images of the sources do not lie in one folder per source, so that no command names them. Move the "
-        "images of each source into a folder of their own, and open them from there."
+        "The images of labelled scenes do not lie in one folder per source, in the order of their names, so that no "
+        "command names them. Move the images of each source into a folder of their own, and open them from there."
     )
 
 
-def _same_files(store: SceneStore, found: SceneCollection) -> bool:
-    """Whether these are the same images under the same names; there may be more of them."""
-    own = {scene.name: [file.resolve() for file in scene.files] for scene in store.collection.scenes}
-    others = {scene.name: [file.resolve() for file in scene.files] for scene in found.scenes}
-    return all(others.get(name) == files for name, files in own.items()) and found.many == store.collection.many
+def _same_files(work: Workspace, found: SceneCollection) -> bool:
+    """Whether these hold the labelled images, under the same names and in the same order; there may be more of them."""
+    store, drawn = _store(work), work.labels
+    own = {scene.name: _resolved(scene.files) for k, scene in enumerate(store.scenes) if drawn[k].shapes}
+    others = {scene.name: _resolved(scene) for scene in found.scenes}
+    same = [(name, files) for name, files in others.items() if name in own] == list(own.items())
+    return same and found.many == store.collection.many
+
+
+def _resolved(scene: SceneFiles) -> list[Path]:
+    return [file.resolve() for file in scene.files]
 
 
 def _folders(collection: SceneCollection) -> list[str]:

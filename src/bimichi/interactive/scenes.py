@@ -4,7 +4,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -104,7 +104,7 @@ class SceneStore:
         unusable: Mapping[str, str] | None = None,
         hashes: Hashes | None = None,
     ) -> None:
-        self.hashes = hashes or Hashes()
+        self.hashes, self.recipes_given = hashes or Hashes(), recipes is not None
         lost = unusable or {}
         self.scenes = [
             StudioScene(files, problems=[lost[files.name]] if files.name in lost else [], truth=masks.get(files.name))
@@ -127,6 +127,16 @@ class SceneStore:
 
     def __len__(self) -> int:
         return len(self.scenes)
+
+    def add(self, scenes: Sequence[StudioScene]) -> None:
+        """Append scenes of the same sources; the others keep their numbers, and what was read of them."""
+        joined = [*self.collection.scenes, *(scene.files for scene in scenes)]
+        with self._opening:
+            self.collection = replace(self.collection, scenes=joined, many=True)
+            for reader in self._readers.values():
+                reader.extend(self.collection)
+            self._locks += [Lock() for _ in scenes]
+            self.scenes += scenes
 
     def look(self, k: int) -> StudioScene:
         """Return a scene with its size, which the heads of its files say; its pixels are not read."""

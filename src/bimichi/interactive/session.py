@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from bimichi.interactive.learning import Learner, Trained
 from bimichi.interactive.locking import ProjectLock
 from bimichi.interactive.messages import map_bytes, material_of, model_json
 from bimichi.interactive.recent import remember
+from bimichi.interactive.scenes import StudioScene
 from bimichi.interactive.warming import warm_up
 from bimichi.interactive.windows import learner_of
 from bimichi.interactive.workspace import Roots, Workspace
@@ -90,6 +91,18 @@ class Session:
         self.tell({"type": "state"})
         if workspace.task().labels and workspace.mode == "live":
             self.learn()
+
+    def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
+        """Add scenes; the model stays, as nothing is drawn on them yet."""
+        work = self.workspace
+        work.add(scenes, notes)
+        for scene in scenes:
+            for file in scene.files.files:
+                self.roots.add(file.parent)
+        if any(scene.tiled for scene in scenes) and self.learner is not None and work.store is not None:
+            self.learner = learner_of(work.store, self.n_jobs, self.learner)
+        self.changed()
+        self.tell({"type": "state"})
 
     async def start(self) -> None:
         """Begin to learn in the background."""

@@ -25,6 +25,7 @@ def studio(
     boxes: str | os.PathLike[str] | None = None,
     truth: str | os.PathLike[str] | None = None,
     project: str | os.PathLike[str] | None = None,
+    allow: Sequence[str | os.PathLike[str]] = (),
     align: bool = False,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -47,6 +48,8 @@ def studio(
         Annotations to start with, of any format; and masks of targets, to look at.
     project : path, optional
         The project file to save to, and to go on with if it exists; by default studio.json in the current folder.
+    allow : sequence of paths
+        Folders whose files the page may open, besides the current folder and those of `sources`.
     align : bool, default=False
         Whether images on other grids are resampled to that of the first.
     host, port : str, int
@@ -64,7 +67,7 @@ def studio(
     paths, called = _paths(sources)
     texts = [None if one is None else os.fspath(one) for one in (boxes, truth, project)]
     options = Options(names or called, recipes, align, annotations=texts[0], truth=texts[1])
-    start = Start(paths, options, None if texts[2] is None else Path(texts[2]))
+    start = Start(paths, options, None if texts[2] is None else Path(texts[2]), [Path(one) for one in allow])
 
     def say(text: str) -> None:
         print(text, file=sys.stderr)
@@ -95,6 +98,14 @@ class Start:
     paths: Sequence[str]
     options: Options
     project: Path | None = None
+    allow: Sequence[Path] = ()
+
+    def readable(self) -> list[Path]:
+        """Return the folders whose files the page may open."""
+        for folder in self.allow:
+            if not folder.is_dir():
+                raise InvalidInputError(f"allow (--allow) must name folders, but {folder} is none.")
+        return [Path.cwd(), *folders_of(self.paths), *self.allow]
 
     def workspace(self) -> Workspace:
         """Open what was named, and decide where it is saved."""
@@ -116,7 +127,8 @@ class Start:
         again = gone_on(work, self.project)
         if again is None:
             raise InvalidInputError(
-                f"{self.project} exists, but is no project of the studio about these images. Name another file."
+                f"{self.project} exists, but is no project of the studio about these images and sources. Name another "
+                "file."
             )
         return again
 
@@ -136,12 +148,11 @@ class Start:
         from bimichi.interactive.app import make_app
         from bimichi.interactive.session import Session
 
-        work = self.workspace()
+        folders, work = self.readable(), self.workspace()
         for note in work.notes:
             say(note)
         session = Session(work, n_jobs)
-        session.roots.add(Path.cwd())
-        for folder in folders_of(self.paths):
+        for folder in folders:
             session.roots.add(folder)
         hosts = () if host in HERE else (host,)
         if hosts:

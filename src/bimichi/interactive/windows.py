@@ -186,15 +186,17 @@ class WindowLearner(Learner):
             return self._inner, found
 
     def _outer(self, trained: Trained, task: Task) -> Trained:
-        self._number += 1
-        trained.number = self._number
+        self.number += 1
+        trained.number = self.number
         trained.task = replace(task, settings=trained.task.settings)
         return trained
 
 
-def learner_of(store: SceneStore, n_jobs: int | None = None) -> Learner:
-    """Return what learns from scenes, by whether any of them is shown in tiles."""
-    return WindowLearner(store, n_jobs) if store.tiled else Learner(store, n_jobs)
+def learner_of(store: SceneStore, n_jobs: int | None = None, before: Learner | None = None) -> Learner:
+    """Return what learns from scenes, by whether any is shown in tiles; its models are numbered on from `before`."""
+    made = WindowLearner(store, n_jobs) if store.tiled else Learner(store, n_jobs)
+    made.number = 0 if before is None else before.number
+    return made
 
 
 def as_windows(work: Workspace, folder: Path) -> tuple[Workspace, Path]:

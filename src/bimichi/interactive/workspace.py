@@ -1,5 +1,6 @@
 """What a studio works on: scenes, what is drawn on them, and settings; and which folders it may read."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 from bimichi._checks import check_choice
 from bimichi._version import __version__
 from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.imaging.bands import first_few
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.interactive.labels import Shapes, parse_shapes
 from bimichi.interactive.learning import Task
 from bimichi.interactive.project import Hashes, exists, relative_argument, relative_to, scene_entry, write_studio
-from bimichi.interactive.scenes import SceneStore
+from bimichi.interactive.scenes import SceneStore, StudioScene
 from bimichi.interactive.settings import ADDITIVITIES, MODES, Settings
 from bimichi.learning.objectives import OBJECTIVES
 
@@ -64,7 +66,7 @@ class Workspace:
     def lost(self) -> list[str]:
         """Names of the scenes whose images were not found."""
         scenes = [] if self.store is None else self.store.scenes
-        return [scene.name for scene, drawn in zip(scenes, self.labels, strict=True) if drawn.kept is not None]
+        return [scene.name for drawn, scene in zip(list(self.labels), scenes, strict=False) if drawn.kept is not None]
 
     def scene(self, k: Any) -> int:
         """Return the number of a scene that the page asks for."""
@@ -92,6 +94,14 @@ class Workspace:
         """Replace what is drawn on some scenes, as an import does."""
         for k, shapes in drawn.items():
             self.labels[k] = SceneLabels(self.labels[k].revision + 1, shapes)
+
+    def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
+        """Add scenes of the same sources behind the others, with nothing drawn on them."""
+        if self.store is None:
+            raise InvalidInputError("Open scenes before others are added to them.")
+        self.store.add(scenes)
+        self.labels += [SceneLabels() for _ in scenes]
+        self.notes += notes
 
     def set_mode(self, mode: Any) -> None:
         """Choose when to learn: after every edit, when asked, or never."""
@@ -133,11 +143,12 @@ class Workspace:
             "threshold": self.threshold,
             "truth": {one.name: relative_to(one.truth, folder) for one in self.store.scenes if one.truth is not None},
         }
+        known = list(zip(list(self.labels), self.store.scenes, strict=False))  # scenes are added before their labels
         entries = [
             scene_entry(scene.files, drawn.revision, drawn.shapes, scene.placement, folder, self.store.hashes)
             if drawn.kept is None
             else drawn.kept
-            for scene, drawn in zip(self.store.scenes, list(self.labels), strict=True)
+            for drawn, scene in known
         ]
         return write_studio(self.project, content, entries)
 
@@ -199,11 +210,16 @@ class Roots:
         if resolved not in self.folders:
             self.folders.append(resolved)
 
+    @property
+    def outermost(self) -> list[Path]:
+        """Those that lie in no other."""
+        return [one for one in self.folders if not any(other in one.parents for other in self.folders)]
+
     def allowed(self, path: Any) -> Path:
         """Return a path of the page, relative ones to the first folder, that lies in one of the folders."""
         if not isinstance(path, str) or not path or "\0" in path or len(path) > 4096:
             raise InvalidInputError("A path must be text.")
-        given = Path(path)
+        given = _expanded(Path(path))
         places = [given] if given.is_absolute() else [folder / given for folder in self.folders]
         resolved = [place.resolve() for place in places]
         inside = [one for one in resolved if any(one.is_relative_to(folder) for folder in self.folders)]
@@ -213,5 +229,15 @@ class Roots:
         if inside:
             raise InvalidInputError(f"There is no file or folder {path}.")
         raise InvalidInputError(
-            f"{path} is not in a folder that this studio may read. Start it with that folder, or drag the files in."
+            f"{path} is not in a folder that this studio may read, which are the one in which it was started, those it "
+            f"was started with, and those of --allow: {first_few([str(folder) for folder in self.outermost])}. Start "
+            f"`bimichi studio {shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
         )
+
+
+def _expanded(path: Path) -> Path:
+    """Return a path with ~ replaced by the user's folder, where there is one."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path

@@ -103,6 +103,29 @@ def test_exports_come_back_and_give_the_same_model(visit, serve, tmp_path):
     expect(page.get_by_label("Text to copy")).to_have_value(re.compile("bimichi train"))
 
 
+@pytest.mark.slow
+def test_added_scenes_leave_what_can_be_undone(visit, serve, tmp_path):
+    sources = write_streets(tmp_path / "streets")
+    write_streets(tmp_path / "more", ["later"])
+    page, hand = visit(serve(*sources, home=home_of(tmp_path)).url)
+    before = page.locator("#scene-list li").count()
+    hand.box(*truth_boxes(0, 1)[0])
+    hand.wait_learned()
+    page.click("#add")
+    page.fill("#path", str(tmp_path / "more"))
+    page.click("#add-path")
+    expect(page.locator("#scene-list li")).to_have_count(before + 1)
+    expect(page.locator("#scene-list b").last).to_have_text("later")
+    expect(page.locator("dialog")).to_have_count(0)
+    assert len(hand.shapes()) == 1
+    page.keyboard.press("Control+z")
+    hand.wait("() => studio.shapes.length === 0")
+    page.keyboard.press("Control+Shift+z")
+    hand.wait("() => studio.shapes.length === 1")
+    page.click("#scene-list li:last-child button")
+    hand.wait("() => studio.current.name === 'later'")
+
+
 def exported(page, kind, folder, name="first"):
     """Export by the dialog, and download the file it offers."""
     page.click("#export")

@@ -1,10 +1,12 @@
 // Opening: paths, files that are dropped or picked, labels from files, and images that moved.
 
 import { post } from "./connection.js";
-import { button, make } from "./dom.js";
+import { button, make, plural } from "./dom.js";
 import { dialog } from "./dialogs.js";
+import { newId } from "./shapes.js";
 
 const LABEL_FILES = /\.(json|geojson|csv|xml|txt)$/i;
+const MOST_FOLDERS = 3; // that are named
 
 async function filesOf(entry) {
   if (entry.isFile) return [await new Promise((done, failed) => entry.file(done, failed))];
@@ -46,6 +48,17 @@ export class Files {
     await this.take(await this.app.attempt(() => post("open", { paths })));
   }
 
+  // Scenes of the same sources; labels, and what can be undone, stay.
+  async add(paths) {
+    const before = this.app.state.scenes.length;
+    const answer = await this.app.attempt(() => post("add", { paths }));
+    if (!answer) return;
+    await this.take(answer);
+    document.querySelector("dialog[open]")?.close();
+    const count = answer.scenes.length - before;
+    this.app.tell("notice", { text: `${plural(count, "scene")} added.` });
+  }
+
   async tryIt() {
     this.header?.banner("working", "Drawing a street …");
     await this.take(await this.app.attempt(() => post("try")));
@@ -57,16 +70,19 @@ export class Files {
     const labels = files.filter((file) => LABEL_FILES.test(file.name));
     const images = files.filter((file) => !LABEL_FILES.test(file.name));
     const copies = await this.send(images);
-    if (copies.length && copies.length === images.length) await this.open(rootsOf(copies));
+    const take = this.app.state.scenes.length ? "add" : "open";
+    if (copies.length && copies.length === images.length) await this[take](rootsOf(copies));
     for (const copy of await this.send(labels)) await this.importLabels(copy);
   }
 
   async send(files) {
     const { app, header } = this;
     const copies = [];
+    const batch = newId(); // files that are added together lie together, over no earlier ones
     for (const [k, file] of files.entries()) {
       header?.banner("working", `Adding ${pathOf(file)} (${k + 1} of ${files.length}) …`);
-      const copy = await app.attempt(() => post(`upload?name=${encodeURIComponent(pathOf(file))}`, file));
+      const place = `upload?batch=${batch}&name=${encodeURIComponent(pathOf(file))}`;
+      const copy = await app.attempt(() => post(place, file));
       if (!copy) break;
       copies.push(copy);
     }
@@ -94,6 +110,13 @@ export class Files {
     });
   }
 
+  // Which paths the server opens, in words.
+  readable() {
+    const folders = this.app.state.folders ?? [];
+    const shown = folders.slice(0, MOST_FOLDERS).join(", ") + (folders.length > MOST_FOLDERS ? ", …" : ".");
+    return `Opens what lies in ${shown} For other images, start "bimichi studio" with their path, or with --allow FOLDER.`;
+  }
+
   // Controls to open by path or by picking; used by the start page and the dialog.
   controls() {
     const path = make("input", {
@@ -103,7 +126,10 @@ export class Files {
       spellcheck: "false",
       autocomplete: "off",
     });
-    const go = () => path.value.trim() && this.open([path.value.trim()]);
+    const adding = this.app.state.scenes.length > 0;
+    const open = () => path.value.trim() && this.open([path.value.trim()]);
+    const go = () => (adding ? path.value.trim() && this.add([path.value.trim()]) : open());
+    const instead = button("Open instead", "Close this project, which is saved, and open this path", open);
     path.addEventListener("keydown", (event) => event.key === "Enter" && go());
     const picker = (label, properties) => {
       const input = make("input", {
@@ -121,7 +147,16 @@ export class Files {
       "div",
       { class: "opening-controls" },
       make("label", { for: "path" }, "Folder, project or image, by its path"),
-      make("div", { class: "row" }, path, button("Open", "Open this path", go, { class: "primary" })),
+      make(
+        "div",
+        { class: "row" },
+        path,
+        adding
+          ? button("Add", "Add its scenes to this project", go, { class: "primary", id: "add-path" })
+          : button("Open", "Open this path", go, { class: "primary" }),
+        adding ? instead : null,
+      ),
+      make("p", { class: "note" }, this.readable()),
       make(
         "div",
         { class: "row" },
@@ -138,7 +173,12 @@ export class Files {
   }
 
   showAdd() {
-    dialog("Open images, or add labels", this.controls());
+    const sources = this.app.state.sources.map(({ name }) => name).join(", ");
+    dialog(
+      "Add scenes, or labels",
+      make("p", {}, `Scenes need the same sources as those that are open (${sources}). What is drawn stays.`),
+      this.controls(),
+    );
   }
 
   // Images that moved are recognised by their content.

@@ -16,7 +16,7 @@ export class Left {
     Object.assign(this, { app, actions });
     this.scenes = make("ul", { id: "scene-list" });
     this.sources = make("ul", { id: "source-list" });
-    const add = button("+ Add", "Add images or a folder to this project", actions.add, { id: "add" });
+    const add = button("+ Add", "Add scenes of the same sources, or labels, to this project", actions.add, { id: "add" });
     root.append(
       make(
         "section",
