@@ -40,7 +40,7 @@ def doctor(*, say: Output) -> None:
         "packages": {name: _version(name) for name in CORE},
         "extras": _extras(),
         "gdal": _gdal(),
-        "browser": _browser(),
+        "browser": os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None),
     }
     say.note("Self-test: draws, learns, fuses, saves and reads; some ten seconds on first use ...")
     compiled, watch = COMPILING.seconds, Stopwatch()
@@ -80,10 +80,6 @@ def _gdal() -> str | None:
     except ImportError:  # not installed, or a library that it needs is missing
         return None
     return str(rasterio.__gdal_version__)
-
-
-def _browser() -> str | None:
-    return os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def _cache() -> dict[str, Any]:

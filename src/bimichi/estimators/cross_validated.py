@@ -1,7 +1,9 @@
 """`BiMIChICV`: the fusion, among several, that holds best on scenes it has not seen."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -140,7 +142,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
             int(random_generator(self.random_state).integers(2**31)),
             check_n_jobs(self.n_jobs),
             rarity if images else None,
-            _progress(self.verbose),
+            partial(logging.getLogger("bimichi").info, "%s") if self.verbose else None,
             self.additivity,
         )
         chosen = choose(items, how, groups, self.nan)
@@ -213,9 +215,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     def _split(self, X: Any) -> list[NDArray[Any]]:
         planes = super()._split(X)
         recipes = self.rule_.recipes
-        if recipes is None or not recipes[0].startswith(
-            f"{AS_IS}|"
-        ):  # others are about images, before they are sources
+        if recipes is None or not recipes[0].startswith(f"{AS_IS}|"):  # others are about images, not sources
             return planes
         return [_made(plane, recipe) for plane, recipe in zip(planes, recipes, strict=True)]
 
@@ -274,10 +274,3 @@ def _made(plane: NDArray[Any], recipe: str) -> NDArray[Any]:
     """Apply a recipe to a source of one scene, whatever its shape."""
     flat = np.asarray(plane, dtype=np.float32).reshape(-1, plane.shape[-1] if plane.ndim > 1 else 1)
     return make_plane(flat, recipe, flat.dtype).reshape(plane.shape)
-
-
-def _progress(verbose: int) -> Any:
-    import logging
-
-    log = logging.getLogger("bimichi")
-    return (lambda line: log.info("%s", line)) if verbose else None

@@ -184,10 +184,6 @@ def _to_bytes(image: NDArray[Any]) -> NDArray[np.uint8]:
     return np.asarray(np.rint(image * 255), np.uint8)
 
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str | PathLike)
-
-
 def _check_masks(masks: Any) -> None:
     """Raise for what is wrong whatever the image is."""
     if isinstance(masks, Mapping):
@@ -195,12 +191,12 @@ def _check_masks(masks: Any) -> None:
             raise InvalidInputError("masks is an empty mapping; give it a mask for each name.")
         for name, mask in masks.items():
             _check_mask(mask, f"masks[{name!r}]")
-    elif not (_is_path(masks) and Path(masks).is_dir()):
+    elif not (isinstance(masks, str | PathLike) and Path(masks).is_dir()):
         _check_mask(masks, "masks")
 
 
 def _check_mask(mask: Any, what: str) -> None:
-    if _is_path(mask):
+    if isinstance(mask, str | PathLike):
         if not Path(mask).is_file():
             raise InvalidInputError(f"{what} is {str(mask)!r}, where there is no file.")
         return
@@ -219,11 +215,11 @@ def _pick_mask(masks: Any, name: str | None) -> tuple[NDArray[Any], str]:
             shown = ", ".join(repr(known) for known in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
             raise InvalidInputError(f"masks has none of the name {name!r}; pass one of these to fuse: name={shown}.")
         masks, what = masks[name], f"masks[{name!r}]"
-    elif _is_path(masks) and Path(masks).is_dir():
+    elif isinstance(masks, str | PathLike) and Path(masks).is_dir():
         if name is None:
             raise InvalidInputError(f"masks is the folder {str(masks)!r}; pass the name of a mask to fuse: name=...")
         masks = Path(masks) / f"{name}.png"
-    if _is_path(masks):
+    if isinstance(masks, str | PathLike):
         return _read_png(Path(masks)), f"The mask {str(masks)!r}"
     return np.asarray(masks), what
 

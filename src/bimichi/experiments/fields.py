@@ -81,7 +81,8 @@ class FieldResult:
 
     def best_source(self) -> Result:
         """Return the single source, as it is or inverted, of largest mean average precision."""
-        return max((one for one in self.comparison.results if _is_source(one)), key=_precision)
+        ran = [one for one in self.comparison.results if one.scores]
+        return max((one for one in ran if isinstance(one.model, estimators.SignedSource)), key=_precision)
 
     def best_fusion(self) -> Result:
         """Return the method of largest mean average precision among those that learn from labels of bags."""
@@ -248,10 +249,6 @@ def _write_boxes(images: Sequence[Images], path: Path) -> list[Path]:
         return []
     write_annotations(path, {name: ImageAnnotations(some, [None] * len(some)) for name, some in boxes.items()})
     return [path]
-
-
-def _is_source(result: Result) -> bool:
-    return isinstance(result.model, estimators.SignedSource) and bool(result.scores)
 
 
 def _precision(result: Result) -> float:

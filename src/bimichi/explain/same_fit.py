@@ -134,18 +134,19 @@ def _constraints(space: Terms, values: Floats, free: Ints) -> tuple[sp.csr_array
     helper[others] = len(free) + np.arange(others.sum())
     rows, room = [], []
 
-    def add(weights: dict[int, float], limit: float) -> None:
-        rows.append(weights)
-        room.append(limit)
+    def add(weights: dict[int, float], sign: float, term: int) -> None:
+        """Add the condition that weights are no more than sign times a term; a used term is a number."""
+        free_term = column[term] >= 0
+        rows.append(weights | ({int(column[term]): -sign} if free_term else {}))
+        room.append(0.0 if free_term else sign * values[term])
 
     for side in range(n_sides):
         sign = space.sign[side]
         own = {int(helper[side, k]): -1.0 for k in range(m) if others[side, k]}
-        _add_term(add, own, 0.0, -sign, int(column[side]), values[side])
+        add(own, sign, side)
         for other in range(n_sides):
             if others[side, other % m]:
-                term = space.index[side, other]
-                _add_term(add, {int(helper[side, other % m]): 1.0}, 0.0, -sign, int(column[term]), values[term])
+                add({int(helper[side, other % m]): 1.0}, sign, space.index[side, other])
     width = len(free) + int(others.sum())
     equal = np.zeros((2, width))
     held = values.copy()
@@ -154,14 +155,6 @@ def _constraints(space: Terms, values: Floats, free: Ints) -> tuple[sp.csr_array
     for row, inside in enumerate((second < m, first >= m)):
         equal[row, column[free[inside[free]]]] = 1.0
     return _matrix(rows, width), np.array(room), sp.csr_array(equal), np.array([1.0, -1.0]) - space.totals(held)
-
-
-def _add_term(add: Any, weights: dict[int, float], limit: float, factor: float, column: int, value: float) -> None:
-    """Add the condition that weights, and a factor times a term, stay within a limit; a used term is a number."""
-    if column >= 0:
-        add(weights | {column: factor}, limit)
-    else:
-        add(weights, limit - factor * value)
 
 
 def _matrix(rows: list[dict[int, float]], width: int) -> sp.csr_array:

@@ -40,13 +40,8 @@ class Suggestions(Explanation, Sequence[Suggestion]):
         return f"{len(self)} suggestions"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        return {
-            "scene": [one.name for one in self.items],
-            "box": [" ".join(map(str, one.box)) for one in self.items],
-            "kind": [one.kind for one in self.items],
-            "score": [one.score for one in self.items],
-            "reason": [one.reason for one in self.items],
-        }
+        rows = [(one.name, " ".join(map(str, one.box)), one.kind, one.score, one.reason) for one in self.items]
+        return {name: [row[k] for row in rows] for k, name in enumerate(("scene", "box", "kind", "score", "reason"))}
 
 
 def suggest(

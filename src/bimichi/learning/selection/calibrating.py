@@ -41,15 +41,12 @@ def _link(samples: Sequence[Sample], n_folds: int, fit: Callable[[Any], FusionRu
     folds = make_folds(samples, n_folds)
     if len(folds) < 2:
         return None
-    targets, others, shares = [], [], []
+    found = []
     for block in folds:
         rule = fit(block)
         for one in (samples[k] for k in block):
-            first, second = one.decisive(*(_output(rule, rows) for rows in (one.targets, one.others)))
-            targets.append(first)
-            others.append(second)
-            shares.append(one.shares)
-    return platt(targets, others, shares)
+            found.append((*one.decisive(*(_output(rule, rows) for rows in (one.targets, one.others))), one.shares))
+    return platt(found)
 
 
 def _output(rule: FusionRule, rows: Any) -> Any:

@@ -160,7 +160,7 @@ class CrossValidation:
 
     def calibrated(self, row: Row, candidate: Candidate | None, signs: Floats) -> Link | None:
         """Fit a link to outputs for units that were not learned from, or to their log-odds; None if none fits."""
-        targets, others, shares = [], [], []
+        found = []
         limit = max(1000, FEW // max(1, len(self.scored)))
         for f, block in enumerate(self.folds):
             for u in block:
@@ -173,17 +173,13 @@ class CrossValidation:
                     own = row.learned[f].solution.link
                     if own is not None:  # slopes of folds differ, log-odds are on one scale
                         values = own.log_odds(values[0]), own.log_odds(values[1])
-                first, second = one.decisive(*values)
-                targets.append(first)
-                others.append(second)
-                shares.append(one.shares)
-        return platt(targets, others, shares)
+                found.append((*one.decisive(*values), one.shares))
+        return platt(found)
 
     def calibrated_in_sample(self, candidate: Candidate, result: FitResult) -> Link | None:
         """Fit a link to outputs for the data that were learned from, where nothing can be left out."""
         samples = [self._sample(u, candidate.sources).few(FEW) for u in range(len(self.units))]
-        pairs = [one.decisive(*outputs(one, candidate.problem, result)) for one in samples]
-        return platt([first for first, _ in pairs], [second for _, second in pairs], [one.shares for one in samples])
+        return platt([(*one.decisive(*outputs(one, candidate.problem, result)), one.shares) for one in samples])
 
     def _sample(self, u: int, sources: str) -> Sample:
         unit = self.units[u]

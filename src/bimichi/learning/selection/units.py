@@ -15,7 +15,6 @@ from bimichi._types import Floats, Ints
 from bimichi.learning.bags import Bags
 from bimichi.learning.parts import Part, read_part
 from bimichi.learning.samples import (
-    ROOM,
     Sample,
     bag_groups,
     grouped_bags,
@@ -137,7 +136,8 @@ def samples_of(part: Part, material: Material, how: Signed, room: int, rare: Pla
         return grouped_bags(part.name, entered(part.bags, how), group)
     if rare is None:
         found = grouped_pixels(part.scene, part.scene.sources, labels, region, room)
-        return [_entered_sample(sample, how) for sample in found]
+        scaled = found if how.scale is None else [scaled_sample(one, how.scale) for one in found]
+        return [one.with_signs(how.signs) for one in scaled]
     planes = zip(np.moveaxis(part.scene.sources, -1, 0), how.signs, strict=True)
     rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
     return grouped_pixels(part.scene, rows, labels, region, room)
@@ -168,18 +168,9 @@ def entered(bags: Bags, how: Signed) -> Bags:
     return (bags if how.scale is None else how.scale.bags(bags)).with_signs(how.signs)
 
 
-def _entered_sample(sample: Sample, how: Signed) -> Sample:
-    return (sample if how.scale is None else scaled_sample(sample, how.scale)).with_signs(how.signs)
-
-
 def _size(part: Part) -> int:
     bags, scene = part.bags, part.scene
     arrays = [] if bags is None else [bags.X, bags.counts, bags.instance]
     if scene is not None:
         arrays += [scene.sources] + ([] if scene.segments is None else [scene.segments])
     return sum(array.nbytes for array in arrays)
-
-
-def room_for(n_items: int) -> int:
-    """Return how many rows are kept of each scene."""
-    return max(1000, ROOM // max(1, n_items))
