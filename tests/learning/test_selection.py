@@ -128,7 +128,7 @@ def test_an_average_with_sources_is_one_measure(rng, additivity):
     def log_odds(result):
         return result.solution.link.log_odds(choquet(X, result.measure))
 
-    alone = [platt([X[y, k]], [X[~y, k]], [(1.0, 1.0)]).log_odds(X[:, k]) for k in (0, 1)]
+    alone = [platt([(X[y, k], X[~y, k], (1.0, 1.0))]).log_odds(X[:, k]) for k in (0, 1)]
     assert log_odds(found) == pytest.approx((log_odds(plain) + np.mean(alone, axis=0)) / 2, abs=1e-6)
     assert averaged_with(found.solution.status) == [0, 1]
     assert averaged_with(plain.solution.status) == []

@@ -101,13 +101,16 @@ class DetectorMask(Fusion):
         check_n_jobs(self.n_jobs)
         if self.model is None:
             _check_masks(self.masks)
-        self.session_ = None if self.model is None else _open(self.model, self.n_jobs)[0]
+        self.session_ = None if self.model is None else open_session(self.model, self.n_jobs)
+        if self.session_ is not None:
+            _network_of(self.session_, self.model)  # raises if it is unknown
         return self
 
     @property
     def title(self) -> str:
         """What the network is, by its signature: "Mask R-CNN" or "YOLO-seg"; ready-made masks are of the former."""
-        return ZooMaskRCNN.title if self.model is None else str(_open(self.model, 1)[1].title)
+        network = ZooMaskRCNN if self.model is None else _network_of(open_session(self.model, 1), self.model)
+        return str(network.title)
 
     def fuse(self, X: ArrayLike, name: str | None = None) -> NDArray[np.float32]:
         """Return the map of one image, in [0, 1].
@@ -125,7 +128,7 @@ class DetectorMask(Fusion):
             return _ready_made(*_pick_mask(self.masks, name), image.shape[:2], self.output)
         with _OPENING:  # one thread opens the network that a pickle left out, the others wait for it
             if self.session_ is None:
-                self.session_ = _open(self.model, self.n_jobs)[0]
+                self.session_ = open_session(self.model, self.n_jobs)
         fused = np.zeros(image.shape[:2], np.float32)
         wanted = Wanted(self.target_class, self.score_threshold, self.mask_threshold, self.output == "score")
         _network_of(self.session_, self.model).paint(self.session_, _to_bytes(image), wanted, fused)
@@ -136,12 +139,6 @@ class DetectorMask(Fusion):
         if "session_" in state:
             state["session_"] = None
         return state
-
-
-def _open(path: str | PathLike[str], n_jobs: int | None) -> tuple[Any, Any]:
-    """Open a file, and find out what network it holds."""
-    session = open_session(path, n_jobs)
-    return session, _network_of(session, path)
 
 
 def _network_of(session: Any, path: Any) -> Any:

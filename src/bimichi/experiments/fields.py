@@ -108,7 +108,12 @@ class FieldResult:
 
         scene = self.test[0]
         drawn = next(one for one in self.images if one.name == scene.name)
-        shown: dict[str, Any] = {**_views(drawn), "Truth": scene.truth, "Labelled bags": None}
+        if isinstance(drawn, BrainImages):
+            shown: dict[str, Any] = dict(drawn.contrasts)
+        else:
+            shown = {name: drawn.radar[..., k].clip(-28, 0) for k, name in enumerate(("VV", "VH"))}
+            shown |= {"Optical, natural colours": drawn.rgb, "Water in earlier years": drawn.occurrence}
+        shown |= {"Truth": scene.truth, "Labelled bags": None}
         width = 2.9 * min(len(shown), 3)
         height = (2.9 * scene.shape[0] / scene.shape[1] + 0.35) * -(-len(shown) // 3)
         figure, axes = panels(len(shown), 3, (width, height))
@@ -257,11 +262,3 @@ def _precision(result: Result) -> float:
 
 def _reached(result: Result) -> str:
     return f"{result.name}, AUC {result.mean('auc'):.3f} and AP {_precision(result):.3f}"
-
-
-def _views(images: Images) -> dict[str, Any]:
-    """Return the images to show, by title."""
-    if isinstance(images, BrainImages):
-        return dict(images.contrasts)
-    radar = {name: images.radar[..., k].clip(-28, 0) for k, name in enumerate(("VV", "VH"))}
-    return {**radar, "Optical, natural colours": images.rgb, "Water in earlier years": images.occurrence}

@@ -236,7 +236,7 @@ class _Compared:
         rows += self.sources()
         best = simplest_of_best(rows)
         candidate = self.candidates[best] if best < len(self.candidates) else None
-        link = self.validation.calibrated(rows[best], candidate, self.signs.signs) if self.how.calibrate else None
+        link = self.validation.calibrated(rows[best], candidate) if self.how.calibrate else None
         return self._learned(rows, best, candidate, link)
 
     def _learned(self, rows: list[Row], best: int, candidate: Candidate | None, link: Link | None) -> Chosen:
