@@ -1,7 +1,6 @@
 """A drawn plain between hills, with a river, fields, roads and villages, and what a flood covers of it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_closing, binary_dilation, binary_opening, distance_transform_edt, label
@@ -129,16 +128,12 @@ def _kinds(rng: np.random.Generator, shape: tuple[int, int], parcel: Ints, track
         inside = np.hypot(down - row, across - column) < size * rng.uniform(0.02, 0.05) * (1 + 0.3 * rough)
         kind[inside & (hills == 0) & (houses < 0.62)] = ROOFS
         kind[inside & (hills == 0) & (houses >= 0.62)] = MEADOW
-    kind[_runway(rng, down, across, size) & (hills == 0)] = ASPHALT
-    return np.asarray(kind, dtype=np.int64)
-
-
-def _runway(rng: np.random.Generator, down: Any, across: Any, size: int) -> Flags:
-    """A smooth, wide strip, as dark as water for a radar."""
     turn, row, column = rng.uniform(0, np.pi), *(size * rng.uniform(0.2, 0.8, 2))
     along = (across - column) * np.cos(turn) + (down - row) * np.sin(turn)
     off = (down - row) * np.cos(turn) - (across - column) * np.sin(turn)
-    return np.asarray((np.abs(along) < 0.09 * size) & (np.abs(off) < max(1.5, 0.006 * size)))
+    runway = (np.abs(along) < 0.09 * size) & (np.abs(off) < max(1.5, 0.006 * size))  # as dark as water for a radar
+    kind[runway & (hills == 0)] = ASPHALT
+    return np.asarray(kind, dtype=np.int64)
 
 
 def outlines(flooded: Flags, generosity: int = 3) -> Flags:

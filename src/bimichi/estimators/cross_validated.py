@@ -184,7 +184,8 @@ class BiMIChICV(FusionClassifier, BagFusion):
             entering = {}
         self._set_rule(chosen.result, chosen.objective, ConvexSolver(), **entering)
         plain = self.rule_
-        recipes = _recipes(chosen.signs.signs) if chosen.rare else None
+        signs = chosen.signs.signs if chosen.rare else ()
+        recipes = tuple(f"{AS_IS}|rarity" if sign > 0 else f"{AS_IS}|inverted|rarity" for sign in signs) or None
         assert plain.training is not None  # as it was learned just now
         record = replace(plain.training, selection=chosen.selection.to_dict())
         self.rule_ = replace(plain, link=chosen.link, recipes=recipes, training=record)
@@ -263,11 +264,6 @@ def cv_results(chosen: Chosen) -> dict[str, Any]:
     found["rank_test_ap"] = np.empty(len(rows), np.int32)
     found["rank_test_ap"][order] = np.arange(1, len(rows) + 1)
     return found
-
-
-def _recipes(signs: Any) -> tuple[str, ...]:
-    """Name what is done to sources before the integral."""
-    return tuple(f"{AS_IS}|rarity" if sign > 0 else f"{AS_IS}|inverted|rarity" for sign in signs)
 
 
 def _made(plane: NDArray[Any], recipe: str) -> NDArray[Any]:

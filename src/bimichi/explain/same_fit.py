@@ -17,7 +17,6 @@ from bimichi.explain.parts import parts_of
 from bimichi.integral.integrals import integrate
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.integral.terms import integrate_terms, sign_table
-from bimichi.measures.base import Measure
 from bimichi.measures.terms import Terms
 
 MOST_PROGRAMS = 128
@@ -35,14 +34,10 @@ class SameFit(NamedTuple):
     exact: bool
 
 
-def same_fit(measure: Measure, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> SameFit:
+def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> SameFit:
     """Return the ends, given which elements or terms training used, and the sources as they enter the integral."""
-    if measure.parts == "elements":
-        return _of_elements(measure, used, entered, n_jobs)
-    return _of_terms(measure, used, entered, n_jobs)
-
-
-def _of_elements(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None) -> SameFit:
+    if measure.parts != "elements":
+        return _of_terms(measure, used, entered, n_jobs)
     lattice = measure.lattice
     low, high = parts_of(measure).intervals(used)
     # A measure may break the order by the tolerance, and so may its completions: the sweeps leave none of that.
@@ -154,10 +149,8 @@ def _constraints(space: Terms, values: Floats, free: Ints) -> tuple[sp.csr_array
     first, second = space.both_sides
     for row, inside in enumerate((second < m, first >= m)):
         equal[row, column[free[inside[free]]]] = 1.0
-    return _matrix(rows, width), np.array(room), sp.csr_array(equal), np.array([1.0, -1.0]) - space.totals(held)
-
-
-def _matrix(rows: list[dict[int, float]], width: int) -> sp.csr_array:
     at = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     columns = np.concatenate([list(row) for row in rows]).astype(np.int64)
-    return sp.csr_array((np.concatenate([list(row.values()) for row in rows]), (at, columns)), (len(rows), width))
+    weights = np.concatenate([list(row.values()) for row in rows])
+    matrix = sp.csr_array((weights, (at, columns)), (len(rows), width))
+    return matrix, np.array(room), sp.csr_array(equal), np.array([1.0, -1.0]) - space.totals(held)

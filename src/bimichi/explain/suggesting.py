@@ -1,7 +1,7 @@
 """What to label next: regions that the training leaves open, that contradict their labels, or that are uncertain."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +32,6 @@ class Suggestions(Explanation, Sequence[Suggestion]):
 
     def __getitem__(self, which: Any) -> Any:
         return self.items[which]
-
-    def __iter__(self) -> Iterator[Suggestion]:
-        return iter(self.items)
 
     def _head(self) -> str:
         return f"{len(self)} suggestions"

@@ -45,10 +45,7 @@ def _link(samples: Sequence[Sample], n_folds: int, fit: Callable[[Any], FusionRu
     for block in folds:
         rule = fit(block)
         for one in (samples[k] for k in block):
-            found.append((*one.decisive(*(_output(rule, rows) for rows in (one.targets, one.others))), one.shares))
+            sides = (rule.integral(rows) for rows in (one.targets, one.others))
+            values = (abs(side) if rule.output == "magnitude" else side for side in sides)
+            found.append((*one.decisive(*values), one.shares))
     return platt(found)
-
-
-def _output(rule: FusionRule, rows: Any) -> Any:
-    found = rule.integral(rows)
-    return abs(found) if rule.output == "magnitude" else found

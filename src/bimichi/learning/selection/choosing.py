@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import out_of_range
 from bimichi.learning.fit import FitResult
@@ -243,7 +242,9 @@ class _Compared:
         validation, signs = self.validation, self.signs
         rare = candidate is not None and candidate.sources == "rarity"
         if candidate is None:
-            result, objective = _alone(rows[best].parameters["source"], signs.signs, self.names), ALONE
+            terms, objective = source_terms(rows[best].parameters["source"], len(self.names)), ALONE
+            solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
+            result = FitResult(AdditiveBiCapacity(terms, self.names, order=1), signs.signs, solution, {})
         else:
             objective = candidate.problem
             result = validation.learn_all(candidate, self.how.names)
@@ -268,10 +269,3 @@ class _Compared:
 
 ALONE = replace(MEAN, name="single source", about="one source, as it is or inverted")
 """What the record calls a model that is one source alone."""
-
-
-def _alone(k: int, signs: Floats, names: Sequence[str]) -> FitResult:
-    """Return the measure whose integral is one source."""
-    terms = source_terms(k, len(signs))
-    solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
-    return FitResult(AdditiveBiCapacity(terms, list(names), order=1), signs, solution, {})

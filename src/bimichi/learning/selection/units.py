@@ -94,7 +94,9 @@ class Material:
         """Read all parts, in order, and yield what the function makes of each."""
 
         def run(k: int) -> tuple[int, Part, Any]:
-            part = self._kept.get(k) or self._read(k)
+            item = self._items[k]
+            whole = Part(item, len(item.X), item.n_sources) if isinstance(item, Bags) else None
+            part = self._kept.get(k) or whole or read_part(item, self._nan)
             return k, part, function(part)
 
         for k, part, made in in_threads(run, range(len(self._items)), self._n_jobs):
@@ -103,12 +105,6 @@ class Material:
                 self._kept[k] = part
                 self._left -= size
             yield made
-
-    def _read(self, k: int) -> Part:
-        item = self._items[k]
-        if isinstance(item, Bags):
-            return Part(item, len(item.X), item.n_sources)
-        return read_part(item, self._nan)
 
     def regions(self, part: Part) -> tuple[Ints | None, Ints | None]:
         """Return the group of every pixel, and that of every bag, of a part; None where all are in one."""
