@@ -79,7 +79,10 @@ def street(
     rng = random_generator(random_state)
     view = View(height, width)
     canvas, lamps = Canvas(view), _lamps(rng)
-    _sky(canvas)
+    _, up = view.rays()
+    glow = 0.35 + np.exp(-np.maximum(up, 0) / 0.12)  # the light of the town
+    heat = AIR - 26 + 18 * np.exp(-np.maximum(up, 0) / 0.2)
+    canvas.put(True, (0.0, 1e4, 1e4), 0.0, heat, glow * planes((0.003, 0.0034, 0.0046)))
     _skyline(canvas, rng)
     _ground(canvas)
     for side in (-1, 1):
@@ -103,13 +106,6 @@ def street(
         n_segments=n_segments,
         preset=preset,
     )
-
-
-def _sky(canvas: Canvas) -> None:
-    _, up = canvas.view.rays()
-    glow = 0.35 + np.exp(-np.maximum(up, 0) / 0.12)  # the light of the town
-    heat = AIR - 26 + 18 * np.exp(-np.maximum(up, 0) / 0.2)
-    canvas.put(True, (0.0, 1e4, 1e4), 0.0, heat, glow * planes((0.003, 0.0034, 0.0046)))
 
 
 def _skyline(canvas: Canvas, rng: np.random.Generator) -> None:

@@ -44,7 +44,12 @@ class Terrain:
 def draw_terrain(rng: np.random.Generator, shape: tuple[int, int], level: float) -> Terrain:
     """Draw a plain with a river, and flood it to `level` metres above the banks."""
     y, x = np.mgrid[: shape[0], : shape[1]] * PIXEL
-    away = _from_river(rng, x, y)
+    size = x.max() + PIXEL
+    middle = (0.35 + 0.3 * rng.random()) * (y.max() + PIXEL)
+    waves = [(size * rng.uniform(0.02, 0.09) / k, k * rng.uniform(1.2, 2.2), rng.uniform(0, 6.3)) for k in (1, 2, 4)]
+    river = middle + sum(depth * np.sin(2 * np.pi * turns * x / size + phase) for depth, turns, phase in waves)
+    river = river + rng.uniform(-0.25, 0.25) * (x - size / 2)
+    away = np.asarray(distance_transform_edt(np.abs(y - river) > 0.8 * PIXEL)) * PIXEL
     hills = _hills(rng, shape)
     parcel, edge = _fields(rng, x, y)
     plain = 0.0022 * away + 0.35 * fractal(rng, shape, 1.8) + 0.25 * rng.normal(size=parcel.max() + 1)[parcel]
@@ -57,16 +62,6 @@ def draw_terrain(rng: np.random.Generator, shape: tuple[int, int], level: float)
     depth = np.where(reached & (kind != ROOFS), np.maximum(depth, 0), 0.0)
     depth[~permanent & ~binary_opening(depth > 0, iterations=1)] = 0  # puddles of single pixels show in no sensor
     return Terrain(height, np.where(permanent, WATER, kind), parcel, permanent, depth)
-
-
-def _from_river(rng: np.random.Generator, x: Floats, y: Floats) -> Floats:
-    """Distance in metres from the middle of a river that winds across the scene."""
-    size = x.max() + PIXEL
-    middle = (0.35 + 0.3 * rng.random()) * (y.max() + PIXEL)
-    waves = [(size * rng.uniform(0.02, 0.09) / k, k * rng.uniform(1.2, 2.2), rng.uniform(0, 6.3)) for k in (1, 2, 4)]
-    bend = middle + sum(depth * np.sin(2 * np.pi * turns * x / size + phase) for depth, turns, phase in waves)
-    bend = bend + rng.uniform(-0.25, 0.25) * (x - size / 2)
-    return np.asarray(distance_transform_edt(np.abs(y - bend) > 0.8 * PIXEL)) * PIXEL
 
 
 def _hills(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:

@@ -218,7 +218,9 @@ class BiMIChICV(FusionClassifier, BagFusion):
         recipes = self.rule_.recipes
         if recipes is None or not recipes[0].startswith(f"{AS_IS}|"):  # others are about images, not sources
             return planes
-        return [_made(plane, recipe) for plane, recipe in zip(planes, recipes, strict=True)]
+        flat = [np.asarray(plane, np.float32).reshape(-1, plane.shape[-1] if plane.ndim > 1 else 1) for plane in planes]
+        made = [make_plane(one, recipe, one.dtype) for one, recipe in zip(flat, recipes, strict=True)]
+        return [one.reshape(plane.shape) for one, plane in zip(made, planes, strict=True)]
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the log-odds of a target, or without calibration the confidence in [-1, 1]; above 0 for targets."""
@@ -264,9 +266,3 @@ def cv_results(chosen: Chosen) -> dict[str, Any]:
     found["rank_test_ap"] = np.empty(len(rows), np.int32)
     found["rank_test_ap"][order] = np.arange(1, len(rows) + 1)
     return found
-
-
-def _made(plane: NDArray[Any], recipe: str) -> NDArray[Any]:
-    """Apply a recipe to a source of one scene, whatever its shape."""
-    flat = np.asarray(plane, dtype=np.float32).reshape(-1, plane.shape[-1] if plane.ndim > 1 else 1)
-    return make_plane(flat, recipe, flat.dtype).reshape(plane.shape)
