@@ -57,6 +57,28 @@ def make_scenes():
     write_image("segments.png", grid_segments(SHAPE, 10).astype(np.uint8))
 
 
+HALF = """
+import signal
+from bimichi.cli import main
+from bimichi.imaging import fusing
+whole = fusing.fused_strips
+def slow(*arguments):
+    yield next(whole(*arguments))
+    print("half of it is written", flush=True)
+    signal.pause()
+fusing.fused_strips = slow
+fusing.STRIP = 600
+main()
+"""
+"""A program that writes half of a fused map, and waits for a signal."""
+
+
+def train_masks(model, *options):
+    """Train on the mask of the scene, for the first objective of the paper."""
+    run("train", *PAPER, "thermal.png", "grey.png", "--labels", "mask.png", *options, "-o", model)
+    return model
+
+
 def program(*arguments, script=PROGRAM, **environment):
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT | environment, timeout=120)

@@ -8,7 +8,7 @@ import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from bimichi._tables import Cell, Table
+from bimichi._tables import Cell, Table, marked
 
 Tint = Callable[[int, str], str]
 """Gives the attributes of a cell, from its column and its text."""
@@ -137,9 +137,7 @@ def framed(page: str, title: str) -> str:
 
 
 def _cell(column: int, cell: Cell, tint: Tint) -> str:
-    text = html.escape(cell.text)
-    text = f"<u>{text}</u>" if cell.underlined and text else text
-    text = f"<b>{text}</b>" if cell.bold and text else text
+    text = marked(html.escape(cell.text), cell, ("<b>", "</b>"), ("<u>", "</u>"))
     if column == 0:
         return f"<th>{text}</th>"
     kind = tint(column, cell.text) or (' class="text"' if len(cell.text) > 24 else "")

@@ -30,7 +30,7 @@ class Table:
         """Render as a GitHub-flavoured Markdown table, which has no underline: italics stand for it."""
         lines = [[_markdown(text) for text in self.header], ["---"] + ["---:"] * (len(self.header) - 1)]
         for row in self.rows:
-            lines.append([_marked(_markdown(c.text), c, ("**", "**"), ("*", "*")) for c in row])
+            lines.append([marked(_markdown(c.text), c, ("**", "**"), ("*", "*")) for c in row])
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def to_html(self) -> str:
@@ -40,7 +40,7 @@ class Table:
         for row in self.rows:
             cells = [f"<th>{html.escape(row[0].text)}</th>"]
             for cell in row[1:]:
-                text = _marked(html.escape(cell.text), cell, ("<b>", "</b>"), ("<u>", "</u>"))
+                text = marked(html.escape(cell.text), cell, ("<b>", "</b>"), ("<u>", "</u>"))
                 cells.append(f"<td>{text}</td>")
             body.append(f"<tr>{''.join(cells)}</tr>")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
@@ -49,7 +49,7 @@ class Table:
         """Render as a LaTeX tabular with the rules of booktabs."""
         lines = [" & ".join(_latex(text) for text in self.header)]
         for row in self.rows:
-            cells = [_marked(_latex(c.text), c, (r"\textbf{", "}"), (r"\underline{", "}")) for c in row]
+            cells = [marked(_latex(c.text), c, (r"\textbf{", "}"), (r"\underline{", "}")) for c in row]
             lines.append(" & ".join(cells))
         columns = "l" + "r" * (len(self.header) - 1)
         body = " \\\\\n".join([*lines[1:], r"\bottomrule"])
@@ -73,7 +73,8 @@ def number(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"
 
 
-def _marked(text: str, cell: Cell, bold: tuple[str, str], underlined: tuple[str, str]) -> str:
+def marked(text: str, cell: Cell, bold: tuple[str, str], underlined: tuple[str, str]) -> str:
+    """Put the text of a cell between the marks of its emphasis."""
     if cell.underlined and text:
         text = f"{underlined[0]}{text}{underlined[1]}"
     return f"{bold[0]}{text}{bold[1]}" if cell.bold and text else text

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import ENVIRONMENT, PROGRAM, program, run
+from program import ENVIRONMENT, HALF, PROGRAM, program, run
 
 from bimichi import BiCapacity, FusionRule
 from bimichi.cli.console import clean
@@ -225,21 +225,6 @@ def test_threads_are_silent_after_stopped(here, arguments, number):
     assert process.returncode == 128 + number
     assert stderr.rstrip().endswith("Stopped; no file is half-written.")
     assert "Traceback" not in stderr
-
-
-HALF = """
-import signal
-from bimichi.cli import main
-from bimichi.imaging import fusing
-whole = fusing.fused_strips
-def slow(*arguments):
-    yield next(whole(*arguments))
-    print("half of it is written", flush=True)
-    signal.pause()
-fusing.fused_strips = slow
-fusing.STRIP = 600
-main()
-"""
 
 
 @posix

@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 import typer
-from program import BOX, ENVIRONMENT, PAPER, PROGRAM, SHAPE, images, program, run, target_mask
+from program import BOX, ENVIRONMENT, HALF, PAPER, PROGRAM, SHAPE, images, program, run, target_mask, train_masks
 from typer.testing import CliRunner
 
 from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError
@@ -379,19 +379,7 @@ def csv_of(*scenes):
 
 
 def train_one(folder):
-    run(
-        "train",
-        *PAPER,
-        "thermal.png",
-        "grey.png",
-        "--labels",
-        "mask.png",
-        "--superpixels",
-        20,
-        "-o",
-        folder / "one.json",
-    )
-    return folder / "one.json"
+    return train_masks(folder / "one.json", "--superpixels", 20)
 
 
 def test_an_output_that_cannot_be_written_is_found_before_the_work(trained, monkeypatch):
@@ -538,20 +526,7 @@ def test_the_path_of_a_user(here):
     assert program(*train[:-1]).returncode == 2
 
 
-INTERRUPTED = """
-import signal
-from bimichi.cli import main
-from bimichi.imaging import fusing
-signal.signal(signal.SIGINT, signal.default_int_handler)
-whole = fusing.fused_strips
-def slow(*arguments):
-    yield next(whole(*arguments))
-    print("half of it is written", flush=True)
-    signal.pause()
-fusing.fused_strips = slow
-fusing.STRIP = 600
-main()
-"""
+INTERRUPTED = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler){HALF}"
 
 
 def test_ctrl_c_leaves_no_half_written_file(trained):

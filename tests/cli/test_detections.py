@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import BOX, PAPER, images, run
+from program import BOX, PAPER, images, run, train_masks
 
 from bimichi import FusionRule
 from bimichi.imaging import detect, read_boxes, read_image, to_bipolar
@@ -30,18 +30,7 @@ def test_from_training_to_boxes(here):
 
 
 def test_a_decision_on_masks(here):
-    run(
-        "train",
-        *PAPER,
-        "thermal.png",
-        "grey.png",
-        "--labels",
-        "mask.png",
-        "--decision",
-        "precision=0.5",
-        "-o",
-        "model.json",
-    )
+    train_masks("model.json", "--decision", "precision=0.5")
     assert "a precision of 0.5" in FusionRule.load("model.json").decision.chosen
 
 

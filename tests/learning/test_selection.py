@@ -53,13 +53,13 @@ def test_folds_are_blocks_of_neighbours_with_targets():
 def test_platt_recovers_a_line_and_needs_one_that_rises(rng):
     x = rng.normal(0, 1, 40_000)
     y = rng.random(40_000) < 1 / (1 + np.exp(-(3 * x - 2)))
-    link = platt([x[y]], [x[~y]], [(1.0, 1.0)])
+    link = platt([(x[y], x[~y], (1.0, 1.0))])
     assert (link.slope, link.offset) == pytest.approx((3, -2), abs=0.12)
     assert link.base_rate == pytest.approx(y.mean())
-    half = platt([x[y]], [x[~y][::2]], [(1.0, 2.0)])
+    half = platt([(x[y], x[~y][::2], (1.0, 2.0))])
     assert (half.slope, half.offset) == pytest.approx((link.slope, link.offset), abs=0.15)
-    assert platt([-x[y]], [-x[~y]], [(1.0, 1.0)]) is None
-    assert np.isfinite(platt([np.ones(50)], [-np.ones(50)], [(1.0, 1.0)]).slope)
+    assert platt([(-x[y], -x[~y], (1.0, 1.0))]) is None
+    assert np.isfinite(platt([(np.ones(50), -np.ones(50), (1.0, 1.0))]).slope)
 
 
 def row(name, ap, **parameters):
@@ -128,7 +128,7 @@ def test_an_average_with_sources_is_one_measure(rng, additivity):
     def log_odds(result):
         return result.solution.link.log_odds(choquet(X, result.measure))
 
-    alone = [platt([X[y, k]], [X[~y, k]], [(1.0, 1.0)]).log_odds(X[:, k]) for k in (0, 1)]
+    alone = [platt([(X[y, k], X[~y, k], (1.0, 1.0))]).log_odds(X[:, k]) for k in (0, 1)]
     assert log_odds(found) == pytest.approx((log_odds(plain) + np.mean(alone, axis=0)) / 2, abs=1e-6)
     assert averaged_with(found.solution.status) == [0, 1]
     assert averaged_with(plain.solution.status) == []

@@ -40,7 +40,7 @@ def doctor(*, say: Output) -> None:
         "packages": {name: _version(name) for name in CORE},
         "extras": _extras(),
         "gdal": _gdal(),
-        "browser": _browser(),
+        "browser": os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None),
     }
     say.note("Self-test: draws, learns, fuses, saves and reads; some ten seconds on first use ...")
     compiled, watch = COMPILING.seconds, Stopwatch()
@@ -82,10 +82,6 @@ def _gdal() -> str | None:
     return str(rasterio.__gdal_version__)
 
 
-def _browser() -> str | None:
-    return os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-
-
 def _cache() -> dict[str, Any]:
     from bimichi._jit import cache_folder
 
@@ -95,23 +91,21 @@ def _cache() -> dict[str, Any]:
 
 
 def _lines(data: dict[str, Any]) -> list[str]:
-    lines = [f"bimichi {data['bimichi']}, Python {data['python']}, {data['platform']}"]
-    lines.append(", ".join(f"{name} {found or 'MISSING'}" for name, found in data["packages"].items()))
+    cache, times, marks = data["cache"], data["seconds"], {True: "ok", False: "FAILED", None: "--"}
+    held = f"{cache['kernels']} kernels, {cache['bytes'] / MEGABYTE:.1f} MB" if cache["kernels"] else "no kernels yet"
+    extras = []
     for extra, found in data["extras"].items():
         has = ", ".join(f"{module} {known}" for module, known in found["packages"].items() if known)
-        lines.append(f"extra {extra}: " + (f"missing; {found['install']}" if found["install"] else has))
-    lines.append(f"GDAL: {data['gdal'] or 'missing; GeoTIFFs cannot be read'}")
-    lines.append(f"browser: {data['browser'] or 'none was found; a report is one HTML file, for any browser'}")
-    cache = data["cache"]
-    held = f"{cache['kernels']} kernels, {cache['bytes'] / MEGABYTE:.1f} MB" if cache["kernels"] else "no kernels yet"
-    lines.append(f"compiled kernels: {cache['folder'] or 'NOWHERE to keep them; each run compiles anew'}, {held}")
-    marks = {True: "ok", False: "FAILED", None: "--"}
-    lines += [f"{marks[check['passed']]:>6}  {check['check']}: {check['found']}" for check in data["checks"]]
-    times = data["seconds"]
-    lines.append(
-        f"Self-test in {times['self-test']:.1f} s, besides {times['compile']:.1f} s to compile or load kernels."
-    )
-    lines.append(
-        "All is well." if data["passed"] else "Something is broken; please report it with: bimichi doctor --json"
-    )
+        extras.append(f"extra {extra}: " + (f"missing; {found['install']}" if found["install"] else has))
+    lines = [
+        f"bimichi {data['bimichi']}, Python {data['python']}, {data['platform']}",
+        ", ".join(f"{name} {found or 'MISSING'}" for name, found in data["packages"].items()),
+        *extras,
+        f"GDAL: {data['gdal'] or 'missing; GeoTIFFs cannot be read'}",
+        f"browser: {data['browser'] or 'none was found; a report is one HTML file, for any browser'}",
+        f"compiled kernels: {cache['folder'] or 'NOWHERE to keep them; each run compiles anew'}, {held}",
+        *(f"{marks[check['passed']]:>6}  {check['check']}: {check['found']}" for check in data["checks"]),
+        f"Self-test in {times['self-test']:.1f} s, besides {times['compile']:.1f} s to compile or load kernels.",
+        "All is well." if data["passed"] else "Something is broken; please report it with: bimichi doctor --json",
+    ]
     return [escape(line) for line in lines]

@@ -71,7 +71,9 @@ def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any
     """Return the values of the options of this command, by their names."""
     file = file / FILE_NAME if file.is_dir() else file
     own = str(ctx.info_name)
-    commands = _commands(ctx)
+    siblings: Mapping[str, Any] = getattr(getattr(ctx.parent, "command", None), "commands", {})
+    listed = {name: getattr(one, "params", []) for name, one in {own: ctx.command, **siblings}.items()}
+    commands = {name: some for name, some in listed.items() if any(option.name == "project" for option in some)}
     labels = _labels(commands)
     known = _known(commands, labels)
     for key in project.labels:
@@ -95,15 +97,6 @@ def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any
     if project.expressions and "expressions" in parameters:  # other commands have them from the model
         found["expressions"] = list(project.expressions)
     return found
-
-
-def _commands(ctx: typer.Context) -> dict[str, list[Any]]:
-    """Return the parameters of all commands that take a project file."""
-    siblings: Mapping[str, Any] = getattr(getattr(ctx.parent, "command", None), "commands", {})
-    found = {
-        name: getattr(command, "params", []) for name, command in {str(ctx.info_name): ctx.command, **siblings}.items()
-    }
-    return {name: some for name, some in found.items() if any(parameter.name == "project" for parameter in some)}
 
 
 def _labels(commands: Mapping[str, list[Any]]) -> list[str]:

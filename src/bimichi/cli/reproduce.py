@@ -1,9 +1,9 @@
 """`bimichi reproduce`: the experiments of the paper, and two in other fields."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -13,10 +13,6 @@ from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
 from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.scenes import DataOptions, input_files
 from bimichi.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    pass
-
 
 PROOF_NODES = 300  # most scenes need fewer; of the others the gap that is left is printed
 
@@ -42,13 +38,7 @@ def um(
     """
     from bimichi.experiments import run_um
 
-    folder = output_folder(output)
-    with Run("reproduce um", ctx.params, seed=seed) as run:
-        with run.timed("learn"):
-            result = run_um(random_state=seed, n_jobs=jobs)
-        with run.timed("write"):
-            written = result.write(folder)
-        run.write(folder / "run.json", written)
+    result, written = _timed(ctx, output, seed, lambda: run_um(random_state=seed, n_jobs=jobs))
     shown = map(escape, [*result.proofs(), *map(str, written)])
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
 
@@ -135,18 +125,31 @@ Train = Annotated[int, typer.Option("--train", min=2, help="How many scenes to l
 Test = Annotated[int, typer.Option("--test", min=1, help="How many scenes to score on.", metavar="N")]
 
 
-@reproduce.command()
-@expand_groups
-def flood(
-    ctx: typer.Context,
-    *,
-    train: Train = 4,
-    test: Test = 4,
-    output: Folder = Path("output/flood"),
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    say: Output,
-) -> None:
+def _field(name: str, about: str) -> None:
+    """Add the command of an experiment in another field."""
+
+    def run(
+        ctx: typer.Context,
+        *,
+        train: Train = 4,
+        test: Test = 4,
+        output: Folder = Path(f"output/{name}"),
+        seed: Seed = 0,
+        jobs: Jobs = None,
+        say: Output,
+    ) -> None:
+        from bimichi.experiments import run_field
+
+        result, written = _timed(ctx, output, seed, lambda: run_field(name, train, test, seed, jobs, say.verbose))
+        shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]
+        say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, shown))
+
+    run.__doc__ = about
+    reproduce.command(name)(expand_groups(run))
+
+
+_field(
+    "flood",
     """Find floods in drawn radar and optical images, learned from outlines that are too large.
 
     Takes about two minutes. The images are written as GeoTIFFs, with the commands that learn from them.
@@ -155,22 +158,10 @@ def flood(
     bimichi reproduce flood
     bimichi reproduce flood --train 6 --test 2 -o results/flood
     ```
-    """
-    _field("flood", ctx.params, train, test, output, seed, jobs, say)
-
-
-@reproduce.command()
-@expand_groups
-def lesions(
-    ctx: typer.Context,
-    *,
-    train: Train = 4,
-    test: Test = 4,
-    output: Folder = Path("output/lesions"),
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    say: Output,
-) -> None:
+    """,
+)
+_field(
+    "lesions",
     """Find lesions of the white matter in four drawn MR contrasts, learned from boxes around them.
 
     Takes about a minute. The images are written as PNG files, with the commands that learn from them.
@@ -179,28 +170,20 @@ def lesions(
     bimichi reproduce lesions
     bimichi reproduce lesions --seed 10 -o results/lesions
     ```
-    """
-    _field("lesions", ctx.params, train, test, output, seed, jobs, say)
+    """,
+)
 
 
-def _field(
-    name: str, params: dict[str, Any], train: int, test: int, output: Path, seed: int, jobs: int | None, say: Output
-) -> None:
-    from bimichi.experiments import run_field
-
+def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]) -> tuple[Any, list[Path]]:
+    """Run an experiment, and write its result and its record; returns the result and the files."""
     folder = output_folder(output)
-    with Run(f"reproduce {name}", params, seed=seed) as run:
+    with Run(f"reproduce {ctx.info_name}", ctx.params, seed=seed) as run:
         with run.timed("learn"):
-            result = run_field(name, train, test, seed, jobs, say.verbose)
+            result = learn()
         with run.timed("write"):
             written = result.write(folder)
         run.write(folder / "run.json", written)
-    shown = [path for path in written if path.parent == folder]
-    say.result(
-        result.to_dict() | {"files": written},
-        rich_table(result.table()),
-        *map(escape, [result.verdict(), *map(str, shown)]),
-    )
+    return result, written
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:

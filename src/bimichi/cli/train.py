@@ -149,7 +149,11 @@ def train(
     from bimichi.imaging.labelling import SceneReader
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
-    how = _certifying(solver, objective) if certify else solver
+    if certify and objective == AUTO:
+        raise typer.BadParameter("needs an objective of your choice, by --objective", param_hint="'--certify'")
+    if certify and solver != "convex":
+        raise typer.BadParameter(f"only the convex solver can certify, not {solver!r}", param_hint="'--certify'")
+    how = bimichi.ConvexSolver(certify=True) if certify else solver
     chosen = {"additivity": additivity, "free_scale": free_scale}
     model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
@@ -196,14 +200,6 @@ def train(
         found["selection"] = model.selection_.to_dict()
         shown = _chosen(model.selection_, say)
     say.result(found, *shown, _sentence(found, reader.source_names))
-
-
-def _certifying(solver: str, objective: str) -> Any:
-    if objective == AUTO:
-        raise typer.BadParameter("needs an objective of your choice, by --objective", param_hint="'--certify'")
-    if solver != "convex":
-        raise typer.BadParameter(f"only the convex solver can certify, not {solver!r}", param_hint="'--certify'")
-    return bimichi.ConvexSolver(certify=True)
 
 
 def _decided(

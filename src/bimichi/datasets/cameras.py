@@ -39,7 +39,10 @@ def photograph(
     light = canvas.colour * _lamplight(canvas, lamps, shadows) + canvas.light
     shining = np.maximum(canvas.light - 0.25, 0)
     for width, share in ((12.0, 0.15), (60.0, 0.15)):
-        light += share * _glow(shining, max(1, round(width * size)))
+        glow, n = shining, max(1, round(width * size))
+        for _ in range(3):  # running means, nearly a Gaussian, at a cost that does not grow with its width
+            glow = uniform_filter(glow, (1, n, n))
+        light += share * glow
     light = _blurred(np.minimum(light, 4.0), 0.8 * size)
     electrons = WELL * np.clip(light * planes((0.95, 1.05, 0.85)), 0, 1)
     electrons += rng.standard_normal(light.shape, dtype=np.float32) * np.sqrt(electrons + READ_NOISE**2)
@@ -49,13 +52,6 @@ def photograph(
 
 def _blurred(image: Array, width: float) -> Array:
     return np.stack([gaussian_filter(plane, width, truncate=3) for plane in image])
-
-
-def _glow(image: Array, width: int) -> Array:
-    """Blur widely: three running means are nearly a Gaussian, at a cost that does not grow with its width."""
-    for _ in range(3):
-        image = uniform_filter(image, (1, width, width))
-    return image
 
 
 def _lamplight(canvas: Canvas, lamps: Sequence[Lamp], shadows: Sequence[Shadow]) -> Array:

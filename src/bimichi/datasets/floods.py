@@ -194,7 +194,9 @@ def draw_flood(
     backscatter, hidden = radar(terrain, rng)
     bands, shaded = optical(terrain, cloud, (max(2, height // 24), max(3, width // 18)), rng)
     occurrence = np.where(terrain.permanent, rng.uniform(88, 100, shape), rng.exponential(1.5, shape) - 1)
-    swath, granule = _rims(rng, shape)
+    down, across = np.mgrid[:height, :width] / np.array(shape)[:, None, None]
+    first, second = rng.uniform(0.015, 0.035, 2)  # of the slanted rims without data, on opposite sides
+    swath, granule = across > first + 0.06 * (1 - down), across < 1 - second - 0.05 * down
     backscatter[~swath] = np.nan
     counts = np.where(granule[..., None], np.clip(bands, 1, 20000), 0)
     return FloodImages(
@@ -210,12 +212,3 @@ def draw_flood(
         CRS,
         (PIXEL, 0.0, 600_000.0 + 9_990.0, 0.0, -PIXEL, 4_200_000.0),
     )
-
-
-def _rims(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[Flags, Flags]:
-    """Return where the radar and the optical satellite have data: all but a slanted rim on opposite sides."""
-    down, across = np.mgrid[: shape[0], : shape[1]] / np.array(shape)[:, None, None]
-    first, second = rng.uniform(0.015, 0.035, 2)
-    swath = across > first + 0.06 * (1 - down)
-    granule = across < 1 - second - 0.05 * down
-    return np.asarray(swath), np.asarray(granule)

@@ -44,10 +44,6 @@ def _write_street(folder: Path, height: int, width: int, seed: int) -> Written:
     return paths, ImageAnnotations(scene.boxes, ["person"] * len(scene.boxes))
 
 
-def _write_flood(folder: Path, height: int, width: int, seed: int) -> Written:
-    return draw_flood(height, width, random_state=seed).write(folder), None
-
-
 def _write_lesions(folder: Path, height: int, width: int, seed: int) -> Written:
     drawn = draw_lesions(height, width, random_state=seed)
     boxes = boxes_of(drawn.lesions)
@@ -70,7 +66,7 @@ FIELDS = {
         ),
     ),
     "flood": Field(
-        _write_flood,
+        lambda folder, height, width, seed: (draw_flood(height, width, random_state=seed).write(folder), None),
         (384, 384),
         Project(
             (ProjectSource("s1"), ProjectSource("s2"), ProjectSource("occurrence")),

@@ -59,7 +59,12 @@ def um(
     for what, value in (("height", height), ("width", width)):
         check_integer(value, what, minimum=20)
     check_number(noise, "noise", minimum=0)
-    u, m = _letters(height, width)
+    y = (np.arange(height)[:, None] + 0.5) / height
+    x = ((np.arange(width)[None, :] + 0.5) / width - 0.5) * 0.8
+    angles = np.linspace(0, np.pi, 17)
+    bowl = zip(-HALF * np.cos(angles), 0.44 - STROKE - HALF + HALF * np.sin(angles), strict=True)
+    u = _stroke(x, y, [(-HALF, 0.08), *bowl, (HALF, 0.08)])
+    m = _stroke(x, y, [(-HALF, 0.9), (-HALF, 0.58), (0.0, 0.84), (HALF, 0.58), (HALF, 0.9)])
     truth = u | m
     sources = np.where(u[..., None], U, np.where(m[..., None], M, BACKGROUND))
     if noise:
@@ -75,16 +80,6 @@ def um(
         licence="MIT, as bimichi, which draws it",
         citation="After H. Vakharia and X. Du, FUZZ-IEEE 2024; drawn by bimichi.datasets.um",
     )
-
-
-def _letters(height: int, width: int) -> tuple[Flags, Flags]:
-    y = (np.arange(height)[:, None] + 0.5) / height
-    x = ((np.arange(width)[None, :] + 0.5) / width - 0.5) * 0.8
-    angles = np.linspace(0, np.pi, 17)
-    bowl = zip(-HALF * np.cos(angles), 0.44 - STROKE - HALF + HALF * np.sin(angles), strict=True)
-    u = _stroke(x, y, [(-HALF, 0.08), *bowl, (HALF, 0.08)])
-    m = _stroke(x, y, [(-HALF, 0.9), (-HALF, 0.58), (0.0, 0.84), (HALF, 0.58), (HALF, 0.9)])
-    return u, m
 
 
 def _stroke(x: NDArray[Any], y: NDArray[Any], corners: list[tuple[float, float]]) -> Flags:

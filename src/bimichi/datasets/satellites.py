@@ -56,7 +56,12 @@ def radar(terrain: Terrain, rng: np.random.Generator) -> tuple[NDArray[np.float3
     decibels += 0.9 * fractal(rng, shape, 0.8)[..., None]
     town = terrain.kind == ROOFS
     decibels[town] += rng.gamma(1.2, 4.0, (int(town.sum()), 1)) - 3  # walls reflect straight back, or not at all
-    decibels = _under_water(terrain, decibels, rng)
+    # Water is dark where it is smooth; wind roughens it, and what stands in shallow water reflects twice.
+    wind = np.clip(1.5 * fractal(rng, shape, 1.9) - 1.1, 0, 1) * np.array([6.5, 1.5])[:, None, None]
+    smooth = BACKSCATTER[WATER] + np.moveaxis(wind, 0, -1)
+    shallow = np.clip(1 - terrain.depth / 0.35, 0, 1) * ~terrain.permanent
+    share = np.where(np.isin(terrain.kind, (FOREST, ROOFS)), 0.0, 1 - 0.3 * shallow)[..., None]
+    decibels = np.where((terrain.depth > 0)[..., None], share * smooth + (1 - share) * decibels, decibels)
     slope = np.gradient(terrain.height, PIXEL, axis=1)  # a slope towards the beam is bright, one away from it dark
     tilt = np.clip(INCIDENCE - np.arctan(slope), np.deg2rad(4), np.deg2rad(86))
     decibels += np.clip(10 * np.log10(np.tan(INCIDENCE) / np.tan(tilt)), -9, 9)[..., None]
@@ -66,17 +71,6 @@ def radar(terrain: Terrain, rng: np.random.Generator) -> tuple[NDArray[np.float3
     speckle = rng.gamma(LOOKS * 0.6, 1 / (LOOKS * 0.6), power.shape)
     speckle = np.stack([gaussian_filter(speckle[..., k], 0.55) for k in range(2)], axis=-1)
     return (10 * np.log10(power * speckle)).astype(np.float32), shadow
-
-
-def _under_water(terrain: Terrain, decibels: Floats, rng: np.random.Generator) -> Floats:
-    """Water is dark where it is smooth; wind roughens it, and what stands in shallow water reflects twice."""
-    wet = terrain.depth > 0
-    wind = np.clip(1.5 * fractal(rng, wet.shape, 1.9) - 1.1, 0, 1) * np.array([6.5, 1.5])[:, None, None]
-    smooth = BACKSCATTER[WATER] + np.moveaxis(wind, 0, -1)
-    shallow = np.clip(1 - terrain.depth / 0.35, 0, 1) * ~terrain.permanent
-    tall = np.isin(terrain.kind, (FOREST, ROOFS))
-    share = np.where(tall, 0.0, 1 - 0.3 * shallow)[..., None]
-    return np.asarray(np.where(wet[..., None], share * smooth + (1 - share) * decibels, decibels))
 
 
 def optical(

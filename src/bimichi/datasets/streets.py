@@ -79,12 +79,17 @@ def street(
     rng = random_generator(random_state)
     view = View(height, width)
     canvas, lamps = Canvas(view), _lamps(rng)
-    _sky(canvas)
+    _, up = view.rays()
+    glow = 0.35 + np.exp(-np.maximum(up, 0) / 0.12)  # the light of the town
+    heat = AIR - 26 + 18 * np.exp(-np.maximum(up, 0) / 0.2)
+    canvas.put(True, (0.0, 1e4, 1e4), 0.0, heat, glow * planes((0.003, 0.0034, 0.0046)))
     _skyline(canvas, rng)
     _ground(canvas)
     for side in (-1, 1):
         _houses(canvas, side, rng)
-    figures = [*_lamp_posts(lamps), *_things(rng), *_people(view, n_people, rng)]
+    sides = [(one, 1 if one.x > 0 else -1) for one in lamps[1:]]
+    posts = [Figure(one.x + side * 1.15, one.z, lamp(-side, one.power), (1.6, 5.7)) for one, side in sides]
+    figures = [*posts, *_things(rng), *_people(view, n_people, rng)]
     for figure in sorted(figures, key=lambda figure: -figure.z):
         canvas.stand(figure.parts, figure.x, figure.z, figure.reach, figure.owner)
     _roughen(canvas, rng)
@@ -101,13 +106,6 @@ def street(
         n_segments=n_segments,
         preset=preset,
     )
-
-
-def _sky(canvas: Canvas) -> None:
-    _, up = canvas.view.rays()
-    glow = 0.35 + np.exp(-np.maximum(up, 0) / 0.12)  # the light of the town
-    heat = AIR - 26 + 18 * np.exp(-np.maximum(up, 0) / 0.2)
-    canvas.put(True, (0.0, 1e4, 1e4), 0.0, heat, glow * planes((0.003, 0.0034, 0.0046)))
 
 
 def _skyline(canvas: Canvas, rng: np.random.Generator) -> None:
@@ -183,14 +181,6 @@ def _lamps(rng: np.random.Generator) -> list[Lamp]:
         power_of: Colour = (power * colour[0], power * colour[1], power * colour[2])
         lamps.append(Lamp((-1) ** k * side * (ROAD - 0.55), 5.4, first + 18.0 * k, power_of))
     return lamps
-
-
-def _lamp_posts(lamps: list[Lamp]) -> list[Figure]:
-    posts = []
-    for one in lamps[1:]:
-        side = 1 if one.x > 0 else -1
-        posts.append(Figure(one.x + side * 1.15, one.z, lamp(-side, one.power), (1.6, 5.7)))
-    return posts
 
 
 def _things(rng: np.random.Generator) -> list[Figure]:

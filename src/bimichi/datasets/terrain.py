@@ -1,7 +1,6 @@
 """A drawn plain between hills, with a river, fields, roads and villages, and what a flood covers of it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.ndimage import binary_closing, binary_dilation, binary_opening, distance_transform_edt, label
@@ -45,7 +44,12 @@ class Terrain:
 def draw_terrain(rng: np.random.Generator, shape: tuple[int, int], level: float) -> Terrain:
     """Draw a plain with a river, and flood it to `level` metres above the banks."""
     y, x = np.mgrid[: shape[0], : shape[1]] * PIXEL
-    away = _from_river(rng, x, y)
+    size = x.max() + PIXEL
+    middle = (0.35 + 0.3 * rng.random()) * (y.max() + PIXEL)
+    waves = [(size * rng.uniform(0.02, 0.09) / k, k * rng.uniform(1.2, 2.2), rng.uniform(0, 6.3)) for k in (1, 2, 4)]
+    river = middle + sum(depth * np.sin(2 * np.pi * turns * x / size + phase) for depth, turns, phase in waves)
+    river = river + rng.uniform(-0.25, 0.25) * (x - size / 2)
+    away = np.asarray(distance_transform_edt(np.abs(y - river) > 0.8 * PIXEL)) * PIXEL
     hills = _hills(rng, shape)
     parcel, edge = _fields(rng, x, y)
     plain = 0.0022 * away + 0.35 * fractal(rng, shape, 1.8) + 0.25 * rng.normal(size=parcel.max() + 1)[parcel]
@@ -58,16 +62,6 @@ def draw_terrain(rng: np.random.Generator, shape: tuple[int, int], level: float)
     depth = np.where(reached & (kind != ROOFS), np.maximum(depth, 0), 0.0)
     depth[~permanent & ~binary_opening(depth > 0, iterations=1)] = 0  # puddles of single pixels show in no sensor
     return Terrain(height, np.where(permanent, WATER, kind), parcel, permanent, depth)
-
-
-def _from_river(rng: np.random.Generator, x: Floats, y: Floats) -> Floats:
-    """Distance in metres from the middle of a river that winds across the scene."""
-    size = x.max() + PIXEL
-    middle = (0.35 + 0.3 * rng.random()) * (y.max() + PIXEL)
-    waves = [(size * rng.uniform(0.02, 0.09) / k, k * rng.uniform(1.2, 2.2), rng.uniform(0, 6.3)) for k in (1, 2, 4)]
-    bend = middle + sum(depth * np.sin(2 * np.pi * turns * x / size + phase) for depth, turns, phase in waves)
-    bend = bend + rng.uniform(-0.25, 0.25) * (x - size / 2)
-    return np.asarray(distance_transform_edt(np.abs(y - bend) > 0.8 * PIXEL)) * PIXEL
 
 
 def _hills(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
@@ -129,16 +123,12 @@ def _kinds(rng: np.random.Generator, shape: tuple[int, int], parcel: Ints, track
         inside = np.hypot(down - row, across - column) < size * rng.uniform(0.02, 0.05) * (1 + 0.3 * rough)
         kind[inside & (hills == 0) & (houses < 0.62)] = ROOFS
         kind[inside & (hills == 0) & (houses >= 0.62)] = MEADOW
-    kind[_runway(rng, down, across, size) & (hills == 0)] = ASPHALT
-    return np.asarray(kind, dtype=np.int64)
-
-
-def _runway(rng: np.random.Generator, down: Any, across: Any, size: int) -> Flags:
-    """A smooth, wide strip, as dark as water for a radar."""
     turn, row, column = rng.uniform(0, np.pi), *(size * rng.uniform(0.2, 0.8, 2))
     along = (across - column) * np.cos(turn) + (down - row) * np.sin(turn)
     off = (down - row) * np.cos(turn) - (across - column) * np.sin(turn)
-    return np.asarray((np.abs(along) < 0.09 * size) & (np.abs(off) < max(1.5, 0.006 * size)))
+    runway = (np.abs(along) < 0.09 * size) & (np.abs(off) < max(1.5, 0.006 * size))  # as dark as water for a radar
+    kind[runway & (hills == 0)] = ASPHALT
+    return np.asarray(kind, dtype=np.int64)
 
 
 def outlines(flooded: Flags, generosity: int = 3) -> Flags:

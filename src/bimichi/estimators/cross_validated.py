@@ -1,7 +1,9 @@
 """`BiMIChICV`: the fusion, among several, that holds best on scenes it has not seen."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -140,7 +142,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
             int(random_generator(self.random_state).integers(2**31)),
             check_n_jobs(self.n_jobs),
             rarity if images else None,
-            _progress(self.verbose),
+            partial(logging.getLogger("bimichi").info, "%s") if self.verbose else None,
             self.additivity,
         )
         chosen = choose(items, how, groups, self.nan)
@@ -182,7 +184,8 @@ class BiMIChICV(FusionClassifier, BagFusion):
             entering = {}
         self._set_rule(chosen.result, chosen.objective, ConvexSolver(), **entering)
         plain = self.rule_
-        recipes = _recipes(chosen.signs.signs) if chosen.rare else None
+        signs = chosen.signs.signs if chosen.rare else ()
+        recipes = tuple(f"{AS_IS}|rarity" if sign > 0 else f"{AS_IS}|inverted|rarity" for sign in signs) or None
         assert plain.training is not None  # as it was learned just now
         record = replace(plain.training, selection=chosen.selection.to_dict())
         self.rule_ = replace(plain, link=chosen.link, recipes=recipes, training=record)
@@ -213,11 +216,11 @@ class BiMIChICV(FusionClassifier, BagFusion):
     def _split(self, X: Any) -> list[NDArray[Any]]:
         planes = super()._split(X)
         recipes = self.rule_.recipes
-        if recipes is None or not recipes[0].startswith(
-            f"{AS_IS}|"
-        ):  # others are about images, before they are sources
+        if recipes is None or not recipes[0].startswith(f"{AS_IS}|"):  # others are about images, not sources
             return planes
-        return [_made(plane, recipe) for plane, recipe in zip(planes, recipes, strict=True)]
+        flat = [np.asarray(plane, np.float32).reshape(-1, plane.shape[-1] if plane.ndim > 1 else 1) for plane in planes]
+        made = [make_plane(one, recipe, one.dtype) for one, recipe in zip(flat, recipes, strict=True)]
+        return [one.reshape(plane.shape) for one, plane in zip(made, planes, strict=True)]
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the log-odds of a target, or without calibration the confidence in [-1, 1]; above 0 for targets."""
@@ -263,21 +266,3 @@ def cv_results(chosen: Chosen) -> dict[str, Any]:
     found["rank_test_ap"] = np.empty(len(rows), np.int32)
     found["rank_test_ap"][order] = np.arange(1, len(rows) + 1)
     return found
-
-
-def _recipes(signs: Any) -> tuple[str, ...]:
-    """Name what is done to sources before the integral."""
-    return tuple(f"{AS_IS}|rarity" if sign > 0 else f"{AS_IS}|inverted|rarity" for sign in signs)
-
-
-def _made(plane: NDArray[Any], recipe: str) -> NDArray[Any]:
-    """Apply a recipe to a source of one scene, whatever its shape."""
-    flat = np.asarray(plane, dtype=np.float32).reshape(-1, plane.shape[-1] if plane.ndim > 1 else 1)
-    return make_plane(flat, recipe, flat.dtype).reshape(plane.shape)
-
-
-def _progress(verbose: int) -> Any:
-    import logging
-
-    log = logging.getLogger("bimichi")
-    return (lambda line: log.info("%s", line)) if verbose else None

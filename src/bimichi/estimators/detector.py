@@ -101,13 +101,16 @@ class DetectorMask(Fusion):
         check_n_jobs(self.n_jobs)
         if self.model is None:
             _check_masks(self.masks)
-        self.session_ = None if self.model is None else _open(self.model, self.n_jobs)[0]
+        self.session_ = None if self.model is None else open_session(self.model, self.n_jobs)
+        if self.session_ is not None:
+            _network_of(self.session_, self.model)  # raises if it is unknown
         return self
 
     @property
     def title(self) -> str:
         """What the network is, by its signature: "Mask R-CNN" or "YOLO-seg"; ready-made masks are of the former."""
-        return ZooMaskRCNN.title if self.model is None else str(_open(self.model, 1)[1].title)
+        network = ZooMaskRCNN if self.model is None else _network_of(open_session(self.model, 1), self.model)
+        return str(network.title)
 
     def fuse(self, X: ArrayLike, name: str | None = None) -> NDArray[np.float32]:
         """Return the map of one image, in [0, 1].
@@ -125,7 +128,7 @@ class DetectorMask(Fusion):
             return _ready_made(*_pick_mask(self.masks, name), image.shape[:2], self.output)
         with _OPENING:  # one thread opens the network that a pickle left out, the others wait for it
             if self.session_ is None:
-                self.session_ = _open(self.model, self.n_jobs)[0]
+                self.session_ = open_session(self.model, self.n_jobs)
         fused = np.zeros(image.shape[:2], np.float32)
         wanted = Wanted(self.target_class, self.score_threshold, self.mask_threshold, self.output == "score")
         _network_of(self.session_, self.model).paint(self.session_, _to_bytes(image), wanted, fused)
@@ -136,12 +139,6 @@ class DetectorMask(Fusion):
         if "session_" in state:
             state["session_"] = None
         return state
-
-
-def _open(path: str | PathLike[str], n_jobs: int | None) -> tuple[Any, Any]:
-    """Open a file, and find out what network it holds."""
-    session = open_session(path, n_jobs)
-    return session, _network_of(session, path)
 
 
 def _network_of(session: Any, path: Any) -> Any:
@@ -184,10 +181,6 @@ def _to_bytes(image: NDArray[Any]) -> NDArray[np.uint8]:
     return np.asarray(np.rint(image * 255), np.uint8)
 
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str | PathLike)
-
-
 def _check_masks(masks: Any) -> None:
     """Raise for what is wrong whatever the image is."""
     if isinstance(masks, Mapping):
@@ -195,12 +188,12 @@ def _check_masks(masks: Any) -> None:
             raise InvalidInputError("masks is an empty mapping; give it a mask for each name.")
         for name, mask in masks.items():
             _check_mask(mask, f"masks[{name!r}]")
-    elif not (_is_path(masks) and Path(masks).is_dir()):
+    elif not (isinstance(masks, str | PathLike) and Path(masks).is_dir()):
         _check_mask(masks, "masks")
 
 
 def _check_mask(mask: Any, what: str) -> None:
-    if _is_path(mask):
+    if isinstance(mask, str | PathLike):
         if not Path(mask).is_file():
             raise InvalidInputError(f"{what} is {str(mask)!r}, where there is no file.")
         return
@@ -219,11 +212,11 @@ def _pick_mask(masks: Any, name: str | None) -> tuple[NDArray[Any], str]:
             shown = ", ".join(repr(known) for known in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
             raise InvalidInputError(f"masks has none of the name {name!r}; pass one of these to fuse: name={shown}.")
         masks, what = masks[name], f"masks[{name!r}]"
-    elif _is_path(masks) and Path(masks).is_dir():
+    elif isinstance(masks, str | PathLike) and Path(masks).is_dir():
         if name is None:
             raise InvalidInputError(f"masks is the folder {str(masks)!r}; pass the name of a mask to fuse: name=...")
         masks = Path(masks) / f"{name}.png"
-    if _is_path(masks):
+    if isinstance(masks, str | PathLike):
         return _read_png(Path(masks)), f"The mask {str(masks)!r}"
     return np.asarray(masks), what
 

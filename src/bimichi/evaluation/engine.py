@@ -304,6 +304,4 @@ def _fuse(model: Fusion, scene: Scene) -> NDArray[Any]:
         return model.fuse(scene.sources)
     if scene.rgb is None:
         raise NotRunError(f"scene {scene.name!r} has no RGB image")
-    detector: Any = model
-    fused: NDArray[Any] = detector.fuse(scene.rgb, name=scene.name)
-    return fused
+    return model.fuse(scene.rgb, name=scene.name)  # type: ignore[call-arg]  # as detectors take it

@@ -161,9 +161,8 @@ def _with_detector(rows: dict[str, Fusion], detector: estimators.DetectorMask) -
     """Put a detector in its row, or, if it is another network than that of the row, in one of its own below it."""
     title = detector.title
     found = {DETECTOR: detector} if title == DETECTOR else {DETECTOR: rows[DETECTOR], title: detector}
-    names = list(rows)
-    before, after = names[: names.index(DETECTOR)], names[names.index(DETECTOR) + 1 :]
-    return {name: rows[name] for name in before} | found | {name: rows[name] for name in after}
+    listed = [found if name == DETECTOR else {name: method} for name, method in rows.items()]
+    return {name: method for some in listed for name, method in some.items()}
 
 
 def candidates(

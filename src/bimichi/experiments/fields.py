@@ -81,7 +81,8 @@ class FieldResult:
 
     def best_source(self) -> Result:
         """Return the single source, as it is or inverted, of largest mean average precision."""
-        return max((one for one in self.comparison.results if _is_source(one)), key=_precision)
+        ran = [one for one in self.comparison.results if one.scores]
+        return max((one for one in ran if isinstance(one.model, estimators.SignedSource)), key=_precision)
 
     def best_fusion(self) -> Result:
         """Return the method of largest mean average precision among those that learn from labels of bags."""
@@ -107,7 +108,12 @@ class FieldResult:
 
         scene = self.test[0]
         drawn = next(one for one in self.images if one.name == scene.name)
-        shown: dict[str, Any] = {**_views(drawn), "Truth": scene.truth, "Labelled bags": None}
+        if isinstance(drawn, BrainImages):
+            shown: dict[str, Any] = dict(drawn.contrasts)
+        else:
+            shown = {name: drawn.radar[..., k].clip(-28, 0) for k, name in enumerate(("VV", "VH"))}
+            shown |= {"Optical, natural colours": drawn.rgb, "Water in earlier years": drawn.occurrence}
+        shown |= {"Truth": scene.truth, "Labelled bags": None}
         width = 2.9 * min(len(shown), 3)
         height = (2.9 * scene.shape[0] / scene.shape[1] + 0.35) * -(-len(shown) // 3)
         figure, axes = panels(len(shown), 3, (width, height))
@@ -250,21 +256,9 @@ def _write_boxes(images: Sequence[Images], path: Path) -> list[Path]:
     return [path]
 
 
-def _is_source(result: Result) -> bool:
-    return isinstance(result.model, estimators.SignedSource) and bool(result.scores)
-
-
 def _precision(result: Result) -> float:
     return result.mean("average_precision")
 
 
 def _reached(result: Result) -> str:
     return f"{result.name}, AUC {result.mean('auc'):.3f} and AP {_precision(result):.3f}"
-
-
-def _views(images: Images) -> dict[str, Any]:
-    """Return the images to show, by title."""
-    if isinstance(images, BrainImages):
-        return dict(images.contrasts)
-    radar = {name: images.radar[..., k].clip(-28, 0) for k, name in enumerate(("VV", "VH"))}
-    return {**radar, "Optical, natural colours": images.rgb, "Water in earlier years": images.occurrence}

@@ -174,28 +174,13 @@ class Candidate(NamedTuple):
 
 def candidates_of(view: View, ranks: Ranks, rule: FusionRule, open_parts: Flags, limit: int) -> Iterator[Candidate]:
     """Yield all that may be suggested of a scene."""
-    yield from _missed(view, ranks)
-    yield from _false_alarms(view, ranks)
-    yield from _uncertain(view, ranks, rule)
-    yield from _open(view, rule, open_parts, 4 * limit)
-
-
-def _made(view: View, box: Box | None, kind: Kind, score: float, reason: str, topic: str = "") -> Candidate:
-    assert box is not None  # what has a peak has pixels
-    return Candidate(Suggestion(view.index, view.scene.name, box, kind, round(float(score), 6), reason), topic)
-
-
-def _missed(view: View, ranks: Ranks) -> Iterator[Candidate]:
     for bag, height in zip(*view.positive[:2], strict=True):
-        score = float(ranks.negative_above(height)) if len(ranks.negative) else 0.0
+        missed = float(ranks.negative_above(height)) if len(ranks.negative) else 0.0
         reason = (
-            f"Labelled as a target, but fused at {number(float(height))} only: {percent(score)} of the regions that "
+            f"Labelled as a target, but fused at {number(float(height))} only: {percent(missed)} of the regions that "
             "are no target are as high. Is the label right, and does any source show it?"
         )
-        yield _made(view, view.positive[2][bag], "conflict", score, reason)
-
-
-def _false_alarms(view: View, ranks: Ranks) -> Iterator[Candidate]:
+        yield _made(view, view.positive[2][bag], "conflict", missed, reason)
     score = np.nan_to_num(ranks.rise(view.negative))
     usual = [number(float(np.median(side))) for side in (ranks.positive, ranks.negative) if len(side)]
     for region in np.flatnonzero(score >= LEAST).tolist():
@@ -205,6 +190,13 @@ def _false_alarms(view: View, ranks: Ranks) -> Iterator[Candidate]:
             f"the rest {usual[1]} as a rule. A target without a label, or a false alarm?"
         )
         yield _made(view, view.boxes[region], "conflict", score[region], reason)
+    yield from _uncertain(view, ranks, rule)
+    yield from _open(view, rule, open_parts, 4 * limit)
+
+
+def _made(view: View, box: Box | None, kind: Kind, score: float, reason: str, topic: str = "") -> Candidate:
+    assert box is not None  # what has a peak has pixels
+    return Candidate(Suggestion(view.index, view.scene.name, box, kind, round(float(score), 6), reason), topic)
 
 
 def _uncertain(view: View, ranks: Ranks, rule: FusionRule) -> Iterator[Candidate]:

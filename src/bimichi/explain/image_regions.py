@@ -60,15 +60,10 @@ def peaks(values: NDArray[Any], regions: Ints, n_regions: int) -> tuple[Floats, 
 
 def boxes_of(regions: Ints) -> list[Box | None]:
     """Return the box (x, y, width, height) around each region, None for numbers without pixels."""
-    found = find_objects(regions + 1)
     return [
-        None if place is None else (place[1].start, place[0].start, _length(place[1]), _length(place[0]))
-        for place in found
+        found and (found[1].start, found[0].start, found[1].stop - found[1].start, found[0].stop - found[0].start)
+        for found in find_objects(regions + 1)
     ]
-
-
-def _length(part: slice) -> int:
-    return int(part.stop - part.start)
 
 
 def touch(first: Box, second: Box) -> bool:

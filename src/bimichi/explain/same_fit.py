@@ -17,7 +17,6 @@ from bimichi.explain.parts import parts_of
 from bimichi.integral.integrals import integrate
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.integral.terms import integrate_terms, sign_table
-from bimichi.measures.base import Measure
 from bimichi.measures.terms import Terms
 
 MOST_PROGRAMS = 128
@@ -35,14 +34,10 @@ class SameFit(NamedTuple):
     exact: bool
 
 
-def same_fit(measure: Measure, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> SameFit:
+def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> SameFit:
     """Return the ends, given which elements or terms training used, and the sources as they enter the integral."""
-    if measure.parts == "elements":
-        return _of_elements(measure, used, entered, n_jobs)
-    return _of_terms(measure, used, entered, n_jobs)
-
-
-def _of_elements(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None) -> SameFit:
+    if measure.parts != "elements":
+        return _of_terms(measure, used, entered, n_jobs)
     lattice = measure.lattice
     low, high = parts_of(measure).intervals(used)
     # A measure may break the order by the tolerance, and so may its completions: the sweeps leave none of that.
@@ -134,18 +129,19 @@ def _constraints(space: Terms, values: Floats, free: Ints) -> tuple[sp.csr_array
     helper[others] = len(free) + np.arange(others.sum())
     rows, room = [], []
 
-    def add(weights: dict[int, float], limit: float) -> None:
-        rows.append(weights)
-        room.append(limit)
+    def add(weights: dict[int, float], sign: float, term: int) -> None:
+        """Add the condition that weights are no more than sign times a term; a used term is a number."""
+        free_term = column[term] >= 0
+        rows.append(weights | ({int(column[term]): -sign} if free_term else {}))
+        room.append(0.0 if free_term else sign * values[term])
 
     for side in range(n_sides):
         sign = space.sign[side]
         own = {int(helper[side, k]): -1.0 for k in range(m) if others[side, k]}
-        _add_term(add, own, 0.0, -sign, int(column[side]), values[side])
+        add(own, sign, side)
         for other in range(n_sides):
             if others[side, other % m]:
-                term = space.index[side, other]
-                _add_term(add, {int(helper[side, other % m]): 1.0}, 0.0, -sign, int(column[term]), values[term])
+                add({int(helper[side, other % m]): 1.0}, sign, space.index[side, other])
     width = len(free) + int(others.sum())
     equal = np.zeros((2, width))
     held = values.copy()
@@ -153,18 +149,8 @@ def _constraints(space: Terms, values: Floats, free: Ints) -> tuple[sp.csr_array
     first, second = space.both_sides
     for row, inside in enumerate((second < m, first >= m)):
         equal[row, column[free[inside[free]]]] = 1.0
-    return _matrix(rows, width), np.array(room), sp.csr_array(equal), np.array([1.0, -1.0]) - space.totals(held)
-
-
-def _add_term(add: Any, weights: dict[int, float], limit: float, factor: float, column: int, value: float) -> None:
-    """Add the condition that weights, and a factor times a term, stay within a limit; a used term is a number."""
-    if column >= 0:
-        add(weights | {column: factor}, limit)
-    else:
-        add(weights, limit - factor * value)
-
-
-def _matrix(rows: list[dict[int, float]], width: int) -> sp.csr_array:
     at = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     columns = np.concatenate([list(row) for row in rows]).astype(np.int64)
-    return sp.csr_array((np.concatenate([list(row.values()) for row in rows]), (at, columns)), (len(rows), width))
+    weights = np.concatenate([list(row.values()) for row in rows])
+    matrix = sp.csr_array((weights, (at, columns)), (len(rows), width))
+    return matrix, np.array(room), sp.csr_array(equal), np.array([1.0, -1.0]) - space.totals(held)

@@ -1,7 +1,7 @@
 """What to label next: regions that the training leaves open, that contradict their labels, or that are uncertain."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,20 +33,12 @@ class Suggestions(Explanation, Sequence[Suggestion]):
     def __getitem__(self, which: Any) -> Any:
         return self.items[which]
 
-    def __iter__(self) -> Iterator[Suggestion]:
-        return iter(self.items)
-
     def _head(self) -> str:
         return f"{len(self)} suggestions"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        return {
-            "scene": [one.name for one in self.items],
-            "box": [" ".join(map(str, one.box)) for one in self.items],
-            "kind": [one.kind for one in self.items],
-            "score": [one.score for one in self.items],
-            "reason": [one.reason for one in self.items],
-        }
+        rows = [(one.name, " ".join(map(str, one.box)), one.kind, one.score, one.reason) for one in self.items]
+        return {name: [row[k] for row in rows] for k, name in enumerate(("scene", "box", "kind", "score", "reason"))}
 
 
 def suggest(

@@ -60,16 +60,12 @@ class TermParts(Parts):
         return lambda sources, out: _contribute(sources, table, self.space.pairs, out)
 
     def use(self, rows: NDArray[Any]) -> tuple[Ints, Ints, Ints, Floats]:
-        """Count; a zero is above zero, but gives no weight."""
-        touched, weighted = (self._together(above, rows < 0) for above in (rows >= 0, rows > 0))
+        """Count rows on the sides of each term, exactly; a zero is above zero, but gives no weight."""
+        both = (np.hstack([above, rows < 0]).astype(np.float32) for above in (rows >= 0, rows > 0))
+        touched, weighted = ((sides.T @ sides)[self.space.both_sides].astype(np.int64) for sides in both)
         weight = np.zeros(self.space.size)
         add_features(np.ascontiguousarray(rows), np.ones(len(rows)), self.space.index, True, weight)
         return np.arange(self.space.size), touched, weighted, weight
-
-    def _together(self, above: Flags, below: Flags) -> Ints:
-        """How many rows have a source, or both of a pair, on the sides of each term; sums of a chunk are exact."""
-        sides = np.hstack([above, below]).astype(np.float32)
-        return np.asarray((sides.T @ sides)[self.space.both_sides].astype(np.int64))
 
     def _tables(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Terms of pairs that are both up, both down, and (row up, column down); NaN on the diagonals."""

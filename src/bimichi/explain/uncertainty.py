@@ -152,13 +152,15 @@ def uncertainty(
     low, high, exact = same_fit(rule.measure, used, entered, n_jobs)
     # Where no open element is in use, all three are sums of the same products, but rounded differently.
     low, high = np.minimum(low, integral), np.maximum(high, integral)
-    lower, upper = _outputs(rule, low, high)
+    if rule.output == "magnitude":  # the integral takes all values between its ends
+        least = np.where((low <= 0) & (high >= 0), 0, np.minimum(abs(low), abs(high))).astype(low.dtype)
+        low, high = np.where(np.isnan(low), low, least), np.maximum(abs(low), abs(high))
     spread = (None, None) if stability is None else _spread(rule, stability, entered, n_jobs)
     parts = parts_of(rule.measure)
     return Uncertainty(
         fused=_linked(rule, abs(integral) if rule.output == "magnitude" else integral),
-        lower=lower,
-        upper=upper,
+        lower=_linked(rule, low),
+        upper=_linked(rule, high),
         exact=exact,
         n_open=int((~used[parts.listed]).sum()),
         output_range=rule.output_range,
@@ -183,14 +185,6 @@ def used_parts(rule: FusionRule, training: Any, n_jobs: int | None) -> Flags:
     used = used.copy()
     used[list(getattr(rule.measure.space, "fixed", ()))] = True
     return used
-
-
-def _outputs(rule: FusionRule, low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the ends of the output, given those of the integral, which takes all values between them."""
-    if rule.output == "magnitude":
-        least = np.where((low <= 0) & (high >= 0), 0, np.minimum(abs(low), abs(high))).astype(low.dtype)
-        low, high = np.where(np.isnan(low), low, least), np.maximum(abs(low), abs(high))
-    return _linked(rule, low), _linked(rule, high)
 
 
 def _linked(rule: FusionRule, output: NDArray[Any]) -> NDArray[Any]:

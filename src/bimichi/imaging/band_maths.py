@@ -39,10 +39,6 @@ def _divide(a: Any, b: Any) -> Any:
     return np.where(b == 0, np.nan, np.divide(a, b))
 
 
-def _power(a: Any, b: Any) -> Any:
-    return np.where(np.isnan(a), np.nan, np.power(a, b))  # NaN to the power of 0 would be 1
-
-
 FUNCTIONS: Mapping[str, Function] = {
     "abs": Function(np.abs, 1, 1),
     "min": Function(lambda *values: reduce(np.minimum, values), 2, 99),
@@ -61,7 +57,7 @@ OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
     ast.Div: _divide,
-    ast.Pow: _power,
+    ast.Pow: lambda a, b: np.where(np.isnan(a), np.nan, np.power(a, b)),  # NaN to the power of 0 would be 1
 }
 
 

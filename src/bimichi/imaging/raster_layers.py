@@ -72,7 +72,9 @@ class _Reader:
         errors = import_optional("rasterio.errors")
         part, numbers = window.of_rasterio(), [self._layer.bands[k].number for k in bands]
         block = self._space((len(bands), *(size or (window.height, window.width))))
-        how = {"window": part, "resampling": self._resampling(size is not None)}
+        # Without overviews, which are averages, averaging would read every pixel.
+        reduced = "average" if size is not None and self._dataset.overviews(1) else "nearest"
+        how = {"window": part, "resampling": import_optional("rasterio.enums").Resampling[reduced]}
         try:
             self._dataset.read(numbers, out=block, **how)
             if self._masked:
@@ -86,11 +88,6 @@ class _Reader:
             if nodata is not None and not np.isnan(nodata):
                 plane[plane == plane.dtype.type(nodata)] = np.nan
         return list(block)
-
-    def _resampling(self, reduced: bool) -> Any:
-        """Return how a window is reduced: without overviews, which are averages, averaging would read every pixel."""
-        names = import_optional("rasterio.enums").Resampling
-        return names.average if reduced and self._dataset.overviews(1) else names.nearest
 
     def _space(self, shape: tuple[int, int, int]) -> NDArray[Any]:
         size = int(np.prod(shape))

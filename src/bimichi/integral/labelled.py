@@ -271,14 +271,11 @@ def aligned(given: Any, like: "xr.DataArray | None", what: str) -> Any:
         placed = xarray.align(given, like.drop_vars(list(set(like.coords) - set(like.dims))), join="exact")[0]
         return placed.transpose(*like.dims).values
     except ValueError as error:
+        own, other = (", ".join(f"{name} ({n})" for name, n in array.sizes.items()) for array in (given, like))
         raise InvalidInputError(
-            f"{what} has the dimensions {_sizes(given)} and the sources have {_sizes(like)}; both, and their "
+            f"{what} has the dimensions {own} and the sources have {other}; both, and their "
             f"coordinates, must agree. Match them, e.g. with {what}.reindex_like or {what}.interp_like."
         ) from error
-
-
-def _sizes(array: "xr.DataArray") -> str:
-    return ", ".join(f"{name} ({size})" for name, size in array.sizes.items())
 
 
 def as_image(image: Any) -> "tuple[NDArray[Any], xr.DataArray]":

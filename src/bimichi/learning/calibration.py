@@ -12,17 +12,14 @@ from bimichi.link import Link, probability_of
 ROUNDS = 100
 
 
-def platt(
-    targets: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], shares: Sequence[tuple[float, float]]
-) -> Link | None:
+def platt(scenes: Sequence[tuple[NDArray[Any], NDArray[Any], tuple[float, float]]]) -> Link | None:
     """Fit the link by maximum likelihood [1]_.
 
     Parameters
     ----------
-    targets, others : sequence of ndarray
-        Outputs for targets, and for the rest, of each scene, by models that have not learned from it.
-    shares : sequence of (float, float)
-        How many instances each output of the two stands for.
+    scenes : sequence of (ndarray, ndarray, (float, float))
+        Outputs for targets, and for the rest, of each scene, by models that have not learned from it, and how many
+        instances each output of the two stands for.
 
     Returns
     -------
@@ -35,12 +32,9 @@ def platt(
        methods", 1999. As there, labels are pulled towards each other by one instance of each class, so that the slope
        is finite where the two do not overlap.
     """
-    weight = np.concatenate(
-        [np.full(len(one), share[0]) for one, share in zip(targets, shares, strict=True)]
-        + [np.full(len(one), share[1]) for one, share in zip(others, shares, strict=True)]
-    )
-    positive = np.arange(len(weight)) < sum(map(len, targets))
-    return fit_link(np.concatenate([*targets, *others]).astype(np.float64), positive, weight)
+    sides = [(scene[side], scene[2][side], side == 0) for side in (0, 1) for scene in scenes]
+    weight, positive = (np.concatenate([np.full(len(one[0]), one[k]) for one in sides]) for k in (1, 2))
+    return fit_link(np.concatenate([one[0] for one in sides]).astype(np.float64), positive, weight)
 
 
 def fit_link(x: Floats, positive: Flags, weight: Floats) -> Link | None:

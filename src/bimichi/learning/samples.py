@@ -97,18 +97,11 @@ class Sample:
 
     def as_bags(self) -> Bags:
         """Return targets as one positive bag and the rest as a negative one; each row counts as often as its share."""
-        sides = [
-            (rows, share, label)
-            for rows, share, label in zip((self.targets, self.others), self.shares, (True, False), strict=True)
-            if len(rows)
-        ]
-        sizes = [len(rows) for rows, _, _ in sides]
-        X = np.concatenate([rows for rows, _, _ in sides])
-        counts = np.repeat([share for _, share, _ in sides], sizes)
-        labels = np.array([label for _, _, label in sides])
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        sizes = np.array([len(self.targets), len(self.others)])
+        X, there = np.concatenate([self.targets, self.others]), sizes > 0
+        labels, offsets = np.array([True, False])[there], np.concatenate([[0], np.cumsum(sizes[there])])
         ids = [(self.name, label) for label in labels.tolist()]
-        return Bags(X, offsets, labels, np.ones(len(sides)), counts, np.arange(len(X)), ids)
+        return Bags(X, offsets, labels, np.ones(len(ids)), np.repeat(self.shares, sizes), np.arange(len(X)), ids)
 
 
 def pixel_labels(scene: Scene, core: tuple[float, float] = CORE) -> NDArray[np.int8] | None:

@@ -58,7 +58,13 @@ def with_sources(result: FitResult, objective: Objective, parts: Sequence[Bags],
     The result counts as much as all sources together. Sources in which targets are not above the rest have no part.
     """
     own = result.solution.link
-    links = {k: link for k, link in zip(which, _links_of(parts, which), strict=True) if link is not None}
+    few = [slice(0, None, -(-len(bags.X) // ROWS)) for bags in parts]
+    outcomes = [(Outcomes.of(bags), part) for bags, part in zip(parts, few, strict=True)]
+    positive = np.concatenate([one.positive[part] for one, part in outcomes])
+    weight = np.concatenate([one.share[part] * part.step for one, part in outcomes])
+    X = np.concatenate([bags.X[part] for bags, part in zip(parts, few, strict=True)])
+    fitted = [(k, fit_link(X[:, k].astype(np.float64), positive, weight)) for k in which]
+    links = {k: link for k, link in fitted if link is not None}
     if own is None or not links:
         return result
     m, n = len(result.polarity), len(links)
@@ -88,12 +94,3 @@ def scored_anew(result: FitResult, problem: Any) -> FitResult:
     solution = result.solution
     value = problem.value(solution.values, solution.link)
     return replace(result, solution=replace(solution, objective_value=value, history=np.array([value])))
-
-
-def _links_of(parts: Sequence[Bags], which: Sequence[int]) -> list[Link | None]:
-    few = [slice(0, None, -(-len(bags.X) // ROWS)) for bags in parts]
-    outcomes = [Outcomes.of(bags) for bags in parts]
-    positive = np.concatenate([one.positive[part] for one, part in zip(outcomes, few, strict=True)])
-    weight = np.concatenate([one.share[part] * part.step for one, part in zip(outcomes, few, strict=True)])
-    X = np.concatenate([bags.X[part] for bags, part in zip(parts, few, strict=True)])
-    return [fit_link(X[:, k].astype(np.float64), positive, weight) for k in which]

@@ -41,17 +41,11 @@ def _link(samples: Sequence[Sample], n_folds: int, fit: Callable[[Any], FusionRu
     folds = make_folds(samples, n_folds)
     if len(folds) < 2:
         return None
-    targets, others, shares = [], [], []
+    found = []
     for block in folds:
         rule = fit(block)
         for one in (samples[k] for k in block):
-            first, second = one.decisive(*(_output(rule, rows) for rows in (one.targets, one.others)))
-            targets.append(first)
-            others.append(second)
-            shares.append(one.shares)
-    return platt(targets, others, shares)
-
-
-def _output(rule: FusionRule, rows: Any) -> Any:
-    found = rule.integral(rows)
-    return abs(found) if rule.output == "magnitude" else found
+            sides = (rule.integral(rows) for rows in (one.targets, one.others))
+            values = (abs(side) if rule.output == "magnitude" else side for side in sides)
+            found.append((*one.decisive(*values), one.shares))
+    return platt(found)

@@ -3,29 +3,28 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import out_of_range
 from bimichi.learning.fit import FitResult
 from bimichi.learning.folds import spread
 from bimichi.learning.objectives import Objective
 from bimichi.learning.objectives.mean import MEAN
-from bimichi.learning.parts import Part
+from bimichi.learning.parts import Part, PartSummary, Totals, summarise
 from bimichi.learning.polarity import Signs, trusted_signs
 from bimichi.learning.problem import Solution
-from bimichi.learning.samples import Sample
+from bimichi.learning.samples import ROOM, Sample
 from bimichi.learning.scaling import Scale, learn_scale
-from bimichi.learning.scene import check_joins
 from bimichi.learning.selection.averaging import source_terms
 from bimichi.learning.selection.candidates import Candidate, check_candidates, default_candidates
 from bimichi.learning.selection.engine import CrossValidation, Row, prepare_all
 from bimichi.learning.selection.result import Contender, Selection
-from bimichi.learning.selection.units import Material, PlaneScale, Signed, Unit, room_for, samples_of, units_of
+from bimichi.learning.selection.units import Material, PlaneScale, Signed, Unit, samples_of, units_of
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
 
@@ -82,7 +81,7 @@ def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise
     nan : {"raise", "drop"}
         Whether instances with NaN are an error.
     """
-    return _decided(*_compared(items, how, groups, nan), how)
+    return _compared(items, how, groups, nan).decided()
 
 
 def cross_validate(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Selection:
@@ -90,55 +89,42 @@ def cross_validate(items: Sequence[Any], how: How, groups: Any = None, nan: Any 
 
     Arguments as in `choose`. Without enough targets to leave some out, contenders have no scores.
     """
-    validation, candidates, signs, _ = _compared(items, how, groups, nan)
-    names = [*(how.names or [str(k + 1) for k in range(validation.n_sources)])]
-    rows = [Row(one.name, one.parameters) for one in candidates]
-    if len(validation.folds) > 1:
-        rows = validation.candidates(candidates, how.progress) + validation.sources(names, signs.signs)
-    return _selection(validation, rows, simplest_of_best(rows), signs, names)
+    found = _compared(items, how, groups, nan)
+    rows = [Row(one.name, one.parameters) for one in found.candidates]
+    if len(found.validation.folds) > 1:
+        rows = found.validation.candidates(found.candidates, how.progress) + found.sources()
+    return found.selection(rows, simplest_of_best(rows))
 
 
-def _compared(
-    items: Sequence[Any], how: How, groups: Any, nan: Any
-) -> tuple[CrossValidation, list[Candidate], Signs, Scale]:
+def _compared(items: Sequence[Any], how: How, groups: Any, nan: Any) -> "_Compared":
     """Read what candidates learn from, and decide on signs."""
     material = Material(items, how.n_folds if len(items) == 1 else 1, groups, nan, how.n_jobs)
     first = _Looked(material, how)
-    if len(items) > 1 and sum(sample.has_targets for sample in first.samples(None)) < 2:
+    if len(items) > 1 and sum(sample.has_targets for sample in first.samples) < 2:
         material = Material(items, how.n_folds, groups, nan, how.n_jobs)  # only one scene has targets: divide it
         first = _Looked(material, how)
     scale = learn_scale(first.low, first.high, how.scale)
     used = scale if how.scale is not None else None
-    samples = first.samples(used)
-    _check_both(samples)
+    samples = first.scaled_samples(used)
+    for what, side in (("target", "targets"), ("pixel that is no target", "others")):
+        if not any(len(getattr(sample, side)) for sample in samples):
+            raise InvalidInputError(
+                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
+            )
     signs = trusted_signs(samples, how.n_folds)
     if how.polarity == "given":
         signs = replace(signs, signs=np.ones(first.n_sources), auc=np.full(first.n_sources, np.nan))
     candidates = _candidates(how, samples, first.n_sources)
     units = _units(material, Signed(used, signs.signs), how, candidates)
-    return CrossValidation(units, how.n_folds, how.seed, how.n_jobs), candidates, signs, scale
+    return _Compared(CrossValidation(units, how.n_folds, how.seed, how.n_jobs), candidates, signs, scale, how)
 
 
-class _Looked:
+class _Looked(Totals):
     """What a first look at the data gives: names, ranges, and samples to decide signs by."""
 
     def __init__(self, material: Material, how: How) -> None:
-        self._material, self._how, self._samples = material, how, list[Sample]()
-        known: dict[str, tuple[str, ...]] = {}
-        lows, highs, self.names = [], [], how.names
-        ones: Floats | None = None
-        for part, low, high, samples in material.parts(self._look):
-            if part.source_names:
-                check_joins(part, known)
-                self.names = how.names or part.source_names
-            if ones is not None and part.n_sources != len(ones):
-                raise InvalidInputError(f"Scene {part.name!r} has {part.n_sources} sources, others have {len(ones)}.")
-            ones = np.ones(part.n_sources)
-            lows.append(low)
-            highs.append(high)
-            self._samples += samples
-        self.low, self.high = np.min(lows, axis=0), np.max(highs, axis=0)
-        self.n_sources = len(self.low)
+        self._material, self.names = material, how.names
+        super().__init__(material.parts(self._look))
         if np.isinf(self.low).all():
             raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
         if (self.low == self.high).all():
@@ -149,29 +135,18 @@ class _Looked:
                 remedy = "Rescale it, or pass scale='minmax' or 'maxabs'."
                 raise out_of_range(int(k), self.names, worst, -1.0, remedy)
 
-    def _look(self, part: Part) -> tuple[Part, Floats, Floats, list[Sample]]:
-        low, high = np.full(part.n_sources, np.inf), np.full(part.n_sources, -np.inf)
-        if part.bags is not None:
-            low, high = (np.array([of(column) for column in part.bags.X.T], float) for of in (np.min, np.max))
-        return part._replace(bags=None, scene=None), low, high, self._sampled(part, None)
+    def _look(self, part: Part) -> PartSummary:
+        self.names = self.names or part.source_names or None
+        return summarise(part)._replace(samples=tuple(self._sampled(part, None)))
 
     def _sampled(self, part: Part, scale: Scale | None) -> list[Sample]:
-        plain = Signed(scale, np.ones(part.n_sources))
-        return samples_of(part, self._material, plain, 50_000)
+        return samples_of(part, self._material, Signed(scale, np.ones(part.n_sources)), 50_000)
 
-    def samples(self, scale: Scale | None) -> list[Sample]:
+    def scaled_samples(self, scale: Scale | None) -> list[Sample]:
         """Return samples of all units; scaled ones are drawn anew."""
         if scale is None:
-            return self._samples
+            return self.samples
         return list(chain(*self._material.parts(lambda part: self._sampled(part, scale))))
-
-
-def _check_both(samples: Sequence[Sample]) -> None:
-    for what, side in (("target", "targets"), ("pixel that is no target", "others")):
-        if not any(len(getattr(sample, side)) for sample in samples):
-            raise InvalidInputError(
-                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
-            )
 
 
 def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Candidate]:
@@ -193,7 +168,7 @@ def _units(material: Material, how: Signed, options: How, candidates: Sequence[C
     rare = options.rare if any(one.sources == "rarity" for one in candidates) else None
     keep = any(one.labels == "bags" for one in candidates)
     n = len(material)
-    room = room_for(n)
+    room = max(1000, ROOM // max(1, n))
 
     def made(part: Part) -> list[Unit]:
         units = units_of(part, material, how, room, rare, keep)
@@ -201,23 +176,6 @@ def _units(material: Material, how: Signed, options: How, candidates: Sequence[C
         return units
 
     return list(chain(*material.parts(made)))
-
-
-def _decided(
-    validation: CrossValidation, candidates: Sequence[Candidate], signs: Signs, scale: Scale, how: How
-) -> Chosen:
-    names = [*(how.names or [str(k + 1) for k in range(validation.n_sources)])]
-    if len(validation.folds) < 2:
-        return _unchecked(validation, candidates, signs, scale, how, names)
-    rows = validation.candidates(candidates, how.progress)
-    failed = [row for row in rows if row.problem]
-    if len(failed) == len(rows):
-        raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
-    rows += validation.sources(names, signs.signs)
-    best = simplest_of_best(rows)
-    candidate = candidates[best] if best < len(candidates) else None
-    link = validation.calibrated(rows[best], candidate, signs.signs) if how.calibrate else None
-    return _learned(validation, rows, best, candidate, signs, scale, how, names, link)
 
 
 def simplest_of_best(rows: Sequence[Row]) -> int:
@@ -230,15 +188,10 @@ def simplest_of_best(rows: Sequence[Row]) -> int:
     best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
     if rows[best].is_source:
         return best
-    equal = [k for k, row in enumerate(rows) if not row.is_source and _as_good(row, rows[best])]
+    scored = [k for k, row in enumerate(rows) if not row.is_source and len(row.ap) == len(rows[best].ap)]
+    leads = {k: spread(rows[best].ap - rows[k].ap) for k in scored}
+    equal = [k for k, lead in leads.items() if lead.mean <= WITHIN * lead.error]
     return min([best, *equal], key=lambda k: (_order(rows[k]), -rows[k].score.mean))
-
-
-def _as_good(row: Row, best: Row) -> bool:
-    if len(row.ap) != len(best.ap):
-        return False
-    lead = spread(best.ap - row.ap)
-    return bool(lead.mean <= WITHIN * lead.error)
 
 
 def _order(row: Row) -> tuple[int, bool, bool]:
@@ -247,67 +200,72 @@ def _order(row: Row) -> tuple[int, bool, bool]:
     return candidate.additivity or 3, not candidate.problem.links, not candidate.averaged
 
 
-def _unchecked(
-    validation: CrossValidation,
-    candidates: Sequence[Candidate],
-    signs: Signs,
-    scale: Scale,
-    how: How,
-    names: Sequence[str],
-) -> Chosen:
-    warnings.warn(
-        f"There are too few targets to leave some out: {candidates[0].name} is learned without being checked. Label "
-        "targets in at least two scenes, or at least two in one.",
-        stacklevel=5,
-    )
-    rows = [Row(candidates[0].name, candidates[0].parameters)]
-    return _learned(validation, rows, 0, candidates[0], signs, scale, how, names, None)
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """What candidates are compared by: data in folds, and the signs and scale of sources."""
 
+    validation: CrossValidation
+    candidates: Sequence[Candidate]
+    signs: Signs
+    scale: Scale
+    how: How
 
-def _learned(
-    validation: CrossValidation,
-    rows: list[Row],
-    best: int,
-    candidate: Candidate | None,
-    signs: Signs,
-    scale: Scale,
-    how: How,
-    names: Sequence[str],
-    link: Link | None,
-) -> Chosen:
-    rare = candidate is not None and candidate.sources == "rarity"
-    if candidate is None:
-        result, objective = _alone(rows[best].parameters["source"], signs.signs, names), ALONE
-    else:
-        objective = candidate.problem
-        result = validation.learn_all(candidate, how.names)
-        result = replace(result, polarity=np.ones(len(names)) if rare else signs.signs)
-        own = result.solution.link
-        if link is not None and own is not None:  # a line over the log-odds that were learned
-            link = Link(link.slope * own.slope, link.slope * own.offset + link.offset, link.base_rate)
-        elif link is None:  # nothing was left out, or the output does not rank
-            link = own
-        if link is None and how.calibrate:
-            link = validation.calibrated_in_sample(candidate, result)
-    selection = _selection(validation, rows, best, signs, names)
-    return Chosen(result, objective, scale, rare, signs, link, selection, rows, candidate, validation.folds)
+    @cached_property
+    def names(self) -> list[str]:
+        return [*(self.how.names or [str(k + 1) for k in range(self.validation.n_sources)])]
 
+    def sources(self) -> list[Row]:
+        """Score every source alone."""
+        return self.validation.sources(self.names, self.signs.signs)
 
-def _selection(
-    validation: CrossValidation, rows: Sequence[Row], best: int, signs: Signs, names: Sequence[str]
-) -> Selection:
-    contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
-    scenes = tuple(validation.units[u].name for u in validation.scored)
-    weak = tuple(names[k] for k in signs.weak)
-    return Selection(tuple(contenders), best, scenes, len(validation.folds), weak)
+    def decided(self) -> Chosen:
+        """Choose, and learn the best from all data."""
+        first = self.candidates[0]
+        if len(self.validation.folds) < 2:
+            warnings.warn(
+                f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
+                "targets in at least two scenes, or at least two in one.",
+                stacklevel=4,
+            )
+            return self._learned([Row(first.name, first.parameters)], 0, first, None)
+        rows = self.validation.candidates(self.candidates, self.how.progress)
+        failed = [row for row in rows if row.problem]
+        if len(failed) == len(rows):
+            raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
+        rows += self.sources()
+        best = simplest_of_best(rows)
+        candidate = self.candidates[best] if best < len(self.candidates) else None
+        link = self.validation.calibrated(rows[best], candidate) if self.how.calibrate else None
+        return self._learned(rows, best, candidate, link)
+
+    def _learned(self, rows: list[Row], best: int, candidate: Candidate | None, link: Link | None) -> Chosen:
+        validation, signs = self.validation, self.signs
+        rare = candidate is not None and candidate.sources == "rarity"
+        if candidate is None:
+            terms, objective = source_terms(rows[best].parameters["source"], len(self.names)), ALONE
+            solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
+            result = FitResult(AdditiveBiCapacity(terms, self.names, order=1), signs.signs, solution, {})
+        else:
+            objective = candidate.problem
+            result = validation.learn_all(candidate, self.how.names)
+            result = replace(result, polarity=np.ones(len(self.names)) if rare else signs.signs)
+            own = result.solution.link
+            if link is not None and own is not None:  # a line over the log-odds that were learned
+                link = Link(link.slope * own.slope, link.slope * own.offset + link.offset, link.base_rate)
+            elif link is None:  # nothing was left out, or the output does not rank
+                link = own
+            if link is None and self.how.calibrate:
+                link = validation.calibrated_in_sample(candidate, result)
+        selection = self.selection(rows, best)
+        return Chosen(result, objective, self.scale, rare, signs, link, selection, rows, candidate, validation.folds)
+
+    def selection(self, rows: Sequence[Row], best: int) -> Selection:
+        """Return the outcome, as tables show it."""
+        contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
+        scenes = tuple(self.validation.units[u].name for u in self.validation.scored)
+        weak = tuple(self.names[k] for k in self.signs.weak)
+        return Selection(tuple(contenders), best, scenes, len(self.validation.folds), weak)
 
 
 ALONE = replace(MEAN, name="single source", about="one source, as it is or inverted")
 """What the record calls a model that is one source alone."""
-
-
-def _alone(k: int, signs: Floats, names: Sequence[str]) -> FitResult:
-    """Return the measure whose integral is one source."""
-    terms = source_terms(k, len(signs))
-    solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
-    return FitResult(AdditiveBiCapacity(terms, list(names), order=1), signs, solution, {})

@@ -115,8 +115,9 @@ class CrossValidation:
             except BimichiError as error:  # of one candidate; the others go on
                 return [(c, str(error), np.empty((0, 2))) for c in wanted]
             results = [self.averaged(candidates[c], units, learned) for c in wanted]
-            pairs = zip(wanted, results, strict=True)
-            return [(c, one, np.array([self._score(u, candidates[c], one) for u in block])) for c, one in pairs]
+            samples = [self._sample(u, task[0].sources) for u in block]
+            scores = [[one.score(*outputs(one, task[0].problem, made)) for one in samples] for made in results]
+            return list(zip(wanted, results, map(np.array, scores), strict=True))
 
         for (_, f), found in zip(tasks, in_threads(run, tasks, self.n_jobs), strict=True):
             for c, result, scores in found:
@@ -158,9 +159,9 @@ class CrossValidation:
         parts = [self.units[u].prepared.get(candidate.alone) for u in units]
         return [part for part in parts if part is not None]
 
-    def calibrated(self, row: Row, candidate: Candidate | None, signs: Floats) -> Link | None:
+    def calibrated(self, row: Row, candidate: Candidate | None) -> Link | None:
         """Fit a link to outputs for units that were not learned from, or to their log-odds; None if none fits."""
-        targets, others, shares = [], [], []
+        found = []
         limit = max(1000, FEW // max(1, len(self.scored)))
         for f, block in enumerate(self.folds):
             for u in block:
@@ -173,17 +174,13 @@ class CrossValidation:
                     own = row.learned[f].solution.link
                     if own is not None:  # slopes of folds differ, log-odds are on one scale
                         values = own.log_odds(values[0]), own.log_odds(values[1])
-                first, second = one.decisive(*values)
-                targets.append(first)
-                others.append(second)
-                shares.append(one.shares)
-        return platt(targets, others, shares)
+                found.append((*one.decisive(*values), one.shares))
+        return platt(found)
 
     def calibrated_in_sample(self, candidate: Candidate, result: FitResult) -> Link | None:
         """Fit a link to outputs for the data that were learned from, where nothing can be left out."""
         samples = [self._sample(u, candidate.sources).few(FEW) for u in range(len(self.units))]
-        pairs = [one.decisive(*outputs(one, candidate.problem, result)) for one in samples]
-        return platt([first for first, _ in pairs], [second for _, second in pairs], [one.shares for one in samples])
+        return platt([(*one.decisive(*outputs(one, candidate.problem, result)), one.shares) for one in samples])
 
     def _sample(self, u: int, sources: str) -> Sample:
         unit = self.units[u]
@@ -191,10 +188,6 @@ class CrossValidation:
             return unit.sample
         assert unit.rarity is not None  # or the candidate would not be compared
         return unit.rarity
-
-    def _score(self, u: int, candidate: Candidate, result: FitResult) -> tuple[float, float]:
-        one = self._sample(u, candidate.sources)
-        return one.score(*outputs(one, candidate.problem, result))
 
 
 def _add(row: Row, result: FitResult | str, scores: Floats) -> None:

@@ -15,7 +15,6 @@ from bimichi._types import Floats, Ints
 from bimichi.learning.bags import Bags
 from bimichi.learning.parts import Part, read_part
 from bimichi.learning.samples import (
-    ROOM,
     Sample,
     bag_groups,
     grouped_bags,
@@ -95,7 +94,9 @@ class Material:
         """Read all parts, in order, and yield what the function makes of each."""
 
         def run(k: int) -> tuple[int, Part, Any]:
-            part = self._kept.get(k) or self._read(k)
+            item = self._items[k]
+            whole = Part(item, len(item.X), item.n_sources) if isinstance(item, Bags) else None
+            part = self._kept.get(k) or whole or read_part(item, self._nan)
             return k, part, function(part)
 
         for k, part, made in in_threads(run, range(len(self._items)), self._n_jobs):
@@ -104,12 +105,6 @@ class Material:
                 self._kept[k] = part
                 self._left -= size
             yield made
-
-    def _read(self, k: int) -> Part:
-        item = self._items[k]
-        if isinstance(item, Bags):
-            return Part(item, len(item.X), item.n_sources)
-        return read_part(item, self._nan)
 
     def regions(self, part: Part) -> tuple[Ints | None, Ints | None]:
         """Return the group of every pixel, and that of every bag, of a part; None where all are in one."""
@@ -137,7 +132,8 @@ def samples_of(part: Part, material: Material, how: Signed, room: int, rare: Pla
         return grouped_bags(part.name, entered(part.bags, how), group)
     if rare is None:
         found = grouped_pixels(part.scene, part.scene.sources, labels, region, room)
-        return [_entered_sample(sample, how) for sample in found]
+        scaled = found if how.scale is None else [scaled_sample(one, how.scale) for one in found]
+        return [one.with_signs(how.signs) for one in scaled]
     planes = zip(np.moveaxis(part.scene.sources, -1, 0), how.signs, strict=True)
     rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
     return grouped_pixels(part.scene, rows, labels, region, room)
@@ -168,18 +164,9 @@ def entered(bags: Bags, how: Signed) -> Bags:
     return (bags if how.scale is None else how.scale.bags(bags)).with_signs(how.signs)
 
 
-def _entered_sample(sample: Sample, how: Signed) -> Sample:
-    return (sample if how.scale is None else scaled_sample(sample, how.scale)).with_signs(how.signs)
-
-
 def _size(part: Part) -> int:
     bags, scene = part.bags, part.scene
     arrays = [] if bags is None else [bags.X, bags.counts, bags.instance]
     if scene is not None:
         arrays += [scene.sources] + ([] if scene.segments is None else [scene.segments])
     return sum(array.nbytes for array in arrays)
-
-
-def room_for(n_items: int) -> int:
-    """Return how many rows are kept of each scene."""
-    return max(1000, ROOM // max(1, n_items))

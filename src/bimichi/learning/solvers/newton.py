@@ -8,7 +8,6 @@ be below, follows from the derivatives.
 
 import logging
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,7 +72,9 @@ class _Newton:
                     form = self._curvature()
             known = distance
             near = not sparse and promise < NEAR * sums.value
-            target = self._target(form, sums, (POLISH, FINE, PRECISION) if near else (PRECISION, FINE))
+            precisions = (POLISH, FINE, PRECISION) if near else (PRECISION, FINE)
+            tries = (self.program.minimise(form, sums, self.line, precision) for precision in precisions)
+            target = next((found for found in tries if found is not None), None)
             if target is None:
                 return "the QP could not be solved"
             promise = -self._slope(sums, target)
@@ -85,11 +86,6 @@ class _Newton:
         line = self.line
         form = self.problem.total("loss_curvature", values=line.values, offset=float(line.offset), step=self.step)
         return Gram(*(part / self.total for part in form))
-
-    def _target(self, form: Gram, sums: LossSums, precisions: Sequence[float]) -> Line | None:
-        """Minimise the expansion of the loss around where we are, with the first of these precisions that succeeds."""
-        tries = (self.program.minimise(form, sums, self.line, precision) for precision in precisions)
-        return next((found for found in tries if found is not None), None)
 
     def _slope(self, sums: LossSums, target: Line) -> float:
         """How quickly the loss falls at the start of the way to a target, per whole way."""

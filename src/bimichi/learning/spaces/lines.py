@@ -5,7 +5,6 @@ order stays as it is, and a bound of 1 becomes the slope. So any convex loss of 
 one is minimised by one program.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -86,18 +85,14 @@ class LineProgram(Protocol):
         """Return valid values of g."""
 
 
-@dataclass
-class _Solved:
-    """The last program, its solution, and its multipliers."""
-
-    program: Program
-    x: Floats
+_Solved = tuple[Program, Floats]
+"""The last program, which has the multipliers, and its solution."""
 
 
 def _solve(program: Program, P: Any, gradient: Floats, x: Floats, precision: float) -> _Solved | None:
     """Minimise gradient'd + d'Pd/2 over the step d from x, within the constraints of the program."""
     found = program.solve(sp.csc_matrix(sp.triu(P)), gradient - P @ x, precision)
-    return None if found is None else _Solved(program, found[0])
+    return None if found is None else (program, found[0])
 
 
 def _bound(
@@ -112,7 +107,7 @@ def _bound(
     """
     if solved is None:
         return -np.inf
-    program = solved.program
+    program, solution = solved
     A, limit = program.matrix()
 
     def at(z: Floats) -> tuple[float, Floats]:
@@ -121,7 +116,7 @@ def _bound(
         return float(value - limit @ z - (gradient - rest) @ x), rest
 
     z = program.multipliers
-    holding = z > limit - A @ solved.x  # constraints with more of a multiplier than of a distance
+    holding = z > limit - A @ solution  # constraints with more of a multiplier than of a distance
     holding[: program.n_equal] = True
     better = z.copy()
     better[holding] += lsqr(A[holding].T, -at(z)[1], atol=1e-15, btol=1e-15, iter_lim=2 * A.shape[1])[0]
@@ -167,7 +162,7 @@ class ElementLines(LineProgram):
             found = _solve(self._program(), P, gradient, x, precision)
             if found is None:
                 return None
-            self._solved, solution = found, found.x
+            self._solved, solution = found, found[1]
             partial = np.full(self._lattice.size, np.nan)
             partial[e] = solution[:-2] / max(solution[-2], FLAT)
             self._order, more = self._order.with_violated(partial, max(TOLERANCE, 10 * precision))
@@ -233,8 +228,8 @@ class TermLines(LineProgram):
             return None
         self._solved = found
         values = np.zeros(self._terms.size)
-        values[c] = found.x[: len(c)]
-        return Line(values, float(found.x[-2]), float(found.x[-1]))
+        values[c] = found[1][: len(c)]
+        return Line(values, float(found[1][-2]), float(found[1][-1]))
 
     def bound(self, sums: LossSums, form: Gram, at: Line, limits: Limits) -> float:
         largest = np.full(len(self._columns) + self._active.n_helpers + 2, SLOPE_LIMIT)

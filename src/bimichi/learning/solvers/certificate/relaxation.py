@@ -84,7 +84,9 @@ class Relaxation:
     def solve(self, part: Part, rows: NegativeRows) -> Relaxed | None:
         """Relax J over a part of all measures; None if the program could not be solved."""
         groups = [self.candidates.grouped(ids) for ids in part.candidates]
-        lines, constant = self._negative_lines(rows)
+        sign, offset = np.array(self.form.negative)[rows.side].T
+        vectors, constants = self.region.vectors(*self.problem.rows(rows.row))
+        lines, constant = sign[:, None] * vectors, sign * constants + offset
         used = (lines != 0).any(axis=0)
         for vectors, _ in groups:
             used |= (vectors != 0).any(axis=0)
@@ -102,11 +104,6 @@ class Relaxation:
     def weight_of_bags(self) -> tuple[Floats, Floats]:
         """Return the weights of negative bags by their number, and those of (merged) positive bags."""
         return self._weights, self.candidates.weights / self.working.scale
-
-    def _negative_lines(self, rows: NegativeRows) -> tuple[Floats, Floats]:
-        sign, offset = np.array(self.form.negative)[rows.side].T
-        vectors, constants = self.region.vectors(*self.problem.rows(rows.row))
-        return sign[:, None] * vectors, sign * constants + offset
 
     def _read(self, part: Part, program: "_Layout", elements: Ints, x: Floats, bound: float) -> Relaxed:
         region = self.region

@@ -101,20 +101,14 @@ class _Tree:
         relaxed, rows = found
         self.rows = self.rows.with_rows(rows)
         bound = max(inherited, relaxed.bound)
-        if bound < self.best.value:
-            self._try(relaxed)
+        near = EARLY if self.n_nodes <= FIRST else NEAR
+        if bound < self.best.value and relaxed.value < self.best.value + near * abs(self.best.value):
+            self.best = min(self.best, self.improve(relaxed.values), key=lambda one: one.value)
         if bound >= self.cutoff:
             self.closed = min(self.closed, bound)
             return
         self._number += 1
         heappush(self.open, _Open(bound, self._number, part, relaxed))
-
-    def _try(self, relaxed: Relaxed) -> None:
-        near = EARLY if self.n_nodes <= FIRST else NEAR
-        if relaxed.value < self.best.value + near * abs(self.best.value):
-            found = self.improve(relaxed.values)
-            if found.value < self.best.value:
-                self.best = found
 
     def prune(self) -> None:
         """Close parts that the best measure has made needless."""
