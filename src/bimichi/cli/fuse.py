@@ -99,8 +99,6 @@ def fuse(
     from bimichi.imaging.detections import decision_of
     from bimichi.imaging.fusing import FusedScene, fuse_scene, match_scene
     from bimichi.rule import FusionRule
-    from bimichi.scale.frames import fuse_each
-    from bimichi.scale.rasters import fuse_windows
 
     if prior_shift and base_rate is not None:
         raise InvalidInputError("--prior-shift estimates the share of targets that --base-rate gives; leave out one.")
@@ -137,6 +135,8 @@ def fuse(
                 "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
             )
         else:
+            from bimichi.scale.rasters import fuse_windows  # imports xarray, which takes as long as fusing a scene
+
             matched, recipes = match_scene(rule, scene)
             fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=threads)
             fused[name] = FusedScene([path], matched.shape[0] * matched.shape[1])
@@ -144,6 +144,8 @@ def fuse(
     with Run("fuse", ctx.params, inputs) as run:
         with run.timed("fuse"):
             if scenes.many:
+                from bimichi.scale.frames import fuse_each
+
                 failed = fuse_each(fuse_one, outputs, resume=resume, n_jobs=jobs, verbose=say.verbose).failed
             elif not (resume and all(path.exists() for path in outputs[scenes.names[0]])):
                 fuse_one(scenes.names[0])  # whose errors are those of the command
