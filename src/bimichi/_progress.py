@@ -82,7 +82,7 @@ class CompileNotice:
     """
 
     def __init__(self) -> None:
-        self.say: Callable[[str], None] = _tell
+        self.say: Callable[[str], None] = _announce
         self.bars = True
         self._count, self._others = 0, 0
         self._bar: Any = None
@@ -125,7 +125,7 @@ def _moving_bar(text: str) -> Any:
     return bar
 
 
-def _tell(text: str) -> None:
+def _announce(text: str) -> None:
     """Print a message where someone reads it at once, a terminal or a notebook; otherwise, log it."""
     if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
         sys.stderr.write(f"bimichi: {text}\n")

@@ -131,7 +131,7 @@ def test_a_studio_may_close_with_its_last_tab(tmp_path, monkeypatch):
 def test_a_tab_that_comes_later_learns_what_is_being_done(tmp_path):
     async def check():
         made = session.Session(opened(tmp_path), 1)
-        made.tell({"type": "working", "what": "Preparing to learn", "share": None})
+        made.broadcast({"type": "working", "what": "Preparing to learn", "share": None})
         tab = made.connect("a")
         found = [tab.queue.get_nowait() for _ in range(2)]
         await made.end()

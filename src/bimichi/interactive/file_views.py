@@ -151,7 +151,7 @@ class FileViews:
         before = len(work.notes)
         drawn = await run_in_threadpool(add_annotations, work, path, given.get("add") is True)
         for k in drawn:
-            self.session.tell(self.session.labels_message(k))
+            self.session.broadcast(self.session.labels_message(k))
         self.session.changed()
         if drawn and work.mode == "live":
             self.session.learn()

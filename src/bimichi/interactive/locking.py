@@ -36,7 +36,7 @@ class ProjectLock:
         self._file, self._path = file, path
 
     def release(self) -> None:
-        """Let go of the project."""
+        """Release the project."""
         if self._file is not None and self._path is not None:
             with suppress(OSError):
                 self._path.unlink()

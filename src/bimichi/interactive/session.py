@@ -39,7 +39,7 @@ class Tab:
     queue: "asyncio.Queue[str | bytes | None]" = field(default_factory=lambda: asyncio.Queue(WAITING))
 
     def send(self, message: dict[str, Any] | bytes) -> None:
-        """Queue a message; a tab that has stopped reading is let go."""
+        """Queue a message; a tab that has stopped reading is dropped."""
         try:
             self.queue.put_nowait(message if isinstance(message, bytes) else json.dumps(plain(message)))
         except asyncio.QueueFull:
@@ -88,7 +88,7 @@ class Session:
             tab.view = 0
         if workspace.project is not None and workspace.project.exists():
             remember(workspace.project)
-        self.tell({"type": "state"})
+        self.broadcast({"type": "state"})
         if workspace.task().labels and workspace.mode == "live":
             self.learn()
 
@@ -102,7 +102,7 @@ class Session:
         if any(scene.tiled for scene in scenes) and self.learner is not None and work.store is not None:
             self.learner = learner_of(work.store, self.n_jobs, self.learner)
         self.changed()
-        self.tell({"type": "state"})
+        self.broadcast({"type": "state"})
 
     async def start(self) -> None:
         """Begin to learn in the background."""
@@ -163,7 +163,7 @@ class Session:
         revisions = {str(k): drawn.revision for k, drawn in enumerate(self.workspace.labels)}
         return {"type": "hello", "primary": tab is self.primary, "revisions": revisions}
 
-    def tell(self, message: dict[str, Any], but: Tab | None = None) -> None:
+    def broadcast(self, message: dict[str, Any], but: Tab | None = None) -> None:
         """Send a message to all tabs; what is being done is also told to those that come later."""
         if message["type"] in ("working", "idle"):
             self._doing = message
@@ -201,7 +201,7 @@ class Session:
             raise BimichiError(f"What is drawn could not be saved: {error}") from error
         if new:
             remember(self.workspace.project)
-        self.tell({"type": "saved", "at": at})
+        self.broadcast({"type": "saved", "at": at})
 
     async def _save_forever(self) -> None:
         while True:
@@ -210,7 +210,7 @@ class Session:
             try:
                 await self.save()
             except BimichiError as error:
-                self.tell({"type": "problem", "text": str(error), "where": "saving"})
+                self.broadcast({"type": "problem", "text": str(error), "where": "saving"})
                 await asyncio.sleep(RETRY)
 
     # Learning
@@ -227,9 +227,9 @@ class Session:
         self._stop.set()
 
     async def _learn_forever(self) -> None:
-        self.tell({"type": "working", "what": "Preparing to learn", "share": None})
+        self.broadcast({"type": "working", "what": "Preparing to learn", "share": None})
         await asyncio.get_running_loop().run_in_executor(self._pool, warm_up)  # to its end, whatever is drawn
-        self.tell({"type": "idle"})
+        self.broadcast({"type": "idle"})
         while True:
             await self._wanted.wait()
             self._wanted.clear()
@@ -238,18 +238,18 @@ class Session:
                 await self._learn_once(job)
             except Stopped:
                 if not self._wanted.is_set():  # else what is newer follows at once
-                    self.tell({"type": "stopped"})
+                    self.broadcast({"type": "stopped"})
             except BimichiError as error:
-                self.tell({"type": "problem", "text": str(error), "where": "learning"})
+                self.broadcast({"type": "problem", "text": str(error), "where": "learning"})
             except MemoryError:
                 text = "There is not enough memory to learn from all of this; label fewer scenes."
-                self.tell({"type": "problem", "text": text, "where": "learning"})
+                self.broadcast({"type": "problem", "text": text, "where": "learning"})
             except Exception as error:  # a bug, which must not end learning for good
                 log.exception("Learning failed.")
                 text = f"Learning failed: {type(error).__name__}. The terminal of the studio shows more."
-                self.tell({"type": "problem", "text": text, "where": "learning"})
+                self.broadcast({"type": "problem", "text": text, "where": "learning"})
             if not self._wanted.is_set():
-                self.tell({"type": "idle"})
+                self.broadcast({"type": "idle"})
 
     async def _learn_once(self, job: str) -> None:
         """Learn, show the map, and then work out what is to be said about it, unless something newer is wanted."""
@@ -261,7 +261,7 @@ class Session:
             return
         self._stop = Event()
         what = "Comparing settings on left-out scenes" if job == "auto" else "Learning"
-        self.tell({"type": "working", "what": what, "share": None})
+        self.broadcast({"type": "working", "what": what, "share": None})
         trained = await self._in_thread(learner.auto if job == "auto" else learner.fit, task)
         if self._wanted.is_set():
             return
@@ -269,17 +269,17 @@ class Session:
         await self._in_thread(self._describe, learner, trained)
         if self._wanted.is_set() or self.model is not trained:
             return
-        self._tell_model(trained)
-        self.tell({"type": "suggestions"})
+        self._send_model(trained)
+        self.broadcast({"type": "suggestions"})
         if trained.score is None:
-            self.tell({"type": "working", "what": "Scoring on what is left out in turn", "share": None})
+            self.broadcast({"type": "working", "what": "Scoring on what is left out in turn", "share": None})
             trained.score = await self._in_thread(learner.score, task)
-        self._tell_model(trained, {"type": "score", "number": trained.number} | (trained.score or {}))
+        self._send_model(trained, {"type": "score", "number": trained.number} | (trained.score or {}))
 
     def _forget(self) -> None:
         self.model = self.model_message = None
         self.stale = False
-        self.tell({"type": "model", "number": 0})
+        self.broadcast({"type": "model", "number": 0})
 
     async def _show(self, learner: Learner, trained: Trained) -> None:
         views = sorted({tab.view for tab in self.tabs})
@@ -298,9 +298,9 @@ class Session:
         """Go on with the settings that were chosen."""
         before = self.workspace.settings
         self.workspace.settings = before.changed(winner)
-        self.tell({"type": "settings", "settings": self.workspace.settings.to_json()})
+        self.broadcast({"type": "settings", "settings": self.workspace.settings.to_json()})
         if before.sources != self.workspace.settings.sources or before.inverted != self.workspace.settings.inverted:
-            self.tell({"type": "state"})
+            self.broadcast({"type": "state"})
 
     def _message(self, learner: Learner, trained: Trained) -> dict[str, Any]:
         k = trained.task.labels[0][0]
@@ -312,11 +312,11 @@ class Session:
         with doubts():
             trained.sentences = material_of(trained, learner.store.load(k, trained.rule.recipes)).summary.sentences
 
-    def _tell_model(self, trained: Trained, more: dict[str, Any] | None = None) -> None:
+    def _send_model(self, trained: Trained, more: dict[str, Any] | None = None) -> None:
         if self.model is not trained or self.model_message is None:
             return
         self.model_message |= {"sentences": trained.sentences, "score": trained.score}
-        self.tell(self.model_message | {"type": "model"} if more is None else more)
+        self.broadcast(self.model_message | {"type": "model"} if more is None else more)
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run in the thread that learns; a newer wish stops it."""

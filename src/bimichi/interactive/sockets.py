@@ -101,7 +101,7 @@ def _draw(session: Session, tab: Tab, message: dict[str, Any]) -> None:
     if not work.draw(k, message.get("revision"), message.get("shapes")):
         tab.send(session.labels_message(work.scene(k)))
         return
-    session.tell(session.labels_message(work.scene(k)), but=tab)
+    session.broadcast(session.labels_message(work.scene(k)), but=tab)
     session.changed()
     if work.mode == "live":
         session.learn()

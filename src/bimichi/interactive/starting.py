@@ -158,7 +158,7 @@ class Start:
         if hosts:
             say(f"Whoever knows the address can use this studio from other machines, as it listens at {host}.")
 
-        def tell(url: str) -> None:
+        def announce(url: str) -> None:
             say(f"The studio is at {url}")
             say("Press Ctrl-C here to end it; what is drawn is saved all the time.")
 
@@ -168,4 +168,4 @@ class Start:
                 made(guard)
             return guard
 
-        serve(make, host, port, browser, ready or tell)
+        serve(make, host, port, browser, ready or announce)
