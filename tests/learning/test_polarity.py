@@ -53,6 +53,21 @@ def test_too_few_scenes_change_nothing(rng):
     assert trusted_signs(scene_samples(rng, 3, np.array([0.2, -0.4]))).signs.tolist() == [1, -1]
 
 
+@pytest.mark.parametrize(("loss", "sign"), [(0.005, -1), (0.03, 1)])
+def test_a_source_that_is_clearly_low_on_targets_is_inverted_unless_the_fusion_clearly_loses(
+    rng, monkeypatch, loss, sign
+):
+    """Where other sources say as much already, the fusion gains nothing by the sign, and may lose a trifle."""
+
+    def scores(quick, signs):
+        return np.array([0.9, 0.91, 0.89, 0.9]) - loss * (signs[1] < 0) * np.array([1, 1.1, 0.9, 1])
+
+    monkeypatch.setattr("bimichi.learning.polarity._Quick.scores", scores)
+    found = trusted_signs(scene_samples(rng, 4, np.array([0.5, -0.4])))
+    assert found.signs.tolist() == [1, sign]
+    assert found.weak == ([] if sign < 0 else [1])
+
+
 def test_samples_without_targets_are_learned_from_but_not_scored(rng):
     empty = [Sample("none", np.empty((0, 2)), rng.normal(0, 0.3, (100, 2)))]
     samples = scene_samples(rng, 3, np.array([0.1, -0.4]))

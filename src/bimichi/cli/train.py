@@ -247,7 +247,7 @@ def _chosen(selection: "Selection", say: Output) -> list[Any]:
     if warning:
         say.note(f"Warning: {warning}")
     if selection.weak:
-        say.note(f"Ranked below the rest, with either sign: {', '.join(selection.weak)}. Consider leaving it out.")
+        say.note(f"Warning: {selection.weakness()}")
     return [rich_table(selection.table()), escape(selection.sentence())]
 
 

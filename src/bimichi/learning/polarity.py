@@ -3,7 +3,8 @@
 With a monotone measure, a source that is low on the target cannot help; inverted, it can. A sign is inverted only if
 that makes both the source alone and a quick fusion of all sources rank the targets of left-out scenes better, by more
 than the standard error over these scenes: twice as much for the source alone, since a weak source is seldom worth a
-sign; and if that gains much, the fusion must only not become worse. Where this cannot be told, a source stays as it is.
+sign; and if that gains much, the fusion must only not become clearly worse. Where this cannot be told, a source stays
+as it is.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from bimichi.learning.samples import Sample
 LEAST = 3  # scenes (or groups of bags) with targets; with fewer, no standard error can be trusted
 ROWS = 20_000  # of each kind that are used of a scene
 GAIN = 0.01  # a source alone must rank targets better by more average precision than this
-STRONG = 0.05  # beyond this, it is enough that the fusion does not become worse: it may be perfect already
+STRONG = 0.05  # beyond this, it is enough that the fusion is not clearly worse: it may be as good without the source
 RATIO = 4.0  # how much all that is no target counts in a scene, against its targets
 
 
@@ -46,7 +47,7 @@ class Signs:
 
     @property
     def weak(self) -> list[int]:
-        """Sources that rank targets below the rest, even with their sign."""
+        """Sources that alone, with the sign they have, rank targets below the rest."""
         return np.flatnonzero(self.auc < 0.5).tolist()
 
 
@@ -79,7 +80,7 @@ def trusted_signs(samples: Sequence[Sample], n_folds: int = 5) -> Signs:
             other[k] = -1
             reached = quick.scores(other)
             rise = fused[k] = spread(reached - best)
-            if rise.clear or (alone[k].mean > STRONG and rise.mean >= -rise.error):
+            if rise.clear or (alone[k].mean > STRONG and rise.mean >= -max(GAIN, 2 * rise.error)):
                 signs, best = other, reached
     chosen = np.where(signs < 0, 1, 0)
     auc = both.mean(axis=0)[np.arange(m), chosen, 1]

@@ -58,7 +58,7 @@ def _training(rule: FusionRule) -> dict[str, str]:
             filter(None, (found.sentence(), found.warning()))
         )
         if found.weak:
-            rows["Weak sources"] = f"{listed(found.weak)}: alone, they rank targets below the rest, whatever their sign"
+            rows["Weak sources"] = found.weakness()
     return rows
 
 

@@ -1,5 +1,6 @@
 """What was compared, what was chosen, and why: as a table, a sentence, and plain data for the model file."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,6 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.learning.folds import Spread, shown_spread, spread
 
 LIMIT = 10_000  # numbers that a model file may hold of each contender
+_PART = re.compile(r"(^|, )part \d+$")  # how samples name groups of bags, and strips of a scene
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Selection:
     n_folds : int
         In how many turns these were left out.
     weak : tuple of str
-        Sources that, whatever their sign, rank targets below the rest.
+        Sources that alone, with the sign they have, rank targets below the rest (AUC below 0.5).
     """
 
     contenders: tuple[Contender, ...]
@@ -87,7 +89,8 @@ class Selection:
         winner, source, lead = self.winner, self.best_source, self.lead
         if not winner.ap:
             return f"Nothing could be cross-validated: {winner.name} was learned unchecked."
-        where = f"{len(self.scenes)} scenes that it had not learned from"
+        parts = "parts of the data" if all(_PART.search(name) for name in self.scenes) else "scenes"
+        where = f"{len(self.scenes)} {parts} that it had not learned from"
         said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {where}"
         if winner.is_source or source is None or lead is None:
             return f"{said}, more than any fusion."
@@ -110,6 +113,15 @@ class Selection:
         return (
             f"{source.name[:1].upper()}{source.name[1:]} alone is about as good: the fusion gains {lead.mean:+.3f} "
             f"± {lead.error:.3f} average precision. More scenes, or other sources, would show more."
+        )
+
+    def weakness(self) -> str:
+        """Say which sources alone rank targets below the rest; empty if none does."""
+        if not self.weak:
+            return ""
+        return (
+            f"{', '.join(self.weak)}: each alone, with the sign it has, ranks targets below the rest (AUC below 0.5). "
+            "That inverting it would help the fusion could not be shown on left-out data. Consider leaving it out."
         )
 
     def to_dict(self) -> dict[str, Any]:
