@@ -19,9 +19,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging import finding
 from bimichi.imaging.band_maths import BandExpression
 from bimichi.imaging.bands import Image, first_few
-from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
-from bimichi.imaging.opening import open_layer
+from bimichi.imaging.opening import is_store, open_layer
 from bimichi.imaging.reading import distinct_names
 from bimichi.imaging.scenes import OpenScene
 from bimichi.measures.base import check_names

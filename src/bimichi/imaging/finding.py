@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import first_few
-from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
+from bimichi.imaging.opening import is_store
 
 SUFFIXES = (
     *(".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff"),

@@ -15,7 +15,7 @@ from bimichi.imaging.bands import Image
 from bimichi.imaging.gdal import open_source, reason_of
 from bimichi.imaging.grids import Grid, Window
 from bimichi.imaging.layers import Band, Layer, ReadBands, float_type
-from bimichi.imaging.limits import AGAIN, check_file, check_size
+from bimichi.imaging.limits import check_file, check_size, reading
 
 RGB = ("red", "green", "blue")
 
@@ -32,10 +32,6 @@ class RasterLayer(Layer):
     """Whether a mask or an alpha band says where there is no data."""
     points: bool = False
     """Whether control points or polynomials georeference it, without a transform."""
-
-    @property
-    def lazy(self) -> bool:
-        return True
 
     @property
     def placed(self) -> bool:
@@ -69,20 +65,15 @@ class _Reader:
         self._nodata, self._masked = [None] * len(self._nodata), False
 
     def read(self, bands: Sequence[int], window: Window, size: tuple[int, int] | None = None) -> list[Image]:
-        errors = import_optional("rasterio.errors")
         part, numbers = window.of_rasterio(), [self._layer.bands[k].number for k in bands]
         block = self._space((len(bands), *(size or (window.height, window.width))))
         # Without overviews, which are averages, averaging would read every pixel.
         reduced = "average" if size is not None and self._dataset.overviews(1) else "nearest"
         how = {"window": part, "resampling": import_optional("rasterio.enums").Resampling[reduced]}
-        try:
+        with reading(self._layer.label, "it is damaged", reason_of):
             self._dataset.read(numbers, out=block, **how)
             if self._masked:
                 block[self._dataset.read_masks(numbers, out_shape=block.shape, window=part) == 0] = np.nan
-        except (errors.RasterioError, OSError, MemoryError) as error:
-            raise InvalidInputError(
-                f"Cannot read {self._layer.label}: {reason_of(error)}. It is damaged. {AGAIN}"
-            ) from error
         for plane, k in zip(block, bands, strict=True):
             nodata = self._nodata[k]
             if nodata is not None and not np.isnan(nodata):
@@ -98,13 +89,8 @@ class _Reader:
 
 def raster_layer(path: Path, drivers: Sequence[str] = ()) -> RasterLayer:
     """Inspect a raster file, without reading its pixels."""
-    with open_source(check_file(path), drivers) as dataset:
-        try:
-            return _inspect(str(path), dataset, tuple(drivers))
-        except InvalidInputError:
-            raise
-        except Exception as error:  # of a damaged file, rasterio raises all kinds of errors
-            raise InvalidInputError(f"Cannot read {path}: {reason_of(error)}. It is damaged. {AGAIN}") from error
+    with open_source(check_file(path), drivers) as dataset, reading(path, "it is damaged", reason_of):
+        return _inspect(str(path), dataset, tuple(drivers))
 
 
 def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:
@@ -115,12 +101,12 @@ def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:
     numbers = [k for k in dataset.indexes if colours[k] != enums.ColorInterp.alpha or dataset.descriptions[k - 1]]
     transparent = len(numbers) < dataset.count
     if not numbers:
-        raise InvalidInputError(f"{path} has no band that can be a source.")
+        raise InvalidInputError("it has no band that can be a source.")
     for k in numbers:
         if np.dtype(dataset.dtypes[k - 1]).kind not in "buif":
-            raise InvalidInputError(f"{path} has bands of type {dataset.dtypes[k - 1]}; sources must be real numbers.")
+            raise InvalidInputError(f"it has bands of type {dataset.dtypes[k - 1]}; sources must be real numbers.")
     height, width = dataset.block_shapes[0]
-    check_size(height * width, f"{path}: one of its tiles")
+    check_size(height * width, "one of its tiles")
     bands = tuple(
         Band(
             k,

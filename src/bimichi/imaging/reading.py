@@ -13,7 +13,7 @@ import numpy as np
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.imaging.limits import AGAIN, check_file, check_size
+from bimichi.imaging.limits import check_file, check_size, reading
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
 STEPS = ((1, 1), (1, -1), (-1, -1), (-1, 1))
@@ -53,24 +53,10 @@ def read_image(path: str | PathLike[str]) -> Image:
     transparent pixels, several pages, colours other than grey and RGB, 16-bit colour in PNG, which the decoder rounds
     to 8 bits. A .npy file is never unpickled.
     """
-    try:
-        with check_file(path).open("rb") as file:
-            start = file.read(26)
-            file.seek(0)
-            return _checked(_reader(start)(file))
-    except ImportError:
-        raise
-    except InvalidInputError as error:
-        if str(error).startswith("Cannot read"):
-            raise
-        raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
-    except OSError as error:  # which Pillow raises, too
-        reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error}). {AGAIN}"
-        raise InvalidInputError(f"Cannot read {path!s}: {reason}") from error
-    except Exception as error:  # decoders raise all kinds of errors
-        raise InvalidInputError(
-            f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}). {AGAIN}"
-        ) from error
+    with reading(path, "it is damaged"), check_file(path).open("rb") as file:
+        start = file.read(26)
+        file.seek(0)
+        return _checked(_reader(start)(file))
 
 
 def is_image(start: bytes) -> bool:
@@ -126,20 +112,15 @@ def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
 
 def read_arrays(path: Path) -> dict[str, Image]:
     """Read the arrays of an .npz file by name, each of which is a band."""
-    try:
-        with zipfile.ZipFile(check_file(path)) as archive:
-            members = [name for name in archive.namelist() if name.endswith(".npy")]
-            if not members:
-                raise InvalidInputError("it holds no array.")
-            check_size(sum(archive.getinfo(name).file_size for name in members))
-            found = {}
-            for name in members:
-                with archive.open(name) as file:
-                    found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"Cannot read {path}: {str(error).removeprefix(f'Cannot read {path}: ')}") from error
-    except Exception as error:
-        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not an .npz file ({error}). {AGAIN}") from error
+    with reading(path, "it is damaged, or not an .npz file"), zipfile.ZipFile(check_file(path)) as archive:
+        members = [name for name in archive.namelist() if name.endswith(".npy")]
+        if not members:
+            raise InvalidInputError("it holds no array.")
+        check_size(sum(archive.getinfo(name).file_size for name in members))
+        found = {}
+        for name in members:
+            with archive.open(name) as file:
+                found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
     for name, array in found.items():
         if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
             raise InvalidInputError(
