@@ -19,8 +19,7 @@ from bimichi.imaging import (
     to_bipolar,
 )
 from bimichi.imaging.chains import parse_chain, split_names
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.recipes import RECIPES, choose_recipes, find_recipe
+from bimichi.imaging.recipes import RECIPES, choose_recipes, find_recipe, make_plane
 
 
 def make_source(image, name):

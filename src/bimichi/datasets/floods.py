@@ -14,7 +14,7 @@ from bimichi._types import Flags
 from bimichi.datasets.satellites import OPTICAL_BANDS, RADAR_BANDS, clouds, optical, radar
 from bimichi.datasets.terrain import PIXEL, draw_terrain, outlines
 from bimichi.imaging import label_bags, label_pixels, superpixels
-from bimichi.imaging.geotiff import write_geotiff
+from bimichi.imaging.writing import write_geotiff
 from bimichi.learning.scene import Scene
 from bimichi.measures.sampling import random_generator
 

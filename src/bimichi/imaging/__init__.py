@@ -11,10 +11,8 @@ from bimichi.imaging.collecting import SceneCollection, open_scenes, read_source
 from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.detections import Detections, Georeference, detect, write_detections
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
-from bimichi.imaging.geotiff import write_geotiff
 from bimichi.imaging.pedestrians import pedestrian_sources
-from bimichi.imaging.placement import Placement, in_pixels
-from bimichi.imaging.rasterising import Regions, rasterise
+from bimichi.imaging.placement import Placement, Regions, in_pixels, rasterise
 from bimichi.imaging.reading import read_image
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, load_recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
@@ -36,7 +34,7 @@ from bimichi.imaging.sources import (
     to_bipolar,
     vertical_edges,
 )
-from bimichi.imaging.writing import write_image
+from bimichi.imaging.writing import write_geotiff, write_image
 
 __all__ = [
     "ANNOTATION_FORMATS",

@@ -13,7 +13,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.cores import CORE, bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.rasterising import rasterise
+from bimichi.imaging.placement import rasterise
 from bimichi.imaging.regions import label_bags
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar

@@ -16,12 +16,10 @@ from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
 from bimichi.imaging.grids import Grid
-from bimichi.imaging.making import make_plane
 from bimichi.imaging.opening import open_layer
-from bimichi.imaging.placement import Placement
-from bimichi.imaging.rasterising import Regions, rasterise
+from bimichi.imaging.placement import Placement, Regions, rasterise
 from bimichi.imaging.reading import size_of
-from bimichi.imaging.recipes import choose_recipes, load_recipe
+from bimichi.imaging.recipes import choose_recipes, load_recipe, make_plane
 from bimichi.imaging.regions import check_both
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.scenes import OpenScene

@@ -12,10 +12,8 @@ from bimichi.imaging.bagging import BagCounts, Labelling
 from bimichi.imaging.bands import Image, lightness
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.imaging.labelling import SceneReader
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.placement import Placement
-from bimichi.imaging.rasterising import rasterise
-from bimichi.imaging.recipes import choose_recipes
+from bimichi.imaging.placement import Placement, rasterise
+from bimichi.imaging.recipes import choose_recipes, make_plane
 from bimichi.imaging.regions import boxes_of
 from bimichi.imaging.shapes import Polygons
 from bimichi.imaging.targets import SceneTargets

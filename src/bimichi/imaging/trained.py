@@ -9,8 +9,7 @@ import numpy as np
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.recipes import AS_IS, find_recipe
+from bimichi.imaging.recipes import AS_IS, find_recipe, make_plane
 from bimichi.imaging.scenes import OpenScene, SceneSource
 from bimichi.record import SourceInput
 from bimichi.rule import FusionRule
