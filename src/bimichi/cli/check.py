@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from bimichi._tables import Cell, Table
 from bimichi.cli.console import Output, rich_table, say as say_error
-from bimichi.cli.options import LabelOptions, SourceOptions, Sources
+from bimichi.cli.options import LabelOptions, SourceOptions, Sources, value
 from bimichi.cli.train import AUTO
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
@@ -31,9 +31,7 @@ def check(
     sources: Sources,
     labelled: LabelOptions,
     made: SourceOptions,
-    scale: Annotated[
-        str | None, typer.Option(help="The --scale that training will use, if any.", metavar="minmax|maxabs")
-    ] = None,
+    scale: Annotated[str | None, value("The --scale that training will use, if any.", "minmax|maxabs")] = None,
     say: Output,
 ) -> None:
     """Look at a dataset before learning: ranges, missing pixels, copies, labels, alignment, and what train would do.

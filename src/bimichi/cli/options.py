@@ -245,9 +245,9 @@ class LabelOptions:
     ] = None
     labelled_only: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--labelled-only",
-            help="Leave out scenes that the annotations do not name, instead of taking them to have no targets.",
+            "Leave out scenes that the annotations do not name, instead of taking them to have no targets.",
             rich_help_panel=LABELS,
         ),
     ] = False

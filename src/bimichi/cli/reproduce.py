@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from bimichi.cli.console import Output, rich_table
-from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
+from bimichi.cli.options import Folder, Jobs, Seed, expand_groups, value
 from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.scenes import DataOptions, input_files
 from bimichi.errors import InvalidInputError
@@ -51,25 +51,23 @@ def pedestrian(
     where: DataOptions,
     scene: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scene",
-            help="Name of a scene, such as set09/V000/I01139, 00037N or street-3; may be given several times. By "
+        value(
+            "Name of a scene, such as set09/V000/I01139, 00037N or street-3; may be given several times. By "
             "default, the first night scenes that show people.",
-            metavar="NAME",
+            "NAME",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many scenes to take if none is named.", metavar="N")] = 3,
+    limit: Annotated[int, value("How many scenes to take if none is named.", "N", min=1)] = 3,
     detector: Annotated[
         Path | None,
-        typer.Option(
-            help="Mask R-CNN of the ONNX model zoo or exported by torchvision, or YOLO-seg; without, its row is empty.",
-            metavar="ONNX",
+        value(
+            "Mask R-CNN of the ONNX model zoo or exported by torchvision, or YOLO-seg; else its row is empty", "ONNX"
         ),
     ] = None,
     preset: Annotated[
         Literal["default", "paper"],
-        typer.Option(
-            help="paper: the rows of the paper alone, with its search for Bi-MIChI, and sources whose errors are near "
+        value(
+            "paper: the rows of the paper alone, with its search for Bi-MIChI, and sources whose errors are near "
             "those that it prints; default: what works best, and further methods."
         ),
     ] = "default",
@@ -107,8 +105,7 @@ def pedestrian(
         for count, one in enumerate(chosen, 1):
             say.note(f"{count}/{len(chosen)} {one.name}, scored on {one.truth_from}")
             with run.timed(one.name):
-                made = run_pedestrian(one, network, seed, jobs, say.verbose, (), PROOF_NODES, preset)
-                results.append(made)
+                results.append(run_pedestrian(one, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
                 written += results[-1].write(output_folder(scene_folder(folder, one)))
         table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
@@ -121,18 +118,14 @@ def pedestrian(
     say.result(data | {"files": written}, rich_table(table), *map(escape, [*proofs, *map(str, written)]))
 
 
-Train = Annotated[int, typer.Option("--train", min=2, help="How many scenes to learn from.", metavar="N")]
-Test = Annotated[int, typer.Option("--test", min=1, help="How many scenes to score on.", metavar="N")]
-
-
 def _field(name: str, about: str) -> None:
     """Add the command of an experiment in another field."""
 
     def run(
         ctx: typer.Context,
         *,
-        train: Train = 4,
-        test: Test = 4,
+        train: Annotated[int, value("How many scenes to learn from.", "N", min=2)] = 4,
+        test: Annotated[int, value("How many scenes to score on.", "N", min=1)] = 4,
         output: Folder = Path(f"output/{name}"),
         seed: Seed = 0,
         jobs: Jobs = None,

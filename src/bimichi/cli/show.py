@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import typer
 from rich.markup import escape
 
 from bimichi._tables import Cell, Table
 from bimichi._types import Ints
 from bimichi.cli.console import Json, Output, rich_table
-from bimichi.cli.options import Model
+from bimichi.cli.options import Model, value
 
 if TYPE_CHECKING:
     from bimichi.decision import Decision
@@ -29,9 +28,7 @@ SHOWN = (
 
 def show(
     model: Model,
-    elements: Annotated[
-        int, typer.Option(min=1, help="How many elements to list, for more than 3 sources.", metavar="N")
-    ] = 20,
+    elements: Annotated[int, value("How many elements to list, for more than 3 sources.", "N", min=1)] = 20,
     json: Json = False,
 ) -> None:
     """Show a model: what it was trained for, its sources, and its bi-capacity.
