@@ -63,14 +63,13 @@ def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":
     from bimichi.imaging.looking import photograph
     from bimichi.plotting import plot_bags
 
-    made, targets = viewer.scene(name), viewer.targets(name)
-    if made is None or targets is None:
+    images, _, targets, scene, counts, _ = viewer.view(name)
+    if targets is None or scene is None or counts is None:
         raise InvalidInputError(f"Scene {name!r} has no labels.")
-    scene, counts = made
     height, width = scene.shape
     size = (min(max(7.0 * (width / height), 5.0), 14.0), 7.4)
     figure = import_optional("matplotlib.figure").Figure(size, dpi=150, layout="constrained")  # without a window
-    image = photograph(viewer.images(name), viewer.source_names)
+    image = photograph(images, viewer.source_names)
     shown: Any = {"boxes": targets.boxes, "polygons": targets.polygons, "mask": targets.mask}
     plot_bags(np.asarray(scene.segments), scene.labels or {}, image, figure.subplots(), **shown)
     atomic_write(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, simplefilter
 
-import numpy as np
 import typer
 from rich.markup import escape
 
@@ -82,12 +81,10 @@ def check(
 
 def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
     """Check one scene; return the numbers of its bags."""
-    images, targets = viewer.images(name), viewer.targets(name)
-    found = viewer.scene(name)
-    made = viewer.made(name) if found is None else list(np.moveaxis(found[0].sources, -1, 0))
-    inside, count = (None, None) if targets is None else (targets.inside, targets.count)
-    checker.add(name, images, inside, count, viewer.dtypes(name), made)
-    return None if found is None else found[1]._asdict()
+    view = viewer.view(name)
+    inside, count = (None, None) if view.targets is None else (view.targets.inside, view.targets.count)
+    checker.add(name, view.images, inside, count, view.dtypes, view.made)
+    return None if view.counts is None else view.counts._asdict()
 
 
 def _plan(

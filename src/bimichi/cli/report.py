@@ -68,8 +68,7 @@ def report(
     bimichi report model.json ir/ vi/ --truth masks/ -o reports/
     ```
     """
-    from bimichi.imaging.labelling import boxes_by_scene
-    from bimichi.imaging.targets import target_files
+    from bimichi.imaging.targets import SceneTargets, target_files
     from bimichi.report import write_index
     from bimichi.rule import FusionRule
 
@@ -83,8 +82,9 @@ def report(
     index = output / INDEX if scenes.many else None
     keep_inputs([*pages.values(), *([index] if index else []), run_path(output)], inputs)
     with Run("report", ctx.params, inputs) as run:
-        drawn, notes = boxes_by_scene(boxes, target, scenes) if boxes else ({}, [])
-        say.notes(notes)
+        targets = SceneTargets(boxes, scenes, target) if boxes else None
+        drawn = {name: targets.of(name).boxes_of(target) for name in scenes.names} if targets else {}
+        say.notes(targets.notes if targets else ())
         rules = {file: FusionRule.load(file) for file in files}
         if trust_recipes:
             opt.load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])

@@ -66,8 +66,7 @@ def placed(placement: Placements, image: str | None) -> Placement | None:
 
 def _objects(given: ImageAnnotations, placement: Placement | None) -> list[Found]:
     found = in_pixels(given, placement)
-    places = zip(found.boxes, found.outlines, found.labels, found.is_ignored, strict=True)
-    objects = [Found(box if shape is None else shape, label, bool(out)) for box, shape, label, out in places]
+    objects = found.objects
     if found.mask is not None:
         size = (found.mask.shape[0], found.mask.shape[1])
         for value in np.unique(found.mask[found.mask > 0]).tolist():

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bimichi._types import Floats
 from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.bagging import BagCounts, Labelling, bag_scene, split_negative
 from bimichi.imaging.bands import Image, first_few
@@ -51,20 +50,17 @@ class SceneReader:
         self,
         collection: SceneCollection,
         labelling: Labelling,
-        names: Sequence[str] | None = None,
         recipes: Sequence[str] | None = None,
         scaled: bool = False,
         truth: str | None = None,
         masks_are_truth: bool = False,
     ) -> None:
         self._labelling, self._scaled, self._masks_are_truth = labelling, scaled, masks_are_truth
-        self._collection = collection if names is None else replace(collection, given=tuple(names))
-        given = labelling.annotations
-        named_only, target = labelling.labelled_only, labelling.target
-        self._targets = None if given is None else SceneTargets(given, collection, target, named_only)
-        if labelling.labelled_only and self._targets is not None:
+        given, named_only = labelling.annotations, labelling.labelled_only
+        self._targets = None if given is None else SceneTargets(given, collection, labelling.target, named_only)
+        if named_only and self._targets is not None:
             collection = collection.only(self._targets.named)
-            self._collection = collection if names is None else replace(collection, given=tuple(names))
+        self._collection = collection
         self.notes = [] if self._targets is None else self._targets.notes
         self._doubted: set[str] = set()
         self._filled: set[str] = set()
@@ -247,12 +243,6 @@ def with_truth(scene: Scene, found: ImageAnnotations, target: str | None) -> Sce
     return replace(
         scene, truth=found.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None
     )
-
-
-def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) -> tuple[dict[str, Floats], list[str]]:
-    """Return the boxes of each scene that have the label `target` (any for None), and the notes of `SceneTargets`."""
-    targets = SceneTargets(path, collection, target)
-    return {name: targets.of(name).boxes_of(target) for name in collection.names}, targets.notes
 
 
 def _segments(path: Path, scene: Scene) -> Image:

@@ -10,9 +10,9 @@ from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_shape
-from bimichi.imaging.formats import ImageAnnotations
+from bimichi.imaging.formats import ImageAnnotations, image_annotations
 from bimichi.imaging.regions import TOUCH, box_pixels, is_outside, outside_error, shown_box
-from bimichi.imaging.shapes import Disc, Polygons, Shape
+from bimichi.imaging.shapes import Disc, Polygons, Shape, corners_of
 
 DIGITS = 6
 """Of pixels that were map coordinates, whose rounding they should not show."""
@@ -84,25 +84,21 @@ def in_pixels(found: ImageAnnotations, placement: Placement | None, where: str =
     if placement is None:
         raise InvalidInputError(f"{where} gives {found.units} instead of pixels; pass the placement of the image.")
     height, width = placement.shape
-    function: Callable[[Floats], Floats]
     if found.units == "fractions":
         size = np.array([width, height], dtype=np.float64)
         shapes = [None if shape is None else shape.mapped(lambda points: points * size) for shape in found.outlines]
         boxes = found.boxes * np.tile(size, 2)
         return replace(found, boxes=boxes, shapes=shapes if found.shapes else (), units="pixels")
     function = _from_map(found.crs, placement, where)
-    moved = [shape.mapped(lambda points: np.round(function(points), DIGITS)) for shape in found.outlines if shape]
-    boxes = np.array([shape.box for shape in moved]).reshape(-1, 4)
-    low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
-    inside = ((low < np.array([width, height]) - TOUCH) & (high > TOUCH)).all(axis=1)
-    kept = np.flatnonzero(inside).tolist()
-    inner = [moved[k] for k in kept]
-    return ImageAnnotations(
-        boxes[inside],
-        [found.labels[k] for k in kept],
-        [bool(found.is_ignored[k]) for k in kept],
-        shapes=[None if isinstance(one, Polygons) and one.is_box and one.upright else one for one in inner],
-    )
+    kept = []
+    for one in found.objects:
+        shape = Polygons(((corners_of(one.place),),), is_box=True) if isinstance(one.place, np.ndarray) else one.place
+        moved = shape.mapped(lambda points: np.round(function(points), DIGITS))
+        low, size = np.split(moved.box, 2)
+        if ((low < np.array([width, height]) - TOUCH) & (low + size > TOUCH)).all():
+            is_box = isinstance(moved, Polygons) and moved.is_box and moved.upright
+            kept.append(replace(one, place=moved.box if is_box else moved))
+    return image_annotations(kept)
 
 
 def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Floats], Floats]:
@@ -180,12 +176,11 @@ def rasterise(
         raise InvalidInputError(f"Annotations are in {found.units}; convert them by in_pixels first.")
     targets, ignored = np.zeros((height, width), np.bool_), np.zeros((height, width), np.bool_)
     out = np.zeros(len(found.boxes), np.bool_) if count_ignored else found.is_ignored
-    outlines = found.outlines
-    for k, label in enumerate(found.labels):
+    for k, one in enumerate(found.objects):
         if out[k]:
-            _paint(ignored, found.boxes[k], outlines[k], point_radius, k, strict=False)
-        elif target in (None, label):
-            _paint(targets, found.boxes[k], outlines[k], point_radius, k)
+            _paint(ignored, one.place, point_radius, k, strict=False)
+        elif target in (None, one.label):
+            _paint(targets, one.place, point_radius, k)
     mask, unknown = found.mask_of(target), found.unknown
     if mask is not None and unknown is not None:
         if mask.shape != targets.shape:
@@ -197,15 +192,15 @@ def rasterise(
     return Regions(targets, ignored & ~targets)
 
 
-def _paint(mask: Flags, box: Floats, shape: Shape | None, radius: float, k: int, strict: bool = True) -> None:
+def _paint(mask: Flags, place: Floats | Shape, radius: float, k: int, strict: bool = True) -> None:
     """Mark the pixels of one object; outside the image, it is an error if `strict`."""
-    if isinstance(shape, Disc) and not shape.radius:
-        shape = Disc(shape.x, shape.y, radius)
-        box = shape.box
+    if isinstance(place, Disc) and not place.radius:
+        place = Disc(place.x, place.y, radius)
+    box = place if isinstance(place, np.ndarray) else place.box
     if is_outside(box, mask.shape):
         if strict:
             raise outside_error(f"Object {k + 1}, in the box {shown_box(box)},", mask.shape)
-    elif shape is None:
+    elif isinstance(place, np.ndarray):
         mask[box_pixels(box, mask.shape)] = True
     else:
-        shape.paint(mask)
+        place.paint(mask)

@@ -11,11 +11,11 @@ from bimichi.imaging.annotations import annotation_files, format_of, read_annota
 from bimichi.imaging.bands import first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.finding import existing_path, is_pattern
-from bimichi.imaging.formats import AnnotationTable, ImageAnnotations, boxes_array
+from bimichi.imaging.formats import AnnotationTable, ImageAnnotations, image_annotations
 from bimichi.imaging.placement import Placement, in_pixels
 from bimichi.imaging.sanity import check_target, listed_labels
 
-NOTHING = ImageAnnotations(boxes_array([]), [])
+NOTHING = image_annotations([])
 
 
 class SceneTargets:
@@ -183,14 +183,7 @@ def _joined(some: list[ImageAnnotations]) -> ImageAnnotations:
         return some[0]
     if len({(one.units, one.crs) for one in some}) > 1:
         raise InvalidInputError("Images of one scene have annotations in different units; keep those of one of them.")
-    return ImageAnnotations(
-        boxes_array([box for one in some for box in one.boxes]),
-        [label for one in some for label in one.labels],
-        [bool(out) for one in some for out in one.is_ignored],
-        shapes=[shape for one in some for shape in one.outlines] if any(one.shapes for one in some) else (),
-        units=some[0].units,
-        crs=some[0].crs,
-    )
+    return image_annotations([found for one in some for found in one.objects], some[0].units, some[0].crs)
 
 
 PATH, NAME, STEM = range(3)
