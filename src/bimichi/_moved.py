@@ -17,6 +17,8 @@ SAME_NAME = {
     "measures": "bicapacity capacity compact lattice sampling terms",
 }
 OTHER_NAME = {
+    "datasets.pedestrians": "datasets.public",
+    "datasets.satellites": "datasets.terrain",
     "evaluation.repeats": "evaluation.study",
     "explain.data_weighted": "explain.indices",
     "imaging.detection_files": "imaging.detections",

@@ -8,8 +8,7 @@ import typer
 
 from bimichi._extras import import_optional
 from bimichi._files import atomic_write
-from bimichi._tables import Cell, Table
-from bimichi.cli.console import Output, rich_table
+from bimichi.cli.console import Output, text_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, output_option
 from bimichi.cli.outputs import Run, keep_inputs, output_files, run_path
 from bimichi.errors import InvalidInputError
@@ -53,9 +52,8 @@ def bags(
             for name, file in zip(scenes.names, files, strict=True)
         ]
         record = run.write(run_path(output), files)
-    rows = [[Cell(str(value)) for value in row.values()] for row in counts]
-    table = Table(["scene", "positive", "negative", "left out", "picture"], rows)
-    say.result({"run": record, "scenes": counts}, rich_table(table))
+    table = text_table(["scene", "positive", "negative", "left out", "picture"], (row.values() for row in counts))
+    say.result({"run": record, "scenes": counts}, table)
 
 
 def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":

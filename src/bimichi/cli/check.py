@@ -7,12 +7,12 @@ from warnings import catch_warnings, simplefilter
 
 import typer
 from rich.markup import escape
+from rich.table import Table as RichTable
 
-from bimichi._tables import Cell, Table
-from bimichi.cli.console import Output, rich_table, say as say_error
+from bimichi.cli.console import Output, failures, say as say_error, text_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, value
 from bimichi.cli.train import AUTO
-from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def check(
             except InvalidInputError as error:
                 problems[name] = str(error)
     if len(problems) == len(viewer.names):
-        raise BimichiError(_listed(problems))
+        raise failures("", problems)
     if viewer.problem:
         problems["train"] = viewer.problem
     found = checker.result()
@@ -76,7 +76,7 @@ def check(
         if not say.quiet:
             say_error(warning, "[yellow]Warning:[/] ")
     if problems:
-        raise BimichiError(_listed(problems))
+        raise failures("", problems)
 
 
 def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
@@ -123,23 +123,23 @@ def _about_plan(n_sources: int, plan: dict[str, Any]) -> list[str]:
 
 def _shown(found: "DatasetCheck", bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
     """Return tables of sources, pairs and scenes, and a sentence about the training."""
-    shown = [rich_table(_sources(found)), rich_table(_scenes(found, bags))]
+    shown = [_sources(found), _scenes(found, bags)]
     if len(found.sources) > 1:
-        shown.insert(1, rich_table(_pairs(found)))
+        shown.insert(1, _pairs(found))
     return [*shown, escape(_sentence(found, plan))]
 
 
-def _sources(found: "DatasetCheck") -> Table:
+def _sources(found: "DatasetCheck") -> RichTable:
     header = ["source", "type", "min", "1 %", "99 %", "max", "missing", "AUC"]
     rows = []
     for one in found.sources:
         values = [_number(v) for v in (one.low, one.percentile_1, one.percentile_99, one.high)]
         auc = "–" if one.auc is None else f"{one.auc:.3f}"
         rows.append([one.name, ", ".join(one.dtypes), *values, f"{one.missing:.1%}", auc])
-    return Table(header, [[Cell(text) for text in row] for row in rows])
+    return text_table(header, rows)
 
 
-def _pairs(found: "DatasetCheck") -> Table:
+def _pairs(found: "DatasetCheck") -> RichTable:
     """Return pairs of sources, those with the largest shift first."""
     known = sorted(found.pairs, key=lambda pair: -1.0 if pair.shift is None else pair.shift.length, reverse=True)
     rows = [
@@ -152,10 +152,10 @@ def _pairs(found: "DatasetCheck") -> Table:
     ]
     if len(known) > MOST_PAIRS:
         rows.append([f"and {len(known) - MOST_PAIRS} more pairs", "", ""])
-    return Table(["sources", "shift (– unknown)", "copies"], [[Cell(text) for text in row] for row in rows])
+    return text_table(["sources", "shift (– unknown)", "copies"], rows)
 
 
-def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> Table:
+def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> RichTable:
     rows = []
     for one in found.scenes[:MOST_SCENES]:
         counts = bags.get(one.name, {})
@@ -166,7 +166,7 @@ def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> Table:
     if len(found.scenes) > MOST_SCENES:
         rows.append([f"and {len(found.scenes) - MOST_SCENES:,} more", *[""] * 6])
     header = ["scene", "size", "targets", "covered", "positive", "negative", "left out"]
-    return Table(header, [[Cell(text) for text in row] for row in rows])
+    return text_table(header, rows)
 
 
 def _sentence(found: "DatasetCheck", plan: dict[str, Any]) -> str:
@@ -185,7 +185,3 @@ def _sentence(found: "DatasetCheck", plan: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.6g}"
-
-
-def _listed(problems: dict[str, str]) -> str:
-    return "\n".join(f"{name}: {problem}" for name, problem in problems.items())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import bimichi.cli.options as opt
-from bimichi.cli.console import Output
+from bimichi.cli.console import Output, failures
 from bimichi.cli.outputs import Run, keep_inputs, output_file, output_files, run_path
-from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def fuse(
     found = [{"scene": name, "files": one.files, "pixels": one.pixels} for name, one in done]
     say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds} | extra)
     if failed:
-        raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
+        raise failures(counts, failed)
 
 
 def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Decision") -> None:

@@ -11,9 +11,9 @@ import typer
 
 import bimichi.cli.options as opt
 from bimichi._clock import Stopwatch
-from bimichi.cli.console import Output
+from bimichi.cli.console import Output, failures
 from bimichi.cli.outputs import Run, keep_inputs, output_files, run_path
-from bimichi.errors import AnnotationWarning, BimichiError
+from bimichi.errors import AnnotationWarning
 
 if TYPE_CHECKING:
     from bimichi import Comparison, Scene
@@ -106,8 +106,7 @@ def report(
     result = {"model": model, "reports": [one["file"] for one in found], "scenes": found, "failed": failed}
     say.result(result | {"index": index, "run": record, "seconds": run.seconds})
     if failed:
-        counts = f"{len(found):,} reported, {len(failed):,} failed"
-        raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
+        raise failures(f"{len(found):,} reported, {len(failed):,} failed", failed)
 
 
 def _pages(output: Path, scenes: "SceneCollection") -> list[Path]:

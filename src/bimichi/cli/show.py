@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from rich.markup import escape
+from rich.table import Table as RichTable
 
-from bimichi._tables import Cell, Table
 from bimichi._types import Ints
-from bimichi.cli.console import Json, Output, rich_table
+from bimichi.cli.console import Json, Output, rich_table, text_table
 from bimichi.cli.options import Model, value
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def show(
 
     rule = FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
-    shown: list[Any] = [_head(rule), rich_table(_sources(rule)), rich_table(rule.measure.overview(touched, elements))]
+    shown: list[Any] = [_head(rule), _sources(rule), rich_table(rule.measure.overview(touched, elements))]
     if rule.usage:
         shown.append(f"{np.count_nonzero(touched):,} of {len(touched):,} {rule.measure.parts} are used.")
     if rule.decision is not None:
@@ -112,12 +112,12 @@ def _number(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4e}"
 
 
-def _sources(rule: "FusionRule") -> Table:
+def _sources(rule: "FusionRule") -> RichTable:
     rows = [
-        [Cell(name), Cell(recipe or "–"), Cell(rule.scale or "none"), Cell("as it is" if sign > 0 else "inverted")]
+        [name, recipe or "–", rule.scale or "none", "as it is" if sign > 0 else "inverted"]
         for name, sign, recipe in zip(rule.source_names, rule.polarity, _recipes(rule), strict=True)
     ]
-    return Table(["source", "recipe", "scale", "polarity"], rows)
+    return text_table(["source", "recipe", "scale", "polarity"], rows)
 
 
 def _recipes(rule: "FusionRule") -> Sequence[str | None]:

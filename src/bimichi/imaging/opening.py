@@ -49,11 +49,8 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
     path = Path(source)
     if is_store(path):
         return open_store(path)
-    try:
-        with check_file(path).open("rb") as file:
-            start = file.read(START)
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    with reading(path, "it cannot be opened"), check_file(path).open("rb") as file:
+        start = file.read(START)
     if not start:
         raise InvalidInputError(f"Cannot read {path}: it is empty. {AGAIN}")
     return _by_content(path, start, drivers)
