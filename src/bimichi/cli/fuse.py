@@ -200,13 +200,9 @@ def _write_found(path: Path, maps: Mapping[str, Path], decision: "Decision", man
     found: dict[str, Detections] = {}
     places: dict[str, Georeference] = {}
     for name, file in maps.items():
-        scene = open_scenes(file)[0]
-        found[name] = detect(scene.read()[0], replace(decision, smooth=None))
+        scene, image = open_scenes(file)[0], name if many else ""
+        found[image] = detect(scene.read()[0], replace(decision, smooth=None))
         if scene.transform is not None:
-            places[name] = Georeference(tuple(scene.transform)[:6], scene.crs)
-    if many:
-        write_detections(path, found, places)
-    else:
-        (name,) = found
-        write_detections(path, found[name], places.get(name))
-    return {name: len(some) for name, some in found.items()}
+            places[image] = Georeference(tuple(scene.transform)[:6], scene.crs)
+    write_detections(path, found, places)
+    return {name: len(some) for name, some in zip(maps, found.values(), strict=True)}

@@ -203,23 +203,17 @@ def train(
 
 
 def _decided(
-    model: Any,
-    scenes: "Sequence[bimichi.Scene]",
-    wanted: str | None,
-    size: int | None,
-    smooth: str | None,
+    model: Any, scenes: "Sequence[bimichi.Scene]", wanted: str | None, size: int | None, smooth: str | None
 ) -> "Decision | None":
     """Return how targets are found in the maps of this model, if any of it was asked for."""
     from bimichi.decision import Decision
 
-    if wanted is None:
-        asked = size is not None or smooth is not None
-        return Decision(min_size=size or 1, smooth=opt.widths_of(smooth)) if asked else None
-    from bimichi.evaluation.deciding import decide
-
-    want = _wanted(wanted)
     kept: dict[str, Any] = {"min_size": size or 1, "smooth": opt.widths_of(smooth)}
-    return decide(model, scenes, recall=want.get("recall"), precision=want.get("precision"), **kept)
+    if wanted is not None:
+        from bimichi.evaluation.deciding import decide
+
+        return decide(model, scenes, **(kept | _wanted(wanted)))
+    return Decision(**kept) if size is not None or smooth is not None else None
 
 
 def _model(

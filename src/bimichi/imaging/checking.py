@@ -201,18 +201,12 @@ def _is_copy(first: Floats, second: Floats) -> bool:
 
 
 def _summed(name: str, total: _Totals) -> SourceCheck:
-    least, most = np.percentile(np.concatenate(total.samples), (1, 99)) if total.samples else (None, None)
-    return SourceCheck(
-        name,
-        tuple(total.dtypes),
-        total.low if total.samples else None,
-        None if least is None else float(least),
-        None if most is None else float(most),
-        total.high if total.samples else None,
-        total.missing / total.pixels,
-        tuple(total.constant),
-        float(np.mean(total.aucs)) if total.aucs else None,
-    )
+    ends: tuple[float | None, float | None, float | None, float | None] = (None,) * 4
+    if total.samples:
+        least, most = np.percentile(np.concatenate(total.samples), (1, 99)).tolist()
+        ends = (total.low, least, most, total.high)
+    auc = float(np.mean(total.aucs)) if total.aucs else None
+    return SourceCheck(name, tuple(total.dtypes), *ends, total.missing / total.pixels, tuple(total.constant), auc)
 
 
 def _about_source(source: SourceCheck, n_scenes: int) -> list[str]:

@@ -13,7 +13,7 @@ from bimichi._checks import check_integer, is_number
 from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_mask, check_shape
-from bimichi.imaging.regions import TOUCH, box_mask, polygon_mask, region_mask
+from bimichi.imaging.regions import TOUCH, ignored_mask, polygon_mask, region_mask
 from bimichi.imaging.segments import grid_segments
 from bimichi.learning.inputs import distinct
 
@@ -67,8 +67,7 @@ def label_pixels(
     size = check_shape(shape)
     labels = np.full(size, -1, np.int8)
     if ignore is not None:
-        is_mask = np.asarray(ignore).dtype == np.bool_
-        labels[check_mask(ignore, "ignore", size) if is_mask else box_mask(ignore, size)] = 0
+        labels[ignored_mask(ignore, size)] = 0
     labels[region_mask(boxes, polygons, mask, size)] = 0
     for pixels in _cores(size, boxes, polygons, mask, _check_core(core)):
         labels[pixels] = 1
@@ -82,12 +81,12 @@ def core_bags(
     boxes: ArrayLike | None = None,
     core: tuple[float, float] = CORE,
     *,
+    valid: ArrayLike | None = None,
+    n_blocks: int = 300,
     polygons: Sequence[ArrayLike] | None = None,
     mask: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
     negative: ArrayLike | None = None,
-    valid: ArrayLike | None = None,
-    n_blocks: int = 300,
 ) -> tuple[Ints, dict[int, bool]]:
     """Make bags of labelled pixels: each core is a positive bag, and blocks of the pixels outside are negative ones.
 
@@ -127,9 +126,8 @@ def core_bags(
         known[~check_mask(valid, "valid", size)] = 0
     segments = np.full(size, -1, np.int64)
     n_cores = 0
-    for pixels in _cores(size, boxes, polygons, mask, _check_core(core)):
-        segments[pixels] = n_cores
-        n_cores += 1
+    for n_cores, pixels in enumerate(_cores(size, boxes, polygons, mask, _check_core(core)), 1):
+        segments[pixels] = n_cores - 1
     segments[known < 1] = -1
     side = max(1, round((size[0] * size[1] / n_blocks) ** 0.5))
     segments[known < 0] = n_cores + grid_segments(size, side)[known < 0]

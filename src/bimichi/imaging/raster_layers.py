@@ -102,20 +102,15 @@ def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:
     transparent = len(numbers) < dataset.count
     if not numbers:
         raise InvalidInputError("it has no band that can be a source.")
+    kinds = [np.dtype(name) for name in dataset.dtypes]
     for k in numbers:
-        if np.dtype(dataset.dtypes[k - 1]).kind not in "buif":
-            raise InvalidInputError(f"it has bands of type {dataset.dtypes[k - 1]}; sources must be real numbers.")
+        if kinds[k - 1].kind not in "buif":
+            raise InvalidInputError(f"it has bands of type {kinds[k - 1]}; sources must be real numbers.")
     height, width = dataset.block_shapes[0]
     check_size(height * width, "one of its tiles")
+    about = zip(dataset.indexes, dataset.descriptions, kinds, dataset.nodatavals, dataset.units, strict=True)
     bands = tuple(
-        Band(
-            k,
-            dataset.descriptions[k - 1] or None,
-            np.dtype(dataset.dtypes[k - 1]),
-            dataset.nodatavals[k - 1],
-            dataset.units[k - 1] or None,
-        )
-        for k in numbers
+        Band(k, text or None, kind, nodata, units or None) for k, text, kind, nodata, units in about if k in numbers
     )
     transform = None if dataset.transform.is_identity else dataset.transform
     return RasterLayer(
