@@ -13,7 +13,7 @@ from bimichi.datasets.anatomy import Anatomy, draw_anatomy, smooth_noise
 from bimichi.datasets.drawing import LICENCE, image_files, scene_name
 from bimichi.imaging import boxes_of, label_bags, superpixels, write_image
 from bimichi.learning.scene import Scene
-from bimichi.measures.sampling import random_generator
+from bimichi.measures.sampling import Seed, random_generator
 
 CONTRASTS = ("FLAIR", "T1", "T1 post", "T2")
 # How bright white matter, grey matter, fluid and lesions are, from 0 to 1
@@ -124,11 +124,7 @@ def lesions(
 
 
 def draw_lesions(
-    height: int = 218,
-    width: int = 182,
-    n_lesions: int = 14,
-    bias: float = 0.15,
-    random_state: int | np.random.Generator | None = 0,
+    height: int = 218, width: int = 182, n_lesions: int = 14, bias: float = 0.15, random_state: Seed = 0
 ) -> BrainImages:
     """Draw the images of a slice; see `lesions`, whose scene is made of them.
 

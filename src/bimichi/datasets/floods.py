@@ -16,7 +16,7 @@ from bimichi.datasets.terrain import OPTICAL_BANDS, PIXEL, RADAR_BANDS, clouds, 
 from bimichi.imaging import label_bags, label_pixels, superpixels
 from bimichi.imaging.writing import write_geotiff
 from bimichi.learning.scene import Scene
-from bimichi.measures.sampling import random_generator
+from bimichi.measures.sampling import Seed, random_generator
 
 CRS = "EPSG:32630"
 SOURCES = ("low VV", "low VH", "MNDWI", "dry before")
@@ -167,11 +167,7 @@ def flood(
 
 
 def draw_flood(
-    height: int = 384,
-    width: int = 384,
-    cloud_cover: float = 0.25,
-    level: float = 0.9,
-    random_state: int | np.random.Generator | None = 0,
+    height: int = 384, width: int = 384, cloud_cover: float = 0.25, level: float = 0.9, random_state: Seed = 0
 ) -> FloodImages:
     """Draw the images of a flood; see `flood`, whose scene is made of them.
 

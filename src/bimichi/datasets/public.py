@@ -171,6 +171,17 @@ KAIST = DataSet(
     '"Multispectral Pedestrian Detection: Benchmark Dataset and Baseline", CVPR 2015.',
 )
 
+PERSON = 2  # the class of people in the label images of MSRS
+
+MSRS = DataSet(
+    "MSRS, Multi-Spectral Road Scenarios (github.com/Linfeng-Tang/MSRS)",
+    "none stated",
+    "L. Tang, J. Yuan, H. Zhang, X. Jiang and J. Ma, "
+    '"PIAFusion: A progressive infrared and visible image fusion network based on illumination aware", '
+    "Information Fusion, 2022; made from Q. Ha et al., "
+    '"MFNet: Towards real-time semantic segmentation for autonomous vehicles with multi-spectral scenes", IROS 2017.',
+)
+
 
 def kaist(
     root: str | PathLike[str],
@@ -232,18 +243,6 @@ def _boxes(path: Path, shape: tuple[int, int], people: frozenset[str]) -> dict[s
     wanted = np.array([label in people for label in found.labels], dtype=np.bool_) & ~found.is_ignored
     boxes, others = found.boxes[wanted], found.boxes[~wanted]
     return {"boxes": boxes, "ignore": box_mask(others, shape) & ~box_mask(boxes, shape)}
-
-
-PERSON = 2  # the class of people in the label images of MSRS
-
-MSRS = DataSet(
-    "MSRS, Multi-Spectral Road Scenarios (github.com/Linfeng-Tang/MSRS)",
-    "none stated",
-    "L. Tang, J. Yuan, H. Zhang, X. Jiang and J. Ma, "
-    '"PIAFusion: A progressive infrared and visible image fusion network based on illumination aware", '
-    "Information Fusion, 2022; made from Q. Ha et al., "
-    '"MFNet: Towards real-time semantic segmentation for autonomous vehicles with multi-spectral scenes", IROS 2017.',
-)
 
 
 def msrs(
