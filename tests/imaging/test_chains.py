@@ -152,7 +152,7 @@ def test_functions_that_cannot_be_used(own, image):
     for name, message in (
         ("own_recipes:none", "cannot be loaded: .*no attribute 'none'"),
         ("no_such_module:half", "cannot be loaded: No module named"),
-        ("own_recipes:size", "is no function, but int"),
+        ("own_recipes:size", "is not a function, but of type int"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             load_recipe(name)

@@ -43,7 +43,7 @@ def check(
     ```
 
     AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does
-    not tell them apart, below that it is low on targets. Exit code 1 means that some scene cannot be used.
+    not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot be used.
     """
     from bimichi.imaging.checking import DatasetChecker
     from bimichi.imaging.looking import SceneViewer

@@ -44,7 +44,7 @@ def init(
     write_project(file, seen.project, [NEXT.format(file=file), *seen.hints])
     lines = [*(f"Found {line}." for line in seen.found), *seen.hints]
     if seen.unknown:
-        lines.append(f"Not understood, and left out: {first_few(seen.unknown)}.")
+        lines.append(f"Not recognised, and left out: {first_few(seen.unknown)}.")
     lines.append(f"Wrote {file}. Next: bimichi check --project {file}")
     data = {"project": file, "found": seen.found, "hints": seen.hints, "unknown": seen.unknown}
     say.result(data, escape("\n".join(lines)))

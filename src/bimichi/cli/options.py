@@ -109,7 +109,7 @@ Align = Annotated[
 Driver = Annotated[
     str | None,
     value(
-        "Drivers of GDAL, separated by commas, for sources of formats other than PNG, JPEG, TIFF, NumPy, Zarr, "
+        "GDAL drivers, separated by commas, for sources of formats other than PNG, JPEG, TIFF, NumPy, Zarr, "
         "NetCDF, DICOM and NIfTI.",
         "NAME",
     ),
@@ -233,7 +233,7 @@ class LabelOptions:
 
     negative: Annotated[
         str | None,
-        _label("Label of objects that are no targets, not even within others; with --bags boxes.", "LABEL"),
+        _label("Label of objects that are not targets, even inside of others; with --bags boxes.", "LABEL"),
     ] = None
     rest: Annotated[
         Literal["negative", "unknown"],

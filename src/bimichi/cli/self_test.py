@@ -153,6 +153,6 @@ def self_test() -> list[dict[str, Any]]:
         try:
             results.append({"check": name, "passed": True, "found": check()})
         except Exception as error:  # whatever is broken here, the other checks go on
-            told = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
-            results.append({"check": name, "passed": False, "found": told})
+            what = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
+            results.append({"check": name, "passed": False, "found": what})
     return results

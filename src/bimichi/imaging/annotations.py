@@ -144,7 +144,7 @@ def _read_folder(folder: Path) -> AnnotationTable:
 
 
 def _known() -> str:
-    return f"Known are: {'; '.join(known.description for known in _formats.values())}."
+    return f"Known formats: {'; '.join(known.description for known in _formats.values())}."
 
 
 def read_boxes(

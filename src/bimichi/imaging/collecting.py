@@ -182,7 +182,7 @@ def open_scenes(
     if given and given != tuple(found.source_names) and sorted(given) == sorted(found.source_names):
         warnings.warn(
             f"names (--names) gives sources the names of others: {', '.join(given)} for {', '.join(found.source_names)}"
-            ", which may be swapped. Give names in the order of the sources, or none to take them as they are called.",
+            ", which may be swapped. Give names in the order of the sources, or none to keep those of the files.",
             stacklevel=2,
         )
     return replace(found, given=given, align=align, drivers=tuple(drivers), computed=tuple(computed))

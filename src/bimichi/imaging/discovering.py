@@ -213,7 +213,7 @@ def _annotations(
             continue
         known = format_of(files[0])
         result.found.append(
-            f"annotations, one file per scene: {given} ({known.name if known else 'of a format that is not known'})"
+            f"annotations, one file per scene: {given} ({known.name if known else 'of an unknown format'})"
         )
         if known:
             used.update(files)

@@ -170,7 +170,7 @@ class SceneReader:
                 grid = open_layer(path).grid
                 if grid.shape == scene.shape and not scene.grid.matches(grid):
                     raise InvalidInputError(
-                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Warp it to the scene."
+                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Reproject it to that."
                     )
 
     def _check_data(self, name: str, images: Sequence[Image]) -> None:

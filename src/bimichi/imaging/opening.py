@@ -43,9 +43,7 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
     if isinstance(source, np.ndarray):
         return _array_layer(source, label)
     if not isinstance(source, str | PathLike):
-        raise InvalidInputError(
-            f"A source must be a path, an array, or an object of xarray, got {type(source).__name__}."
-        )
+        raise InvalidInputError(f"A source must be a path, an array, or an xarray object, got {type(source).__name__}.")
     path = Path(source)
     if is_store(path):
         return open_store(path)
@@ -94,7 +92,7 @@ def _by_content(path: Path, start: bytes, drivers: Sequence[str]) -> Layer:
         return memory_layer(str(path), np.stack([*arrays.values()], axis=-1), [*arrays], path=path)
     raise InvalidInputError(
         f"Cannot read {path}: it is neither PNG, JPEG, TIFF, .npy, .npz, Zarr, NetCDF, DICOM nor NIfTI. Convert it, or "
-        "name the driver of GDAL that reads it (--driver)."
+        "name the GDAL driver that reads it (--driver)."
     )
 
 
@@ -199,7 +197,7 @@ def _planes(given: "xr.DataArray | xr.Dataset", label: str) -> tuple[list[Any], 
     if dimension is None:
         raise InvalidInputError(
             f"{label} has the dimensions {', '.join(map(str, given.dims))}, none of which is {' or '.join(SOURCES)}. "
-            "Rename that of its sources with rename."
+            "Rename the dimension of its sources with rename."
         )
     n = given.sizes[dimension]
     labels = given.coords[dimension].values.tolist() if dimension in given.coords else []

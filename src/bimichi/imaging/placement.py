@@ -105,7 +105,7 @@ def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Fl
     """Return the function from coordinates of a map to pixels."""
     if placement.transform is None or placement.crs is None:
         raise InvalidInputError(
-            f"{where} gives coordinates of a map ({crs or 'unknown'}), but the image has no "
+            f"{where} gives map coordinates ({crs or 'unknown'}), but the image has no "
             f"{'coordinate reference system' if placement.transform is not None else 'georeference'}. Use a GeoTIFF "
             'that has one; for coordinates in pixels, a GeoJSON file says so by "crs": null.'
         )
@@ -173,7 +173,7 @@ def rasterise(
     """
     height, width = check_shape(shape)
     if found.units != "pixels":
-        raise InvalidInputError(f"Annotations are in {found.units}; convert them by in_pixels first.")
+        raise InvalidInputError(f"Annotations are in {found.units}; convert them with in_pixels first.")
     targets, ignored = np.zeros((height, width), np.bool_), np.zeros((height, width), np.bool_)
     out = np.zeros(len(found.boxes), np.bool_) if count_ignored else found.is_ignored
     for k, one in enumerate(found.objects):

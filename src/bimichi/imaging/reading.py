@@ -159,10 +159,12 @@ def _read_pillow(file: IO[bytes]) -> Image:
         shown = image
         if image.mode in ("P", "PA") or "transparency" in image.info:
             if image.mode not in WITH_ALPHA:
-                raise InvalidInputError("one of its grey levels means transparent; remove that, and save it again.")
+                raise InvalidInputError(
+                    "one of its grey levels stands for transparent pixels; remove the transparency and save it again."
+                )
             shown = image.convert(WITH_ALPHA[image.mode])
         if shown.mode not in PLAIN_MODES:
-            raise InvalidInputError(f"its colours are {shown.mode}; convert it to grey or RGB.")
+            raise InvalidInputError(f"its colour mode is {shown.mode}; convert it to grey or RGB.")
         array = np.asarray(shown)
         if shown.mode in ("LA", "RGBA"):
             array = _without_alpha(array)
@@ -182,9 +184,7 @@ def _read_tiff(file: IO[bytes]) -> Image:
             array = page.asarray()
         except (ImportError, ValueError) as error:
             if page.samplesperpixel > 1 and page.bitspersample != 8:  # which Pillow would round
-                raise InvalidInputError(
-                    f"it needs more than tifffile alone ({error}). Save it uncompressed."
-                ) from error
+                raise InvalidInputError(f"tifffile alone cannot decode it ({error}). Save it uncompressed.") from error
             file.seek(0)
             return _read_pillow(file)
         if page.axes == "SYX":
@@ -210,7 +210,7 @@ def _without_alpha(image: Image) -> Image:
 
 def _upright(image: Image, orientation: Any) -> Image:
     if orientation not in range(1, 9):
-        raise InvalidInputError(f"its orientation {orientation!r} is unknown; turn it upright and save it again.")
+        raise InvalidInputError(f"its orientation {orientation!r} is unknown; rotate it upright and save it again.")
     down, across = STEPS[(orientation - 1) % 4]
     return (image.swapaxes(0, 1) if orientation > 4 else image)[::down, ::across]
 

@@ -220,7 +220,7 @@ def region_mask(
 ) -> Flags:
     """Mark the pixels of all targets, at least one kind of which must be given."""
     if boxes is None and polygons is None and mask is None:
-        raise InvalidInputError("The positions of targets are missing; pass boxes, polygons or mask.")
+        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.")
     region = box_mask([] if boxes is None else boxes, shape)
     if polygons is not None:
         region |= polygon_mask(polygons, shape)

@@ -208,7 +208,7 @@ def _common_grid(layers: Sequence[Layer], align: bool) -> Grid:
             continue
         if layer.grid.shape == first.grid.shape[::-1] and not (first.grid.placed and layer.grid.placed):
             raise InvalidInputError(
-                f"{layer.label} has {layer.grid}, but {first.label} has {first.grid}: width and height are exchanged. "
+                f"{layer.label} has {layer.grid}, but {first.label} has {first.grid}: width and height are swapped. "
                 "Rotate or transpose one of them and save it again."
             )
         if not align:

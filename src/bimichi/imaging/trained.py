@@ -93,8 +93,8 @@ def warn_of_copies(planes: Sequence[Image], names: Sequence[str]) -> None:
             if np.array_equal(plane[::9], other[::9], equal_nan=True) and np.array_equal(plane, other, equal_nan=True):
                 if np.nanmin(plane) < np.nanmax(plane):
                     warnings.warn(
-                        f"Sources {earlier!r} and {names[k]!r} are the same in every pixel. Leave one out, check their "
-                        "files, or give them different recipes (--recipe).",
+                        f"Sources {earlier!r} and {names[k]!r} are identical in every pixel. Leave one out, check "
+                        "their files, or give them different recipes (--recipe).",
                         stacklevel=2,
                     )
                 break

@@ -68,7 +68,7 @@ def read_xml(path: Path) -> ElementTree.Element:
     content = read_bytes(path)
 
     def refuse(*_: object) -> None:
-        raise InvalidInputError(f"{path} has a document type (<!DOCTYPE>), which is not read; remove it.")
+        raise InvalidInputError(f"{path} has a document type (<!DOCTYPE>), which is not allowed; remove it.")
 
     try:
         check = expat.ParserCreate()
