@@ -31,8 +31,8 @@ def read_label_studio(path: Path) -> Annotations:
             task = load.mapping(entry, "it")
             if not isinstance(task.get("data"), dict):
                 raise InvalidInputError(
-                    "it has no data, so this is not a full export of Label Studio. Export as JSON, not JSON-MIN; results "
-                    "of COCO, a list of boxes, need the images and categories of a COCO file around them."
+                    "it has no data, so this is not a full export of Label Studio. Export as JSON, not JSON-MIN; "
+                    "results of COCO, a list of boxes, need the images and categories of a COCO file around them."
                 )
             image = _image(load.mapping(task.get("data"), "data"))
             if image in table:
