@@ -11,14 +11,13 @@ from rich.table import Table as RichTable
 
 from bimichi.cli.console import Output, failures, say as say_error, text_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, value
-from bimichi.cli.train import AUTO
+from bimichi.cli.train import AUTO, train
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.checking import DatasetCheck, DatasetChecker
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
-    from bimichi.imaging.checking import DatasetCheck, DatasetChecker
     from bimichi.imaging.looking import SceneViewer
-
 
 PLANNED = ("objective", "solver", "polarity", "scale", "additivity")
 MOST_PAIRS, MOST_SCENES = 10, 60  # shown in tables; --json lists all
@@ -45,7 +44,6 @@ def check(
     AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does
     not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot be used.
     """
-    from bimichi.imaging.checking import DatasetChecker
     from bimichi.imaging.looking import SceneViewer
 
     given = labelled.boxes is not None or labelled.labels is not None
@@ -79,7 +77,7 @@ def check(
         raise failures("", problems)
 
 
-def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
+def _add(checker: DatasetChecker, viewer: "SceneViewer", name: str) -> dict[str, int] | None:
     """Check one scene; return the numbers of its bags."""
     view = viewer.view(name)
     inside, count = (None, None) if view.targets is None else (view.targets.inside, view.targets.count)
@@ -91,8 +89,6 @@ def _plan(
     ctx: typer.Context, scale: str | None, viewer: "SceneViewer", bags: dict[str, dict[str, int]]
 ) -> dict[str, Any]:
     """Return what `bimichi train` would do with these options: its own defaults, or those of the project file."""
-    from bimichi.cli.train import train
-
     project = ctx.meta.get("bimichi.project")
     options = {} if project is None else dict(project.commands.get("train", {}))
     defaults = {name: inspect.signature(train).parameters[name].default for name in PLANNED}
@@ -121,7 +117,7 @@ def _about_plan(n_sources: int, plan: dict[str, Any]) -> list[str]:
     return found
 
 
-def _shown(found: "DatasetCheck", bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
+def _shown(found: DatasetCheck, bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
     """Return tables of sources, pairs and scenes, and a sentence about the training."""
     shown = [_sources(found), _scenes(found, bags)]
     if len(found.sources) > 1:
@@ -129,7 +125,7 @@ def _shown(found: "DatasetCheck", bags: dict[str, dict[str, int]], plan: dict[st
     return [*shown, escape(_sentence(found, plan))]
 
 
-def _sources(found: "DatasetCheck") -> RichTable:
+def _sources(found: DatasetCheck) -> RichTable:
     header = ["source", "type", "min", "1 %", "99 %", "max", "missing", "AUC"]
     rows = []
     for one in found.sources:
@@ -139,7 +135,7 @@ def _sources(found: "DatasetCheck") -> RichTable:
     return text_table(header, rows)
 
 
-def _pairs(found: "DatasetCheck") -> RichTable:
+def _pairs(found: DatasetCheck) -> RichTable:
     """Return pairs of sources, those with the largest shift first."""
     known = sorted(found.pairs, key=lambda pair: -1.0 if pair.shift is None else pair.shift.length, reverse=True)
     rows = [
@@ -155,7 +151,7 @@ def _pairs(found: "DatasetCheck") -> RichTable:
     return text_table(["sources", "shift (– unknown)", "copies"], rows)
 
 
-def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> RichTable:
+def _scenes(found: DatasetCheck, bags: dict[str, dict[str, int]]) -> RichTable:
     rows = []
     for one in found.scenes[:MOST_SCENES]:
         counts = bags.get(one.name, {})
@@ -169,7 +165,7 @@ def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> RichTable
     return text_table(header, rows)
 
 
-def _sentence(found: "DatasetCheck", plan: dict[str, Any]) -> str:
+def _sentence(found: DatasetCheck, plan: dict[str, Any]) -> str:
     """Say what train would do."""
     recipes = ", ".join(f"{name} by {recipe}" for name, recipe in plan["recipes"].items())
     how = f"objective {plan['objective']}, solver {plan['solver']}, polarity {plan['polarity']}"

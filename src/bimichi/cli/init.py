@@ -10,6 +10,7 @@ from bimichi.cli.console import Output
 from bimichi.cli.options import flag
 from bimichi.errors import BimichiError
 from bimichi.imaging.bands import first_few
+from bimichi.imaging.projects import FILE_NAME, write_project
 
 NEXT = "Paths are relative to this file. Check it, then look at the data: bimichi check --project {file}"
 
@@ -32,7 +33,6 @@ def init(
     ```
     """
     from bimichi.imaging.discovering import discover
-    from bimichi.imaging.projects import FILE_NAME, write_project
 
     file = folder / FILE_NAME
     if (file.exists() or file.is_symlink()) and not force:

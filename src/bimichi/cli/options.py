@@ -14,13 +14,14 @@ from bimichi.cli.projects import LABELS, ProjectFile, use_project
 from bimichi.decision import check_widths
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
+from bimichi.imaging.band_maths import parse_expression
 from bimichi.imaging.chains import split_names
-from bimichi.imaging.collecting import MAX_SOURCES, open_scenes
+from bimichi.imaging.collecting import MAX_SOURCES, SceneCollection, open_scenes
+from bimichi.imaging.cores import CORE
 from bimichi.imaging.recipes import RECIPES, load_recipe
 
 if TYPE_CHECKING:
     from bimichi.imaging.bagging import Labelling
-    from bimichi.imaging.collecting import SceneCollection
 
 
 def value(text: str, metavar: str | None = None, **more: Any) -> Any:
@@ -54,10 +55,8 @@ def open_sources(
     driver: str | None,
     limit: int = MAX_SOURCES,
     expressions: Sequence[str] | None = None,
-) -> "SceneCollection":
+) -> SceneCollection:
     """Open the scenes of the arguments SOURCES, by the options of the same names."""
-    from bimichi.imaging.band_maths import parse_expression
-
     computed = [parse_expression(text) for text in expressions or ()]
     options: dict[str, Any] = {"align": align, "drivers": listed(driver) or (), "computed": computed}
     return open_scenes(list(sources), listed(names), limit=limit, **options)
@@ -173,7 +172,7 @@ class SourceOptions:
         ),
     ] = None
 
-    def open(self, sources: Sequence[str], limit: int = MAX_SOURCES) -> "SceneCollection":
+    def open(self, sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:
         """Open the scenes of these arguments."""
         return open_sources(sources, self.names, self.align, self.driver, limit, self.expressions)
 
@@ -255,7 +254,6 @@ class LabelOptions:
     def labelling(self) -> "Labelling":
         """Return them as the library takes them."""
         from bimichi.imaging.bagging import Labelling
-        from bimichi.imaging.cores import CORE
 
         given = vars(self) | {"core": CORE if self.core is None else _shares(self.core)}
         if (self.boxes is None) == (self.labels is None):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
+import bimichi
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.options import Folder, Jobs, Seed, expand_groups, value
 from bimichi.cli.outputs import Run, output_folder
@@ -87,7 +88,6 @@ def pedestrian(
     bimichi reproduce pedestrian --kaist ~/kaist --preset paper --detector yolo11n-seg.onnx
     ```
     """
-    from bimichi import DetectorMask
     from bimichi.evaluation.files import write_json, write_text
     from bimichi.experiments import mean_table, run_pedestrian, scene_folder, shows_both
 
@@ -99,7 +99,7 @@ def pedestrian(
     if not chosen:
         raise InvalidInputError("No night scene shows people; name scenes with --scene.")
     inputs = input_files(where.root, (one.name for one in chosen))
-    network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
+    network = None if detector is None else bimichi.DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
         results, written = [], []
         for count, one in enumerate(chosen, 1):

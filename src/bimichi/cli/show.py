@@ -1,19 +1,17 @@
 """`bimichi show`: a model as tables."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+import bimichi
 from bimichi._types import Ints
 from bimichi.cli.console import Json, Output, rich_table, text_table
 from bimichi.cli.options import Model, value
-
-if TYPE_CHECKING:
-    from bimichi.decision import Decision
-    from bimichi.rule import FusionRule
+from bimichi.decision import Decision
 
 LISTED = 60_000
 """Elements that --json lists at most, all of ten sources; of more, those that training used come first."""
@@ -42,9 +40,8 @@ def show(
     ```
     """
     from bimichi.learning.selection import selection_of
-    from bimichi.rule import FusionRule
 
-    rule = FusionRule.load(model)
+    rule = bimichi.FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
     shown: list[Any] = [_head(rule), _sources(rule), rich_table(rule.measure.overview(touched, elements))]
     if rule.usage:
@@ -57,7 +54,7 @@ def show(
     Output(json=json).result(_data(rule, touched), *shown)
 
 
-def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
+def _data(rule: "bimichi.FusionRule", touched: Ints) -> dict[str, Any]:
     which = np.arange(len(touched))
     if len(which) > LISTED:
         which = np.sort(np.argsort(touched == 0, kind="stable")[:LISTED])
@@ -86,7 +83,7 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
     return found if rule.decision is None else found | {"decision": rule.decision.pack()}
 
 
-def _decision(decision: "Decision") -> str:
+def _decision(decision: Decision) -> str:
     """Say how targets are found."""
     parts = [] if decision.threshold is None else [f"at or above {decision.threshold:.4g} ({decision.chosen})"]
     parts += [f"of at least {decision.min_size} pixels"] if decision.min_size > 1 else []
@@ -96,7 +93,7 @@ def _decision(decision: "Decision") -> str:
     return found + " Maps are smoothed by a Gaussian of {:g} x {:g} pixels.".format(*decision.smooth)
 
 
-def _head(rule: "FusionRule") -> str:
+def _head(rule: "bimichi.FusionRule") -> str:
     record, kind = rule.training, rule.measure.describe()
     if record is None:
         return escape(f"{kind} of {rule.n_sources} sources, not learned.")
@@ -112,7 +109,7 @@ def _number(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4e}"
 
 
-def _sources(rule: "FusionRule") -> RichTable:
+def _sources(rule: "bimichi.FusionRule") -> RichTable:
     rows = [
         [name, recipe or "–", rule.scale or "none", "as it is" if sign > 0 else "inverted"]
         for name, sign, recipe in zip(rule.source_names, rule.polarity, _recipes(rule), strict=True)
@@ -120,5 +117,5 @@ def _sources(rule: "FusionRule") -> RichTable:
     return text_table(["source", "recipe", "scale", "polarity"], rows)
 
 
-def _recipes(rule: "FusionRule") -> Sequence[str | None]:
+def _recipes(rule: "bimichi.FusionRule") -> Sequence[str | None]:
     return [None] * rule.n_sources if rule.recipes is None else rule.recipes
