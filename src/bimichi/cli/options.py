@@ -17,7 +17,7 @@ from bimichi.imaging.annotations import ANNOTATION_FORMATS
 from bimichi.imaging.band_maths import parse_expression
 from bimichi.imaging.chains import split_names
 from bimichi.imaging.collecting import MAX_SOURCES, SceneCollection, open_scenes
-from bimichi.imaging.cores import CORE
+from bimichi.imaging.cores import CORE, check_core
 from bimichi.imaging.recipes import RECIPES, load_recipe
 
 if TYPE_CHECKING:
@@ -122,10 +122,10 @@ def widths_of(text: str | None) -> tuple[float, float] | None:
     try:
         widths = [float(part) for part in text.split(",")]
         return check_widths(widths * 2 if len(widths) == 1 else widths)
-    except (ValueError, InvalidInputError) as error:
+    except ValueError:  # of which InvalidInputError is a kind
         raise typer.BadParameter(
             f"{text!r} must be a width in pixels such as 2, or two, across and down: 2,4"
-        ) from error
+        ) from None
 
 
 Smooth = Annotated[
@@ -263,14 +263,12 @@ class LabelOptions:
 
 def _shares(text: str) -> tuple[float, float]:
     """Return the two shares of --core."""
-    parts = text.split(",")
     try:
-        across, down = (float(part) for part in parts)
-        if 0 < across <= 1 and 0 < down <= 1:
-            return across, down
-    except ValueError:
-        pass
-    raise typer.BadParameter(f"{text!r} must be two shares in (0, 1], such as 0.6,0.9", param_hint="'--core'")
+        return check_core([float(part) for part in text.split(",")])
+    except ValueError:  # of which InvalidInputError is a kind
+        raise typer.BadParameter(
+            f"{text!r} must be two shares in (0, 1], such as 0.6,0.9", param_hint="'--core'"
+        ) from None
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -61,9 +61,7 @@ def pedestrian(
     limit: Annotated[int, value("How many scenes to take if none is named.", "N", min=1)] = 3,
     detector: Annotated[
         Path | None,
-        value(
-            "Mask R-CNN of the ONNX model zoo or exported by torchvision, or YOLO-seg; else its row is empty", "ONNX"
-        ),
+        value("Mask R-CNN of the ONNX model zoo or of torchvision, or YOLO-seg; without it, its row is empty.", "ONNX"),
     ] = None,
     preset: Annotated[
         Literal["default", "paper"],

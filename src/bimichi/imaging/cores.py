@@ -5,6 +5,7 @@ positive, the rest of it is left out, and all pixels outside are negative.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,7 +70,7 @@ def label_pixels(
     if ignore is not None:
         labels[ignored_mask(ignore, size)] = 0
     labels[region_mask(boxes, polygons, mask, size)] = 0
-    for pixels in _cores(size, boxes, polygons, mask, _check_core(core)):
+    for pixels in _cores(size, boxes, polygons, mask, check_core(core)):
         labels[pixels] = 1
     if negative is not None:
         labels[check_mask(negative, "negative", size)] = -1
@@ -126,7 +127,7 @@ def core_bags(
         known[~check_mask(valid, "valid", size)] = 0
     segments = np.full(size, -1, np.int64)
     n_cores = 0
-    for n_cores, pixels in enumerate(_cores(size, boxes, polygons, mask, _check_core(core)), 1):
+    for n_cores, pixels in enumerate(_cores(size, boxes, polygons, mask, check_core(core)), 1):
         segments[pixels] = n_cores - 1
     segments[known < 1] = -1
     side = max(1, round((size[0] * size[1] / n_blocks) ** 0.5))
@@ -198,7 +199,8 @@ def _eroded(mask: Flags, core: tuple[float, float]) -> Iterator[Pixels]:
         yield rows + around[0].start, columns + around[1].start
 
 
-def _check_core(core: tuple[float, float]) -> tuple[float, float]:
+def check_core(core: Any) -> tuple[float, float]:
+    """Return the shares of the width and of the height that a core takes."""
     pair = list(core) if isinstance(core, Sequence | np.ndarray) else []
     if len(pair) != 2 or not all(is_number(share) and 0 < share <= 1 for share in pair):
         raise InvalidInputError(f"core must be two shares in (0, 1], of the width and the height, got {core!r}.")
