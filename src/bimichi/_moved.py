@@ -21,7 +21,9 @@ OTHER_NAME = {
     "datasets.satellites": "datasets.terrain",
     "evaluation.repeats": "evaluation.study",
     "explain.data_weighted": "explain.indices",
+    "imaging.cores": "imaging.segments",
     "imaging.detection_files": "imaging.detections",
+    "imaging.gdal": "imaging.raster_layers",
     "imaging.geotiff": "imaging.writing",
     "imaging.labelled_layers": "imaging.opening",
     "imaging.making": "imaging.recipes",
@@ -33,7 +35,7 @@ OTHER_NAME = {
     "io": "measures.files",
     "measure": "measures.base",
     "scale.arrays": "integral.labelled",
-    "scale.gdal": "imaging.gdal",
+    "scale.gdal": "imaging.raster_layers",
     "term_kernels": "integral.terms",
     "two_additive": "measures.additive",
 }

@@ -17,8 +17,8 @@ from bimichi.imaging.annotations import ANNOTATION_FORMATS
 from bimichi.imaging.band_maths import parse_expression
 from bimichi.imaging.chains import split_names
 from bimichi.imaging.collecting import MAX_SOURCES, SceneCollection, open_scenes
-from bimichi.imaging.cores import CORE, check_core
 from bimichi.imaging.recipes import RECIPES, load_recipe
+from bimichi.imaging.segments import CORE, check_core
 
 if TYPE_CHECKING:
     from bimichi.imaging.bagging import Labelling

@@ -12,7 +12,7 @@ import bimichi
 from bimichi._extras import import_optional, is_installed
 from bimichi.errors import BimichiError
 from bimichi.imaging import open_scenes, read_image, write_image
-from bimichi.imaging.gdal import open_dataset
+from bimichi.imaging.raster_layers import open_dataset
 
 SIZE = (96, 128)  # of the streets; all in all, the tests take a second besides compiling
 SEED = 0

@@ -11,11 +11,10 @@ from bimichi._checks import check_choice
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import SceneCollection
-from bimichi.imaging.cores import CORE, bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.placement import rasterise
 from bimichi.imaging.regions import label_bags
-from bimichi.imaging.segments import superpixels
+from bimichi.imaging.segments import CORE, bag_sizes, core_bags, label_pixels, superpixels
 from bimichi.imaging.sources import to_bipolar
 from bimichi.imaging.targets import target_files
 from bimichi.learning.scene import Scene

@@ -15,11 +15,10 @@ from bimichi._extras import import_optional
 from bimichi._nodata import fills_of
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_image
-from bimichi.imaging.gdal import gdal_settings
 from bimichi.imaging.grids import Grid, Window
 from bimichi.imaging.layers import ArrayLayer, Band, Layer, memory_layer
 from bimichi.imaging.limits import AGAIN, check_file, check_size, reading
-from bimichi.imaging.raster_layers import RasterLayer, raster_layer
+from bimichi.imaging.raster_layers import RasterLayer, gdal_settings, raster_layer
 from bimichi.imaging.reading import TIFF, has_geotags, is_image, read_arrays, read_image
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.band_maths import BandExpression
 from bimichi.imaging.bands import Image
-from bimichi.imaging.gdal import gdal_settings
 from bimichi.imaging.grids import Grid, Window
 from bimichi.imaging.layers import Layer, float_type
 from bimichi.imaging.limits import check_size
-from bimichi.imaging.raster_layers import RasterLayer
+from bimichi.imaging.raster_layers import RasterLayer, gdal_settings
 from bimichi.imaging.reading import distinct_names
 from bimichi.measures.base import check_names
 

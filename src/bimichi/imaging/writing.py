@@ -13,7 +13,7 @@ from bimichi._extras import import_optional
 from bimichi._files import atomic_write, replacing
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.imaging.gdal import open_dataset, reason_of
+from bimichi.imaging.raster_layers import open_dataset, reason_of
 
 
 def write_image(path: str | PathLike[str], image: ArrayLike) -> None:
