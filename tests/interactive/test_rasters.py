@@ -20,6 +20,7 @@ from studio_server import served, tab_of
 
 from bimichi import AdditiveBiCapacity, FusionRule, InvalidInputError
 from bimichi.imaging.collecting import open_scenes
+from bimichi.imaging.raster_layers import open_dataset
 from bimichi.interactive import rasters, suggestions, windows
 from bimichi.interactive.exports import Exporter
 from bimichi.interactive.labels import parse_shapes
