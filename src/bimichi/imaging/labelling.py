@@ -21,7 +21,7 @@ from bimichi.imaging.reading import size_of
 from bimichi.imaging.recipes import choose_recipes, load_recipe, make_plane
 from bimichi.imaging.regions import check_both
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
-from bimichi.imaging.scenes import OpenScene
+from bimichi.imaging.scenes import OpenScene, SceneSource
 from bimichi.imaging.targets import NOTHING, SceneTargets
 from bimichi.imaging.trained import (
     describe_input,
@@ -78,7 +78,7 @@ class SceneReader:
         self.recipes = choose_recipes(recipes, first.examples, self.source_names)
         self.counts: dict[str, BagCounts] = {}
         self.grids: dict[str, Grid] = {}
-        self._seen: dict[str, list[SourceInput | None]] = {}
+        self._seen: dict[str, list[SourceInput]] = {}
         self.scenes = Scenes(collection.names, self._read)
 
     def extend(self, collection: SceneCollection) -> None:
@@ -88,14 +88,12 @@ class SceneReader:
 
     @property
     def inputs(self) -> tuple[SourceInput, ...] | None:
-        """Type and range of each source in the scenes that have been read; None if one has no data."""
+        """Type and range of each source in the scenes that have been read; None if there are none."""
         return self.inputs_of(self._seen)
 
     def inputs_of(self, names: Iterable[str]) -> tuple[SourceInput, ...] | None:
-        """Return type and range of each source in some of the scenes that have been read; None if one has no data."""
-        joined = [join_inputs(found) for found in zip(*(self._seen[name] for name in names), strict=True)]
-        known = tuple(one for one in joined if one is not None)
-        return known if len(known) == len(self.source_names) else None
+        """Return type and range of each source in some of the scenes that have been read; None for no scenes."""
+        return tuple(map(join_inputs, zip(*(self._seen[name] for name in names), strict=True))) or None
 
     def warn_of_inputs(self) -> None:
         """Warn of sources that are constant, or fill little of [-1, 1], in the scenes that have been read."""
@@ -148,8 +146,7 @@ class SceneReader:
         images = opened.read()
         self.grids[name] = opened.grid
         self._check_places(opened)
-        self._seen[name] = [describe_input(*pair) for pair in zip(images, opened.sources, strict=True)]
-        self._check_data(name, images)
+        self._seen[name] = [self._described(*one, name) for one in zip(images, opened.sources, strict=True)]
         self._check_types(name)
         planes = [make_plane(*one) for one in zip(images, self.recipes, opened.dtypes, strict=True)]
         if not self._scaled:
@@ -173,22 +170,23 @@ class SceneReader:
                         f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Reproject it to that."
                     )
 
-    def _check_data(self, name: str, images: Sequence[Image]) -> None:
-        """Raise an error if a source has no data; warn if some of it seems to mean that there is none."""
-        for image, found, source in zip(images, self._seen[name], self.source_names, strict=True):
-            if found is None:
-                raise InvalidInputError(
-                    f"Source {source!r} of scene {name!r} has no data: every pixel is nodata or NaN. Check its file "
-                    "and its nodata value, or leave it out."
-                )
-            if source not in self._filled and warn_of_fill(image, source, name):
-                self._filled.add(source)
+    def _described(self, image: Image, source: SceneSource, scene: str) -> SourceInput:
+        """Return the type and range of a source; warn if some of its values seem to mean that there is no data."""
+        found = describe_input(image, source)
+        if found is None:
+            raise InvalidInputError(
+                f"Source {source.name!r} of scene {scene!r} has no data: every pixel is nodata or NaN. Check its file "
+                "and its nodata value, or leave it out."
+            )
+        if source.name not in self._filled and warn_of_fill(image, source.name, scene):
+            self._filled.add(source.name)
+        return found
 
     def _check_types(self, name: str) -> None:
         """Raise an error if a scene has other types than another, so that a recipe would mean something else."""
         other, known = next(iter(self._seen.items()))
         for one, first, source, recipe in zip(self._seen[name], known, self.source_names, self.recipes, strict=True):
-            if one and first and means_other(recipe, one.dtype, first.dtype):
+            if means_other(recipe, one.dtype, first.dtype):
                 raise InvalidInputError(
                     f"Source {source!r} is {one.dtype} in scene {name!r}, but {first.dtype} in scene {other!r}: "
                     f"{recipe} would map them differently. Convert them to one type."

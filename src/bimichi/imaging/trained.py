@@ -1,7 +1,7 @@
 """Whether new images are like those of training: their types are compared before fusing, their values while fusing."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -34,11 +34,8 @@ def describe_input(image: Image, source: SceneSource) -> SourceInput | None:
     return SourceInput(source.dtype.name, *ends, (float(low), float(high)), source.units, expression)
 
 
-def join_inputs(found: Iterable[SourceInput | None]) -> SourceInput | None:
+def join_inputs(known: Sequence[SourceInput]) -> SourceInput:
     """Return the type and the range of a source in several scenes."""
-    known = [one for one in found if one is not None]
-    if not known:
-        return None
     usual = (min(one.usual[0] for one in known), max(one.usual[1] for one in known))
     low, high = min(one.low for one in known), max(one.high for one in known)
     return replace(known[0], low=low, high=high, usual=usual)
