@@ -166,7 +166,6 @@ def _scenes(found: DatasetCheck, bags: dict[str, dict[str, int]]) -> RichTable:
 
 
 def _sentence(found: DatasetCheck, plan: dict[str, Any]) -> str:
-    """Say what train would do."""
     recipes = ", ".join(f"{name} by {recipe}" for name, recipe in plan["recipes"].items())
     how = f"objective {plan['objective']}, solver {plan['solver']}, polarity {plan['polarity']}"
     scale = f", scale {plan['scale']}" if plan["scale"] else ""

@@ -262,7 +262,6 @@ class LabelOptions:
 
 
 def _shares(text: str) -> tuple[float, float]:
-    """Return the two shares of --core."""
     try:
         return check_core([float(part) for part in text.split(",")])
     except ValueError:  # of which InvalidInputError is a kind

@@ -213,5 +213,4 @@ def _unscored(scene: "bimichi.Scene", fused: Any) -> Any:
 
 
 def _short(path: Path) -> str:
-    """Return the name of a file with that of its folder."""
     return "/".join(path.parts[-2:])

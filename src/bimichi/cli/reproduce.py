@@ -178,7 +178,6 @@ def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
-    """Return the numbers of streets given by name."""
     try:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:

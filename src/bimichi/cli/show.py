@@ -84,7 +84,6 @@ def _data(rule: "bimichi.FusionRule", touched: Ints) -> dict[str, Any]:
 
 
 def _decision(decision: Decision) -> str:
-    """Say how targets are found."""
     parts = [] if decision.threshold is None else [f"at or above {decision.threshold:.4g} ({decision.chosen})"]
     parts += [f"of at least {decision.min_size} pixels"] if decision.min_size > 1 else []
     found = f"Targets: {', '.join(parts)}." if parts else ""

@@ -93,7 +93,6 @@ def _shortened(root: Path, files: Sequence[Path]) -> list[str]:
 
 
 def _files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return images, and all other files, without hidden ones."""
     images: list[Path] = []
     others: list[Path] = []
     for path in _walk(folder, DEPTH):

@@ -1,7 +1,7 @@
 """Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from math import prod
 from os import PathLike
@@ -54,9 +54,7 @@ def read_image(path: str | PathLike[str]) -> Image:
     to 8 bits. A .npy file is never unpickled.
     """
     with reading(path, "it is damaged"), check_file(path).open("rb") as file:
-        start = file.read(26)
-        file.seek(0)
-        return _checked(_reader(start)(file))
+        return _checked(_decoded(file))
 
 
 def is_image(start: bytes) -> bool:
@@ -92,22 +90,23 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
-    """Choose a reader by the first bytes of a file."""
+def _decoded(file: IO[bytes]) -> Image:
+    start = file.read(26)
+    file.seek(0)
     if start.startswith(NUMPY):
-        return _read_numpy
+        return _read_numpy(file)
     if start.startswith(TIFF):
-        return _read_tiff
-    if start.startswith(PNG):
-        if start[24:25] == b"\x10" and start[25:26] != b"\0":  # bit depth and colour type
-            raise InvalidInputError(
-                "it is a PNG with 16-bit colour or alpha, which would be rounded to 8 bits. Save it as TIFF, "
-                "or each band as a grey PNG."
-            )
-        return _read_pillow
+        return _read_tiff(file)
     if start.startswith(JPEG):
-        return _read_pillow
-    raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
+        return _read_pillow(file, "Jpeg")
+    if not start.startswith(PNG):
+        raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
+    if start[24:25] == b"\x10" and start[25:26] != b"\0":  # bit depth and colour type
+        raise InvalidInputError(
+            "it is a PNG with 16-bit colour or alpha, which would be rounded to 8 bits. Save it as TIFF, "
+            "or each band as a grey PNG."
+        )
+    return _read_pillow(file, "Png")
 
 
 def read_arrays(path: Path) -> dict[str, Image]:
@@ -137,20 +136,10 @@ def _read_numpy(file: IO[bytes]) -> Image:
     return np.asarray(np.load(file, allow_pickle=False))
 
 
-def _opened(file: IO[bytes]) -> Any:
-    """Open an image by the reader of its own format: our limit of pixels is the only one."""
-    start = file.read(8)
-    file.seek(0)
+def _read_pillow(file: IO[bytes], kind: str) -> Image:
     import_optional("PIL.Image")
-    if start.startswith(PNG):
-        return import_optional("PIL.PngImagePlugin").PngImageFile(file)
-    if start.startswith(JPEG):
-        return import_optional("PIL.JpegImagePlugin").JpegImageFile(file)
-    return import_optional("PIL.TiffImagePlugin").TiffImageFile(file)
-
-
-def _read_pillow(file: IO[bytes]) -> Image:
-    with _opened(file) as image:
+    plugin = import_optional(f"PIL.{kind}ImagePlugin")  # not PIL.Image.open, which has a limit of pixels of its own
+    with getattr(plugin, f"{kind}ImageFile")(file) as image:
         check_size(image.width * image.height * len(image.getbands()))
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
             raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
@@ -186,7 +175,7 @@ def _read_tiff(file: IO[bytes]) -> Image:
             if page.samplesperpixel > 1 and page.bitspersample != 8:  # which Pillow would round
                 raise InvalidInputError(f"tifffile alone cannot decode it ({error}). Save it uncompressed.") from error
             file.seek(0)
-            return _read_pillow(file)
+            return _read_pillow(file, "Tiff")
         if page.axes == "SYX":
             array = np.moveaxis(array, 0, -1)
         if page.photometric == 0 and array.dtype.kind in "bu":

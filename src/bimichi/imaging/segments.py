@@ -303,7 +303,6 @@ def _middle(start: float, length: float, share: float, extent: int) -> Ints:
 
 
 def _eroded(mask: Flags, core: tuple[float, float]) -> Iterator[Pixels]:
-    """Yield the core of each 8-connected region of a mask."""
     from scipy import ndimage  # not at the top: names of the package are known without SciPy
 
     regions, _ = ndimage.label(mask, structure=np.ones((3, 3)))

@@ -63,7 +63,6 @@ def _plain(column: str) -> str:
 
 
 def _dialect(header: str) -> _Dialect | None:
-    """Recognise a dialect by the first line of a file."""
     for separator in sorted(SEPARATORS, key=header.count, reverse=True):
         columns = [_plain(cell.strip('" ')) for cell in header.split(separator)]
         for kind, names in LAYOUTS:
