@@ -129,9 +129,8 @@ def _sources(found: DatasetCheck) -> RichTable:
     header = ["source", "type", "min", "1 %", "99 %", "max", "missing", "AUC"]
     rows = []
     for one in found.sources:
-        values = [_number(v) for v in (one.low, one.percentile_1, one.percentile_99, one.high)]
-        auc = "–" if one.auc is None else f"{one.auc:.3f}"
-        rows.append([one.name, ", ".join(one.dtypes), *values, f"{one.missing:.1%}", auc])
+        values = [_text(v, ".6g") for v in (one.low, one.percentile_1, one.percentile_99, one.high)]
+        rows.append([one.name, ", ".join(one.dtypes), *values, f"{one.missing:.1%}", _text(one.auc, ".3f")])
     return text_table(header, rows)
 
 
@@ -155,10 +154,9 @@ def _scenes(found: DatasetCheck, bags: dict[str, dict[str, int]]) -> RichTable:
     rows = []
     for one in found.scenes[:MOST_SCENES]:
         counts = bags.get(one.name, {})
-        targets = "–" if one.targets is None else str(one.targets)
-        covered = "–" if one.covered is None else f"{one.covered:.1%}"
-        numbers = [str(counts.get(kind, "–")) for kind in ("positive", "negative", "left_out")]
-        rows.append([one.name, f"{one.width} x {one.height}", targets, covered, *numbers])
+        numbers = [_text(counts.get(kind)) for kind in ("positive", "negative", "left_out")]
+        size = f"{one.width} x {one.height}"
+        rows.append([one.name, size, _text(one.targets), _text(one.covered, ".1%"), *numbers])
     if len(found.scenes) > MOST_SCENES:
         rows.append([f"and {len(found.scenes) - MOST_SCENES:,} more", *[""] * 6])
     header = ["scene", "size", "targets", "covered", "positive", "negative", "left out"]
@@ -178,5 +176,5 @@ def _sentence(found: DatasetCheck, plan: dict[str, Any]) -> str:
     )
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.6g}"
+def _text(value: float | None, form: str = "") -> str:
+    return "–" if value is None else format(value, form)
