@@ -13,7 +13,7 @@ from rasterio.windows import Window
 
 from bench.marks import Mark, at_least, at_most, in_process
 from bimichi import BiCapacity
-from bimichi.imaging.gdal import gdal_settings
+from bimichi.imaging.raster_layers import gdal_settings
 from bimichi.scale import fuse_raster
 
 SIDE = int(os.environ.get("BIMICHI_BENCH_SIDE", "6000"))

@@ -16,7 +16,7 @@ from bimichi.datasets import draw_flood, draw_lesions, flood, lesions, street
 from bimichi.datasets.folders import FIELDS
 from bimichi.explain import contributions, identifiability, indices
 from bimichi.imaging.looking import photograph
-from bimichi.imaging.making import make_plane
+from bimichi.imaging.recipes import make_plane
 from bimichi.plotting import plot_bags, plot_importance, plot_lattice, plot_map, plot_maps, plot_matrix
 
 FOLDER = Path(__file__).parent / "images"

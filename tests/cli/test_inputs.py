@@ -16,7 +16,7 @@ from program import PAPER, SHAPE, images, run, target_mask
 from rasters import GRID, write
 
 from bimichi import BiMIChI, FusionRule, InvalidInputError, Scene
-from bimichi.imaging import gdal, open_scenes, read_image, write_image
+from bimichi.imaging import open_scenes, raster_layers, read_image, write_image
 from bimichi.imaging.fusing import make_sources
 from bimichi.imaging.labelling import Labelling, SceneReader
 
@@ -30,7 +30,7 @@ def planes(here):
 
 
 def read(path):
-    with gdal.open_dataset(path) as dataset:
+    with raster_layers.open_dataset(path) as dataset:
         return dataset.read(1), dataset
 
 

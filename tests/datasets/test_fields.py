@@ -8,8 +8,7 @@ from PIL import Image
 from bimichi import InvalidInputError
 from bimichi.datasets import draw_flood, draw_lesions, flood, lesions
 from bimichi.datasets.anatomy import draw_anatomy
-from bimichi.datasets.satellites import OPTICAL_BANDS
-from bimichi.datasets.terrain import SOIL, WATER, draw_terrain, outlines
+from bimichi.datasets.terrain import OPTICAL_BANDS, SOIL, WATER, draw_terrain, outlines
 from bimichi.imaging import boxes_of, write_geotiff
 from bimichi.learning.scene import Scene
 from bimichi.metrics import auc

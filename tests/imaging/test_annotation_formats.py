@@ -259,7 +259,7 @@ def test_files_beyond_the_limits(tmp_path):
         read_annotations(text(tmp_path / "bomb.json", json.dumps(bomb)))
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
-    with pytest.raises(InvalidInputError, match="not a regular file"):
+    with pytest.raises(InvalidInputError, match="it is a named pipe; name a file"):
         read_annotations(pipe)
 
 

@@ -19,8 +19,7 @@ from bimichi.imaging import (
     to_bipolar,
 )
 from bimichi.imaging.chains import parse_chain, split_names
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.recipes import RECIPES, choose_recipes, find_recipe
+from bimichi.imaging.recipes import RECIPES, choose_recipes, find_recipe, make_plane
 
 
 def make_source(image, name):
@@ -153,7 +152,7 @@ def test_functions_that_cannot_be_used(own, image):
     for name, message in (
         ("own_recipes:none", "cannot be loaded: .*no attribute 'none'"),
         ("no_such_module:half", "cannot be loaded: No module named"),
-        ("own_recipes:size", "is no function, but int"),
+        ("own_recipes:size", "is not a function, but of type int"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             load_recipe(name)

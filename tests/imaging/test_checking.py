@@ -37,7 +37,9 @@ def test_ranges_missing_pixels_and_separation(rng):
     assert [scene.targets for scene in found.scenes] == [1, 2]
     assert found.scenes[0].covered == pytest.approx(inside().mean())
     assert (found.scenes[0].width, found.scenes[0].height) == (80, 60)
-    assert found.warnings() == ["Low on targets: b (AUC 0.00). Learn which sources to invert: --polarity learn."]
+    assert found.warnings() == [
+        "Lower on targets than elsewhere: b (AUC 0.00). Learn which sources to invert: --polarity learn."
+    ]
     assert found.warnings(inverting=True) == []
 
 
@@ -86,7 +88,7 @@ def test_scenes_without_targets_and_with_too_many(rng):
     assert "1 of 3 scenes have no target: s1." in found.warnings()
     assert any("more than half of s2" in line for line in found.warnings())
     assert checked((images, empty, 0)).warnings() == [
-        "No scene has a target. Check the labels, their names of images, and --target."
+        "No scene has a target. Check the labels, the image names in them, and --target."
     ]
 
 

@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from bimichi import BiCapacity, Decision, FusionRule, InvalidInputError
 from bimichi.imaging import Detections, Georeference, boxes_of, detect, read_boxes, write_detections
-from bimichi.imaging.outlines import outline
+from bimichi.imaging.shapes import outline
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_a_grey_level_that_means_transparent(tmp_path):
     with pytest.raises(InvalidInputError, match="1 transparent pixels"):
         read_image(path)
     Image.fromarray(grey.astype(np.uint16)).save(path, transparency=8)
-    with pytest.raises(InvalidInputError, match="means transparent"):
+    with pytest.raises(InvalidInputError, match="stands for transparent pixels"):
         read_image(path)
 
 
@@ -169,8 +169,8 @@ def test_overviews_are_no_pages(rng, tmp_path):
         ("a.png", lambda path: path.write_bytes(png(2, 16, b"\1" * 12)), "16-bit colour or alpha"),
         ("a.png", lambda path: path.write_bytes(png(4, 16, b"\1" * 8)), "16-bit colour or alpha"),
         ("a.png", lambda path: path.write_bytes(png(2, 8, *[b"\1\2\3\4\5\6"] * 99)[:50]), "damaged"),
-        ("a.jpg", lambda path: Image.new("CMYK", (3, 2)).save(path), "its colours are CMYK"),
-        ("a.tif", lambda path: Image.new("CMYK", (3, 2)).save(path), "its colours are CMYK"),
+        ("a.jpg", lambda path: Image.new("CMYK", (3, 2)).save(path), "its colour mode is CMYK"),
+        ("a.tif", lambda path: Image.new("CMYK", (3, 2)).save(path), "its colour mode is CMYK"),
         ("a.tif", lambda path: tifffile.imwrite(path, np.zeros((7, 4, 5), np.uint8)), "it has 7 pages"),
         ("a.tif", lambda path: path.write_bytes(b"II*\0junk"), "it has 0 pages"),
         ("a.npy", lambda path: np.save(path, np.array([{}], object), allow_pickle=True), "allow_pickle"),
@@ -280,7 +280,7 @@ def test_sources_from_the_bands_of_one_file(rng, tmp_path):
 def test_sources_that_do_not_fit(rng, tmp_path):
     for name, shape in (("a.png", (5, 6)), ("b.png", (6, 5)), ("c.png", (5, 6, 3))):
         write_image(tmp_path / name, sample(rng, np.uint8, *shape))
-    with pytest.raises(InvalidInputError, match=r"b\.png has 5 x 6 .*a\.png has 6 x 5 .*are exchanged. Rotate"):
+    with pytest.raises(InvalidInputError, match=r"b\.png has 5 x 6 .*a\.png has 6 x 5 .*are swapped. Rotate"):
         read_sources([tmp_path / "a.png", tmp_path / "b.png"])
     write_image(tmp_path / "b.png", sample(rng, np.uint8, 4, 6))
     with pytest.raises(InvalidInputError, match=r"(?s)a\.png has 6 x 5 pixels.*b\.png has 6 x 4 pixels"):

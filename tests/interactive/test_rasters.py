@@ -19,8 +19,8 @@ from rasterio.enums import Resampling
 from studio_server import served, tab_of
 
 from bimichi import AdditiveBiCapacity, FusionRule, InvalidInputError
-from bimichi.imaging import gdal
 from bimichi.imaging.collecting import open_scenes
+from bimichi.imaging.raster_layers import open_dataset
 from bimichi.interactive import rasters, suggestions, windows
 from bimichi.interactive.exports import Exporter
 from bimichi.interactive.labels import parse_shapes
@@ -107,7 +107,7 @@ def test_coarse_tiles_are_cut_from_one_overview(path, image, small, monkeypatch)
 def test_overviews_of_the_file_are_used(path, image, small, tmp_path):
     copy = tmp_path / "with.tif"
     written.write(copy, image, ("red", "nir"), nodata=0, tiled=True, blockxsize=256, blockysize=256)
-    with gdal.open_dataset(copy, "r+") as dataset:
+    with open_dataset(copy, "r+") as dataset:
         dataset.build_overviews([2, 4], Resampling.average)
     plain, averaged = (TiledScene(opened(one), ["to_bipolar"] * 2).overview().sources for one in (path, copy))
     assert np.nanstd(averaged[40:60, 60:100, 0]) < 0.6 * np.nanstd(plain[40:60, 60:100, 0])
@@ -219,7 +219,7 @@ def test_windows_hold_what_the_file_holds(work, image):
     learner = learner_of(work.store, 1)
     inner, _, found = learner.within(learner.fit(work.task()))
     piece = found.pieces[0]
-    with gdal.open_dataset(found.folders[0] / f"{piece.name}.tif") as dataset:
+    with open_dataset(found.folders[0] / f"{piece.name}.tif") as dataset:
         assert np.array_equal(dataset.read(), image[(slice(None), *piece.window.slices)])
         assert dataset.nodata == 0
         assert dataset.descriptions == ("red", "nir")

@@ -22,7 +22,7 @@ from rasterio.enums import ColorInterp
 from rasters import GRID, write
 
 from bimichi import BiCapacity, BiMIChI, BimichiError, FusionRule, InvalidInputError, MeanFusion, choquet
-from bimichi.imaging import SOURCE_RECIPES, gdal
+from bimichi.imaging import SOURCE_RECIPES, raster_layers
 from bimichi.scale import FrameResults, fuse_frames, fuse_raster, geotiffs, rasters
 
 NAMES = ["thermal", "red", "edges"]
@@ -36,7 +36,7 @@ def at(west, north, width, height):
 
 
 def read(path):
-    with gdal.open_dataset(path) as dataset:
+    with raster_layers.open_dataset(path) as dataset:
         return dataset.read(1)
 
 
@@ -217,9 +217,9 @@ class TestWhatIsKept:
             assert out.transform == GRID["transform"]
         points = [GroundControlPoint(r, c, 9 + c / 1e3, 50 - r / 1e3, 0.0) for r in (0, 299) for c in (0, 419)]
         scene = write(tmp_path / "bent.tif", planes, transform=None, crs=None)
-        with gdal.open_dataset(scene, "r+") as dataset:
+        with raster_layers.open_dataset(scene, "r+") as dataset:
             dataset.gcps = (points, rasterio.crs.CRS.from_epsg(4326))
-        with gdal.open_dataset(fuse_raster(MEASURE, scene, tmp_path / "out.tif")) as out:
+        with raster_layers.open_dataset(fuse_raster(MEASURE, scene, tmp_path / "out.tif")) as out:
             assert [(p.row, p.col, p.x, p.y) for p in out.gcps[0]] == [(p.row, p.col, p.x, p.y) for p in points]
             assert out.gcps[1] == "EPSG:4326"
 
@@ -230,18 +230,18 @@ class TestWhatIsKept:
         with pytest.raises(InvalidInputError, match=r"Source index 0 reaches 25\d.*index 0 is band 1 of .*in\.png"):
             fuse_raster(model, scene, tmp_path / "out.tif")
         half = write(tmp_path / "half.png", image // 255, driver="PNG", crs=None, transform=None)
-        with gdal.open_dataset(fuse_raster(model, half, tmp_path / "out.tif")) as out:
+        with raster_layers.open_dataset(fuse_raster(model, half, tmp_path / "out.tif")) as out:
             assert out.crs is None
             assert out.transform.is_identity
 
     def test_the_cache_of_gdal_is_as_before(self, scene, tmp_path):
         before = rasterio._env.get_gdal_config("GDAL_CACHEMAX")
         fuse_raster(MEASURE, scene, tmp_path / "out.tif")
-        with gdal.gdal_settings():
-            assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == gdal.CACHE
-            with gdal.gdal_settings():
+        with raster_layers.gdal_settings():
+            assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == raster_layers.CACHE
+            with raster_layers.gdal_settings():
                 pass
-            assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == gdal.CACHE
+            assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == raster_layers.CACHE
         assert rasterio._env.get_gdal_config("GDAL_CACHEMAX") == before
 
 

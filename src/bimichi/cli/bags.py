@@ -8,8 +8,7 @@ import typer
 
 from bimichi._extras import import_optional
 from bimichi._files import atomic_write
-from bimichi._tables import Cell, Table
-from bimichi.cli.console import Output, rich_table
+from bimichi.cli.console import Output, text_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, output_option
 from bimichi.cli.outputs import Run, keep_inputs, output_files, run_path
 from bimichi.errors import InvalidInputError
@@ -53,9 +52,8 @@ def bags(
             for name, file in zip(scenes.names, files, strict=True)
         ]
         record = run.write(run_path(output), files)
-    rows = [[Cell(str(value)) for value in row.values()] for row in counts]
-    table = Table(["scene", "positive", "negative", "left out", "picture"], rows)
-    say.result({"run": record, "scenes": counts}, rich_table(table))
+    table = text_table(["scene", "positive", "negative", "left out", "picture"], (row.values() for row in counts))
+    say.result({"run": record, "scenes": counts}, table)
 
 
 def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":
@@ -63,14 +61,13 @@ def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":
     from bimichi.imaging.looking import photograph
     from bimichi.plotting import plot_bags
 
-    made, targets = viewer.scene(name), viewer.targets(name)
-    if made is None or targets is None:
+    images, _, targets, scene, counts, _ = viewer.view(name)
+    if targets is None or scene is None or counts is None:
         raise InvalidInputError(f"Scene {name!r} has no labels.")
-    scene, counts = made
     height, width = scene.shape
     size = (min(max(7.0 * (width / height), 5.0), 14.0), 7.4)
     figure = import_optional("matplotlib.figure").Figure(size, dpi=150, layout="constrained")  # without a window
-    image = photograph(viewer.images(name), viewer.source_names)
+    image = photograph(images, viewer.source_names)
     shown: Any = {"boxes": targets.boxes, "polygons": targets.polygons, "mask": targets.mask}
     plot_bags(np.asarray(scene.segments), scene.labels or {}, image, figure.subplots(), **shown)
     atomic_write(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))

@@ -5,21 +5,19 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, simplefilter
 
-import numpy as np
 import typer
 from rich.markup import escape
+from rich.table import Table as RichTable
 
-from bimichi._tables import Cell, Table
-from bimichi.cli.console import Output, rich_table, say as say_error
-from bimichi.cli.options import LabelOptions, SourceOptions, Sources
-from bimichi.cli.train import AUTO
-from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.cli.console import Output, failures, say as say_error, text_table
+from bimichi.cli.options import LabelOptions, SourceOptions, Sources, value
+from bimichi.cli.train import AUTO, train
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.checking import DatasetCheck, DatasetChecker
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
-    from bimichi.imaging.checking import DatasetCheck, DatasetChecker
     from bimichi.imaging.looking import SceneViewer
-
 
 PLANNED = ("objective", "solver", "polarity", "scale", "additivity")
 MOST_PAIRS, MOST_SCENES = 10, 60  # shown in tables; --json lists all
@@ -31,9 +29,7 @@ def check(
     sources: Sources,
     labelled: LabelOptions,
     made: SourceOptions,
-    scale: Annotated[
-        str | None, typer.Option(help="The --scale that training will use, if any.", metavar="minmax|maxabs")
-    ] = None,
+    scale: Annotated[str | None, value("The --scale that training will use, if any.", "minmax|maxabs")] = None,
     say: Output,
 ) -> None:
     """Look at a dataset before learning: ranges, missing pixels, copies, labels, alignment, and what train would do.
@@ -46,9 +42,8 @@ def check(
     ```
 
     AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does
-    not tell them apart, below that it is low on targets. Exit code 1 means that some scene cannot be used.
+    not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot be used.
     """
-    from bimichi.imaging.checking import DatasetChecker
     from bimichi.imaging.looking import SceneViewer
 
     given = labelled.boxes is not None or labelled.labels is not None
@@ -66,7 +61,7 @@ def check(
             except InvalidInputError as error:
                 problems[name] = str(error)
     if len(problems) == len(viewer.names):
-        raise BimichiError(_listed(problems))
+        raise failures("", problems)
     if viewer.problem:
         problems["train"] = viewer.problem
     found = checker.result()
@@ -79,25 +74,21 @@ def check(
         if not say.quiet:
             say_error(warning, "[yellow]Warning:[/] ")
     if problems:
-        raise BimichiError(_listed(problems))
+        raise failures("", problems)
 
 
-def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
+def _add(checker: DatasetChecker, viewer: "SceneViewer", name: str) -> dict[str, int] | None:
     """Check one scene; return the numbers of its bags."""
-    images, targets = viewer.images(name), viewer.targets(name)
-    found = viewer.scene(name)
-    made = viewer.made(name) if found is None else list(np.moveaxis(found[0].sources, -1, 0))
-    inside, count = (None, None) if targets is None else (targets.inside, targets.count)
-    checker.add(name, images, inside, count, viewer.dtypes(name), made)
-    return None if found is None else found[1]._asdict()
+    view = viewer.view(name)
+    inside, count = (None, None) if view.targets is None else (view.targets.inside, view.targets.count)
+    checker.add(name, view.images, inside, count, view.dtypes, view.made)
+    return None if view.counts is None else view.counts._asdict()
 
 
 def _plan(
     ctx: typer.Context, scale: str | None, viewer: "SceneViewer", bags: dict[str, dict[str, int]]
 ) -> dict[str, Any]:
     """Return what `bimichi train` would do with these options: its own defaults, or those of the project file."""
-    from bimichi.cli.train import train
-
     project = ctx.meta.get("bimichi.project")
     options = {} if project is None else dict(project.commands.get("train", {}))
     defaults = {name: inspect.signature(train).parameters[name].default for name in PLANNED}
@@ -126,25 +117,24 @@ def _about_plan(n_sources: int, plan: dict[str, Any]) -> list[str]:
     return found
 
 
-def _shown(found: "DatasetCheck", bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
+def _shown(found: DatasetCheck, bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
     """Return tables of sources, pairs and scenes, and a sentence about the training."""
-    shown = [rich_table(_sources(found)), rich_table(_scenes(found, bags))]
+    shown = [_sources(found), _scenes(found, bags)]
     if len(found.sources) > 1:
-        shown.insert(1, rich_table(_pairs(found)))
+        shown.insert(1, _pairs(found))
     return [*shown, escape(_sentence(found, plan))]
 
 
-def _sources(found: "DatasetCheck") -> Table:
+def _sources(found: DatasetCheck) -> RichTable:
     header = ["source", "type", "min", "1 %", "99 %", "max", "missing", "AUC"]
     rows = []
     for one in found.sources:
-        values = [_number(v) for v in (one.low, one.percentile_1, one.percentile_99, one.high)]
-        auc = "–" if one.auc is None else f"{one.auc:.3f}"
-        rows.append([one.name, ", ".join(one.dtypes), *values, f"{one.missing:.1%}", auc])
-    return Table(header, [[Cell(text) for text in row] for row in rows])
+        values = [_text(v, ".6g") for v in (one.low, one.percentile_1, one.percentile_99, one.high)]
+        rows.append([one.name, ", ".join(one.dtypes), *values, f"{one.missing:.1%}", _text(one.auc, ".3f")])
+    return text_table(header, rows)
 
 
-def _pairs(found: "DatasetCheck") -> Table:
+def _pairs(found: DatasetCheck) -> RichTable:
     """Return pairs of sources, those with the largest shift first."""
     known = sorted(found.pairs, key=lambda pair: -1.0 if pair.shift is None else pair.shift.length, reverse=True)
     rows = [
@@ -157,25 +147,23 @@ def _pairs(found: "DatasetCheck") -> Table:
     ]
     if len(known) > MOST_PAIRS:
         rows.append([f"and {len(known) - MOST_PAIRS} more pairs", "", ""])
-    return Table(["sources", "shift (– unknown)", "copies"], [[Cell(text) for text in row] for row in rows])
+    return text_table(["sources", "shift (– unknown)", "copies"], rows)
 
 
-def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> Table:
+def _scenes(found: DatasetCheck, bags: dict[str, dict[str, int]]) -> RichTable:
     rows = []
     for one in found.scenes[:MOST_SCENES]:
         counts = bags.get(one.name, {})
-        targets = "–" if one.targets is None else str(one.targets)
-        covered = "–" if one.covered is None else f"{one.covered:.1%}"
-        numbers = [str(counts.get(kind, "–")) for kind in ("positive", "negative", "left_out")]
-        rows.append([one.name, f"{one.width} x {one.height}", targets, covered, *numbers])
+        numbers = [_text(counts.get(kind)) for kind in ("positive", "negative", "left_out")]
+        size = f"{one.width} x {one.height}"
+        rows.append([one.name, size, _text(one.targets), _text(one.covered, ".1%"), *numbers])
     if len(found.scenes) > MOST_SCENES:
         rows.append([f"and {len(found.scenes) - MOST_SCENES:,} more", *[""] * 6])
     header = ["scene", "size", "targets", "covered", "positive", "negative", "left out"]
-    return Table(header, [[Cell(text) for text in row] for row in rows])
+    return text_table(header, rows)
 
 
-def _sentence(found: "DatasetCheck", plan: dict[str, Any]) -> str:
-    """Say what train would do."""
+def _sentence(found: DatasetCheck, plan: dict[str, Any]) -> str:
     recipes = ", ".join(f"{name} by {recipe}" for name, recipe in plan["recipes"].items())
     how = f"objective {plan['objective']}, solver {plan['solver']}, polarity {plan['polarity']}"
     scale = f", scale {plan['scale']}" if plan["scale"] else ""
@@ -188,9 +176,5 @@ def _sentence(found: "DatasetCheck", plan: dict[str, Any]) -> str:
     )
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.6g}"
-
-
-def _listed(problems: dict[str, str]) -> str:
-    return "\n".join(f"{name}: {problem}" for name, problem in problems.items())
+def _text(value: float | None, form: str = "") -> str:
+    return "–" if value is None else format(value, form)

@@ -11,7 +11,7 @@ import typer
 import bimichi
 from bimichi._files import atomic_write, plain
 from bimichi.cli.console import Output, rich_table
-from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, listed, output_option
+from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, listed, output_option, value
 from bimichi.cli.outputs import Run, keep_inputs, output_file, run_path
 from bimichi.errors import InvalidInputError
 
@@ -22,10 +22,10 @@ def compare(
     ctx: typer.Context,
     *,
     sources: Sources,
-    truth: Annotated[str, typer.Option(help="Mask of targets, above 0, to score against.", metavar="MASK")],
+    truth: Annotated[str, value("Mask of targets, above 0, to score against.", "MASK")],
     output: Annotated[Path | None, output_option("The table: .md, .csv or .tex.")] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Only these, by their names in the table, separated by commas.", metavar="A,B,C")
+        str | None, value("Only these, by their names in the table, separated by commas.", "A,B,C")
     ] = None,
     labelled: LabelOptions,
     made: SourceOptions,

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from rich.text import Text
 
 from bimichi._files import plain
 from bimichi._progress import COMPILE_NOTICE
-from bimichi._tables import Table
+from bimichi._tables import Cell, Table
 from bimichi.errors import AnnotationWarning, BimichiError, shortened
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -90,6 +90,16 @@ def rich_table(table: Table) -> RichTable:
         styles = [" ".join(["bold"] * cell.bold + ["underline"] * cell.underlined) for cell in row]
         shown.add_row(*(Text(cell.text, style) for cell, style in zip(row, styles, strict=True)))
     return shown
+
+
+def text_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> RichTable:
+    """Return a table of plain text for the terminal."""
+    return rich_table(Table(header, [[Cell(str(value)) for value in row] for row in rows]))
+
+
+def failures(counts: str, problems: Mapping[str, str]) -> BimichiError:
+    """Return the error about scenes that failed, while others did not."""
+    return BimichiError("\n".join([*([f"{counts}:"] if counts else []), *(f"{k}: {v}" for k, v in problems.items())]))
 
 
 def say(text: str, heading: str = "") -> None:

@@ -103,7 +103,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
         *extras,
         f"GDAL: {data['gdal'] or 'missing; GeoTIFFs cannot be read'}",
         f"browser: {data['browser'] or 'none was found; a report is one HTML file, for any browser'}",
-        f"compiled kernels: {cache['folder'] or 'NOWHERE to keep them; each run compiles anew'}, {held}",
+        f"compiled kernels: {cache['folder'] or 'NOWHERE to keep them; each run compiles again'}, {held}",
         *(f"{marks[check['passed']]:>6}  {check['check']}: {check['found']}" for check in data["checks"]),
         f"Self-test in {times['self-test']:.1f} s, besides {times['compile']:.1f} s to compile or load kernels.",
         "All is well." if data["passed"] else "Something is broken; please report it with: bimichi doctor --json",

@@ -8,22 +8,16 @@ import typer
 from rich.markup import escape
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import output_option
+from bimichi.cli.options import checked, output_option, value
 from bimichi.cli.outputs import output_folder
 
 
-def _size(text: str | None) -> tuple[int, int] | None:
+def _size(text: str) -> tuple[int, int]:
     """Return height and width."""
-    if text is None:
-        return None
-    width, _, height = text.partition("x")
-    return int(height), int(width)
-
-
-def _check_size(text: str | None) -> str | None:
-    if text is not None and not re.fullmatch(r"\d{2,4}x\d{2,4}", text):
+    found = re.fullmatch(r"(\d{2,4})x(\d{2,4})", text)
+    if found is None:
         raise typer.BadParameter(f"{text!r} must be width and height in pixels, such as 320x240")
-    return text
+    return int(found[2]), int(found[1])
 
 
 def draw(
@@ -38,16 +32,14 @@ def draw(
         ),
     ],
     output: Annotated[Path, output_option("Folder for the files.", metavar="FOLDER")],
-    scenes: Annotated[int, typer.Option(min=1, help="How many scenes to draw.", metavar="N")] = 6,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the first scene; each further scene has the next one.", metavar="N")
-    ] = 0,
+    scenes: Annotated[int, value("How many scenes to draw.", "N", min=1)] = 6,
+    seed: Annotated[int, value("Seed of the first scene; each further scene has the next one.", "N", min=0)] = 0,
     size: Annotated[
         str | None,
-        typer.Option(
-            help="Width and height of the images in pixels; by default 640x480, 384x384 or 182x218.",
-            metavar="WxH",
-            callback=_check_size,
+        value(
+            "Width and height of the images in pixels; by default 640x480, 384x384 or 182x218.",
+            "WxH",
+            callback=checked(_size),
         ),
     ] = None,
     say: Output,
@@ -66,6 +58,6 @@ def draw(
     from bimichi.datasets.folders import write_folder
 
     folder = output_folder(output)
-    written = write_folder(folder, kind, range(seed, seed + scenes), _size(size))
+    written = write_folder(folder, kind, range(seed, seed + scenes), _size(size) if size else None)
     lines = f"Wrote {len(written)} files in {folder}. Next: bimichi check --project {folder}"
     say.result({"files": written, "scenes": scenes}, escape(lines))

@@ -3,20 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import bimichi
 import bimichi.cli.options as opt
-from bimichi.cli.console import Output
+from bimichi.cli.console import Output, failures
 from bimichi.cli.outputs import Run, keep_inputs, output_file, output_files, run_path
-from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES
-
-if TYPE_CHECKING:
-    from bimichi.decision import Decision
-    from bimichi.imaging.detections import Detections
-
+from bimichi.decision import Decision
+from bimichi.errors import InvalidInputError
+from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, open_scenes
+from bimichi.imaging.detections import SUFFIXES, Detections, Georeference, decision_of, detect, write_detections
 
 MAPS = (".tif", ".tiff", ".png")
 
@@ -96,14 +94,12 @@ def fuse(
     bimichi fuse model.json bands.tif -o fused.tif --detections found.geojson --threshold 0.5 --min-size 20
     ```
     """
-    from bimichi.imaging.detections import decision_of
     from bimichi.imaging.fusing import FusedScene, fuse_scene, match_scene
-    from bimichi.rule import FusionRule
 
     if prior_shift and base_rate is not None:
         raise InvalidInputError("--prior-shift estimates the share of targets that --base-rate gives; leave out one.")
     scenes = opt.open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
-    rule = FusionRule.load(model)
+    rule = bimichi.FusionRule.load(model)
     if base_rate is not None:
         rule = rule.shifted(base_rate=base_rate)
     if trust_recipes:
@@ -172,13 +168,11 @@ def fuse(
     found = [{"scene": name, "files": one.files, "pixels": one.pixels} for name, one in done]
     say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds} | extra)
     if failed:
-        raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
+        raise failures(counts, failed)
 
 
-def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Decision") -> None:
+def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: Decision) -> None:
     """Refuse, before anything is fused, a file of detections that could not be written."""
-    from bimichi.imaging.detections import SUFFIXES
-
     if decision.threshold is None:
         raise InvalidInputError(
             "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision."
@@ -192,21 +186,14 @@ def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: "Dec
     output_file(path, SUFFIXES)
 
 
-def _write_found(path: Path, maps: Mapping[str, Path], decision: "Decision", many: bool) -> dict[str, int]:
+def _write_found(path: Path, maps: Mapping[str, Path], decision: Decision, many: bool) -> dict[str, int]:
     """Find targets in maps, smoothed already, and write them; return how many there are in each scene."""
-    from bimichi.imaging.collecting import open_scenes
-    from bimichi.imaging.detections import Georeference, detect, write_detections
-
     found: dict[str, Detections] = {}
     places: dict[str, Georeference] = {}
     for name, file in maps.items():
-        scene = open_scenes(file)[0]
-        found[name] = detect(scene.read()[0], replace(decision, smooth=None))
+        scene, image = open_scenes(file)[0], name if many else ""
+        found[image] = detect(scene.read()[0], replace(decision, smooth=None))
         if scene.transform is not None:
-            places[name] = Georeference(tuple(scene.transform)[:6], scene.crs)
-    if many:
-        write_detections(path, found, places)
-    else:
-        (name,) = found
-        write_detections(path, found[name], places.get(name))
-    return {name: len(some) for name, some in found.items()}
+            places[image] = Georeference(tuple(scene.transform)[:6], scene.crs)
+    write_detections(path, found, places)
+    return {name: len(some) for name, some in zip(maps, found.values(), strict=True)}

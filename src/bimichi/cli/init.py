@@ -7,16 +7,18 @@ import typer
 from rich.markup import escape
 
 from bimichi.cli.console import Output
+from bimichi.cli.options import flag
 from bimichi.errors import BimichiError
 from bimichi.imaging.bands import first_few
+from bimichi.imaging.projects import FILE_NAME, write_project
 
-NEXT = ("Paths are relative to this file. Check it, then look at the data: bimichi check --project {file}",)
+NEXT = "Paths are relative to this file. Check it, then look at the data: bimichi check --project {file}"
 
 
 def init(
     *,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False, help="A folder with images.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace a project file that exists.")] = False,
+    force: Annotated[bool, flag("--force", "Replace a project file that exists.")] = False,
     say: Output,
 ) -> None:
     """Write a project file, `bimichi.toml`, for the images and labels in a folder, by looking at them.
@@ -31,7 +33,6 @@ def init(
     ```
     """
     from bimichi.imaging.discovering import discover
-    from bimichi.imaging.projects import FILE_NAME, write_project
 
     file = folder / FILE_NAME
     if (file.exists() or file.is_symlink()) and not force:
@@ -40,10 +41,10 @@ def init(
     if seen.project is None:
         held = f"It holds {first_few(seen.unknown)}." if seen.unknown else "It is empty; name the folder of the images."
         raise BimichiError(f"Found no images of sources in {folder}. {held} Nothing was written.")
-    write_project(file, seen.project, [*(line.format(file=file) for line in NEXT), *seen.hints])
+    write_project(file, seen.project, [NEXT.format(file=file), *seen.hints])
     lines = [*(f"Found {line}." for line in seen.found), *seen.hints]
     if seen.unknown:
-        lines.append(f"Not understood, and left out: {first_few(seen.unknown)}.")
+        lines.append(f"Not recognised, and left out: {first_few(seen.unknown)}.")
     lines.append(f"Wrote {file}. Next: bimichi check --project {file}")
     data = {"project": file, "found": seen.found, "hints": seen.hints, "unknown": seen.unknown}
     say.result(data, escape("\n".join(lines)))

@@ -14,13 +14,14 @@ from bimichi.cli.projects import LABELS, ProjectFile, use_project
 from bimichi.decision import check_widths
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
+from bimichi.imaging.band_maths import parse_expression
 from bimichi.imaging.chains import split_names
-from bimichi.imaging.collecting import MAX_SOURCES, open_scenes
+from bimichi.imaging.collecting import MAX_SOURCES, SceneCollection, open_scenes
 from bimichi.imaging.recipes import RECIPES, load_recipe
+from bimichi.imaging.segments import CORE, check_core
 
 if TYPE_CHECKING:
     from bimichi.imaging.bagging import Labelling
-    from bimichi.imaging.collecting import SceneCollection
 
 
 def value(text: str, metavar: str | None = None, **more: Any) -> Any:
@@ -54,10 +55,8 @@ def open_sources(
     driver: str | None,
     limit: int = MAX_SOURCES,
     expressions: Sequence[str] | None = None,
-) -> "SceneCollection":
+) -> SceneCollection:
     """Open the scenes of the arguments SOURCES, by the options of the same names."""
-    from bimichi.imaging.band_maths import parse_expression
-
     computed = [parse_expression(text) for text in expressions or ()]
     options: dict[str, Any] = {"align": align, "drivers": listed(driver) or (), "computed": computed}
     return open_scenes(list(sources), listed(names), limit=limit, **options)
@@ -109,7 +108,7 @@ Align = Annotated[
 Driver = Annotated[
     str | None,
     value(
-        "Drivers of GDAL, separated by commas, for sources of formats other than PNG, JPEG, TIFF, NumPy, Zarr, "
+        "GDAL drivers, separated by commas, for sources of formats other than PNG, JPEG, TIFF, NumPy, Zarr, "
         "NetCDF, DICOM and NIfTI.",
         "NAME",
     ),
@@ -123,10 +122,10 @@ def widths_of(text: str | None) -> tuple[float, float] | None:
     try:
         widths = [float(part) for part in text.split(",")]
         return check_widths(widths * 2 if len(widths) == 1 else widths)
-    except (ValueError, InvalidInputError) as error:
+    except ValueError:  # of which InvalidInputError is a kind
         raise typer.BadParameter(
             f"{text!r} must be a width in pixels such as 2, or two, across and down: 2,4"
-        ) from error
+        ) from None
 
 
 Smooth = Annotated[
@@ -173,7 +172,7 @@ class SourceOptions:
         ),
     ] = None
 
-    def open(self, sources: Sequence[str], limit: int = MAX_SOURCES) -> "SceneCollection":
+    def open(self, sources: Sequence[str], limit: int = MAX_SOURCES) -> SceneCollection:
         """Open the scenes of these arguments."""
         return open_sources(sources, self.names, self.align, self.driver, limit, self.expressions)
 
@@ -233,7 +232,7 @@ class LabelOptions:
 
     negative: Annotated[
         str | None,
-        _label("Label of objects that are no targets, not even within others; with --bags boxes.", "LABEL"),
+        _label("Label of objects that are not targets, even inside of others; with --bags boxes.", "LABEL"),
     ] = None
     rest: Annotated[
         Literal["negative", "unknown"],
@@ -245,9 +244,9 @@ class LabelOptions:
     ] = None
     labelled_only: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--labelled-only",
-            help="Leave out scenes that the annotations do not name, instead of taking them to have no targets.",
+            "Leave out scenes that the annotations do not name, instead of taking them to have no targets.",
             rich_help_panel=LABELS,
         ),
     ] = False
@@ -255,7 +254,6 @@ class LabelOptions:
     def labelling(self) -> "Labelling":
         """Return them as the library takes them."""
         from bimichi.imaging.bagging import Labelling
-        from bimichi.imaging.cores import CORE
 
         given = vars(self) | {"core": CORE if self.core is None else _shares(self.core)}
         if (self.boxes is None) == (self.labels is None):
@@ -264,15 +262,12 @@ class LabelOptions:
 
 
 def _shares(text: str) -> tuple[float, float]:
-    """Return the two shares of --core."""
-    parts = text.split(",")
     try:
-        across, down = (float(part) for part in parts)
-        if 0 < across <= 1 and 0 < down <= 1:
-            return across, down
-    except ValueError:
-        pass
-    raise typer.BadParameter(f"{text!r} must be two shares in (0, 1], such as 0.6,0.9", param_hint="'--core'")
+        return check_core([float(part) for part in text.split(",")])
+    except ValueError:  # of which InvalidInputError is a kind
+        raise typer.BadParameter(
+            f"{text!r} must be two shares in (0, 1], such as 0.6,0.9", param_hint="'--core'"
+        ) from None
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -18,8 +18,8 @@ LABELS = "Bags, and where the targets are"
 ALSO_LABELS = ("target", "truth")
 PATHS = ("boxes", "labels", "bags", "ignore", "truth", "compare", "kaist", "msrs")
 """Options whose values are relative to the project file."""
-INSTEAD = (("boxes", "labels"),)
-"""Options of which one replaces the other."""
+INSTEAD = (("boxes", "labels"), ("labels", "boxes"))
+"""Options that, if they are typed, replace another of the project file."""
 
 
 def _load(ctx: typer.Context, given: Path | None) -> Path | None:
@@ -59,10 +59,9 @@ def use_project(given: dict[str, Any], argument: str, needed: bool) -> None:
         change[argument] = project.arguments()
     else:
         change |= {name: None for name in OF_SOURCES if name in given and name not in typed}
-    for one, other in INSTEAD:
-        for kept, dropped in ((one, other), (other, one)):
-            if kept in typed and dropped in given and dropped not in typed:
-                change[dropped] = None
+    for kept, dropped in INSTEAD:
+        if kept in typed and dropped in given and dropped not in typed:
+            change[dropped] = None
     given.update(change)
     ctx.params.update(change)
 

@@ -7,19 +7,19 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+import bimichi
 import bimichi.cli.options as opt
 from bimichi._clock import Stopwatch
-from bimichi.cli.console import Output
+from bimichi.cli.console import Output, failures
 from bimichi.cli.outputs import Run, keep_inputs, output_files, run_path
-from bimichi.errors import AnnotationWarning, BimichiError
+from bimichi.errors import AnnotationWarning
+from bimichi.imaging.collecting import SceneCollection, SceneFiles
 
 if TYPE_CHECKING:
-    from bimichi import Comparison, Scene
-    from bimichi.imaging.collecting import SceneCollection, SceneFiles
     from bimichi.report import IndexEntry
-    from bimichi.rule import FusionRule
 
 INDEX = "index.html"
 WHICH = "Check that it is the mask of this scene, above 0 for targets, and --target."
@@ -68,10 +68,8 @@ def report(
     bimichi report model.json ir/ vi/ --truth masks/ -o reports/
     ```
     """
-    from bimichi.imaging.labelling import boxes_by_scene
-    from bimichi.imaging.targets import target_files
+    from bimichi.imaging.targets import SceneTargets, target_files
     from bimichi.report import write_index
-    from bimichi.rule import FusionRule
 
     scenes = opt.open_sources(sources, names, align, driver)
     files = list(dict.fromkeys([model, *(compare or [])]))
@@ -83,9 +81,10 @@ def report(
     index = output / INDEX if scenes.many else None
     keep_inputs([*pages.values(), *([index] if index else []), run_path(output)], inputs)
     with Run("report", ctx.params, inputs) as run:
-        drawn, notes = boxes_by_scene(boxes, target, scenes) if boxes else ({}, [])
-        say.notes(notes)
-        rules = {file: FusionRule.load(file) for file in files}
+        targets = SceneTargets(boxes, scenes, target) if boxes else None
+        drawn = {name: targets.of(name).boxes_of(target) for name in scenes.names} if targets else {}
+        say.notes(targets.notes if targets else ())
+        rules = {file: bimichi.FusionRule.load(file) for file in files}
         if trust_recipes:
             opt.load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])
         writer = _SceneReports(rules, scenes, masks, target, drawn, title, jobs)
@@ -106,11 +105,10 @@ def report(
     result = {"model": model, "reports": [one["file"] for one in found], "scenes": found, "failed": failed}
     say.result(result | {"index": index, "run": record, "seconds": run.seconds})
     if failed:
-        counts = f"{len(found):,} reported, {len(failed):,} failed"
-        raise BimichiError("\n".join([f"{counts}:", *(f"{name}: {problem}" for name, problem in failed.items())]))
+        raise failures(f"{len(found):,} reported, {len(failed):,} failed", failed)
 
 
-def _pages(output: Path, scenes: "SceneCollection") -> list[Path]:
+def _pages(output: Path, scenes: SceneCollection) -> list[Path]:
     """Return one page per scene; one that is called index must not replace the index."""
     pages = output_files(output, scenes.names, scenes.many, (".html", ".htm"))
     taken = {path.name.lower() for path in pages}
@@ -136,15 +134,15 @@ def _described(entry: "IndexEntry") -> dict[str, Any]:
 class _SceneReports:
     """What the reports of all scenes share: the rules, of which the first is reported, and what is known by scene."""
 
-    rules: "Mapping[Path, FusionRule]"
-    scenes: "SceneCollection"
+    rules: "Mapping[Path, bimichi.FusionRule]"
+    scenes: SceneCollection
     masks: Mapping[str, Path]
     target: str | None
     boxes: Mapping[str, Any]
     title: str | None
     n_jobs: int | None
 
-    def attempt(self, scene: "SceneFiles", page: Path) -> "IndexEntry":
+    def attempt(self, scene: SceneFiles, page: Path) -> "IndexEntry":
         """Write the report of one of many scenes; what went wrong is in the entry."""
         from bimichi.report import IndexEntry
 
@@ -155,49 +153,49 @@ class _SceneReports:
         except Exception as error:  # whatever it is, the other scenes can still be reported
             return IndexEntry(scene.name, note=str(error) or type(error).__name__)
 
-    def write(self, scene: "SceneFiles", page: Path) -> "IndexEntry":
+    def write(self, scene: SceneFiles, page: Path) -> "IndexEntry":
         """Write the report of one scene; return what the index shows of it."""
+        from bimichi.evaluation.engine import Result
         from bimichi.evaluation.metrics import scores
         from bimichi.report import IndexEntry, write_report
         from bimichi.report.thumbnails import thumbnail
 
-        read = {file: self._read(rule, scene) for file, rule in self.rules.items()}
+        read, fused, seconds = {}, {}, {}
+        for file, rule in self.rules.items():
+            read[file], watch = self._read(rule, scene), Stopwatch()
+            fused[file], seconds[file] = rule.fuse(read[file].sources, self.n_jobs), watch.seconds
         model = next(iter(self.rules))
-        fused = self.rules[model].fuse(read[model].sources, self.n_jobs)
-        note = self._no_scores(read[model], fused)
-        if note:
-            read = {file: replace(one, truth=None) for file, one in read.items()}
-        truth = read[model].truth
+        note = self._no_scores(read[model], fused[model])
+        results: list[Result] = []
+        for file, rule in self.rules.items() if self.masks and not note else ():
+            unscored = _unscored(read[file], fused[file])
+            found = scores(np.asarray(read[file].truth), fused[file], rule.output_range, unscored)
+            results.append(Result(_short(file), rule, [found], fuse_seconds=seconds[file]))
         write_report(
             page,
             self.rules[model],
-            read[model],
+            replace(read[model], truth=None) if note else read[model],
             boxes=self.boxes.get(scene.name),
-            comparison=_compared(self.rules, read) if len(read) > 1 and truth is not None else None,
+            comparison=bimichi.Comparison(results) if len(results) > 1 else None,
             title=self.title or (scene.name if self.scenes.many else "Fusion report"),
             notes={"Model file": _short(model), "Image files": ", ".join(map(_short, scene.files))},
             n_jobs=self.n_jobs,
         )
-        found = None
-        if truth is not None:
-            found = scores(truth, fused, self.rules[model].output_range, _unscored(read[model], fused))
-        height, width = fused.shape
-        return IndexEntry(scene.name, page, thumbnail(fused), (height, width), found, note)
+        height, width = fused[model].shape
+        reached = results[0].scores[0] if results else None
+        return IndexEntry(scene.name, page, thumbnail(fused[model]), (height, width), reached, note)
 
-    def _read(self, rule: "FusionRule", scene: "SceneFiles") -> "Scene":
+    def _read(self, rule: "bimichi.FusionRule", scene: SceneFiles) -> "bimichi.Scene":
         """Read the sources of one scene as this rule takes them, and its truth."""
-        import numpy as np
-
-        from bimichi import Scene
         from bimichi.imaging.fusing import make_sources
         from bimichi.imaging.labelling import read_scene_mask, with_truth
 
         planes = make_sources(rule, self.scenes.open(scene.name))
-        read = Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
+        read = bimichi.Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)
         mask = self.masks.get(scene.name)
         return read if mask is None else with_truth(read, read_scene_mask(mask, read), self.target)
 
-    def _no_scores(self, scene: "Scene", fused: Any) -> str:
+    def _no_scores(self, scene: "bimichi.Scene", fused: Any) -> str:
         """Say why a scene cannot be scored though truth was asked for; empty if it can."""
         if not self.masks:
             return ""
@@ -209,32 +207,10 @@ class _SceneReports:
         return "" if counted.any() else "the truth has no targets."
 
 
-def _unscored(scene: "Scene", fused: Any) -> Any:
+def _unscored(scene: "bimichi.Scene", fused: Any) -> Any:
     """Return the pixels without a fused value, or whose truth is unknown."""
-    import numpy as np
-
     return np.isnan(fused) if scene.ignore is None else np.isnan(fused) | scene.ignore
 
 
 def _short(path: Path) -> str:
-    """Return the name of a file with that of its folder."""
     return "/".join(path.parts[-2:])
-
-
-def _compared(rules: "Mapping[Path, FusionRule]", scenes: "Mapping[Path, Scene]") -> "Comparison":
-    """Score rules, each on the scene as it takes it."""
-    import numpy as np
-
-    from bimichi import Comparison
-    from bimichi.evaluation.engine import Result
-    from bimichi.evaluation.metrics import scores
-
-    results = []
-    for file, rule in rules.items():
-        watch = Stopwatch()
-        fused = rule.fuse(scenes[file].sources)
-        taken = watch.seconds
-        truth = np.asarray(scenes[file].truth)  # which --compare asks for
-        found = scores(truth, fused, rule.output_range, _unscored(scenes[file], fused))
-        results.append(Result(_short(file), rule, [found], fuse_seconds=taken))
-    return Comparison(results)

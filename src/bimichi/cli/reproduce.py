@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
+import bimichi
 from bimichi.cli.console import Output, rich_table
-from bimichi.cli.options import Folder, Jobs, Seed, expand_groups
+from bimichi.cli.options import Folder, Jobs, Seed, expand_groups, value
 from bimichi.cli.outputs import Run, output_folder
 from bimichi.cli.scenes import DataOptions, input_files
 from bimichi.errors import InvalidInputError
@@ -51,25 +52,21 @@ def pedestrian(
     where: DataOptions,
     scene: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scene",
-            help="Name of a scene, such as set09/V000/I01139, 00037N or street-3; may be given several times. By "
+        value(
+            "Name of a scene, such as set09/V000/I01139, 00037N or street-3; may be given several times. By "
             "default, the first night scenes that show people.",
-            metavar="NAME",
+            "NAME",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many scenes to take if none is named.", metavar="N")] = 3,
+    limit: Annotated[int, value("How many scenes to take if none is named.", "N", min=1)] = 3,
     detector: Annotated[
         Path | None,
-        typer.Option(
-            help="Mask R-CNN of the ONNX model zoo or exported by torchvision, or YOLO-seg; without, its row is empty.",
-            metavar="ONNX",
-        ),
+        value("Mask R-CNN of the ONNX model zoo or of torchvision, or YOLO-seg; without it, its row is empty.", "ONNX"),
     ] = None,
     preset: Annotated[
         Literal["default", "paper"],
-        typer.Option(
-            help="paper: the rows of the paper alone, with its search for Bi-MIChI, and sources whose errors are near "
+        value(
+            "paper: the rows of the paper alone, with its search for Bi-MIChI, and sources whose errors are near "
             "those that it prints; default: what works best, and further methods."
         ),
     ] = "default",
@@ -89,7 +86,6 @@ def pedestrian(
     bimichi reproduce pedestrian --kaist ~/kaist --preset paper --detector yolo11n-seg.onnx
     ```
     """
-    from bimichi import DetectorMask
     from bimichi.evaluation.files import write_json, write_text
     from bimichi.experiments import mean_table, run_pedestrian, scene_folder, shows_both
 
@@ -101,14 +97,13 @@ def pedestrian(
     if not chosen:
         raise InvalidInputError("No night scene shows people; name scenes with --scene.")
     inputs = input_files(where.root, (one.name for one in chosen))
-    network = None if detector is None else DetectorMask(detector, n_jobs=jobs)
+    network = None if detector is None else bimichi.DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
         results, written = [], []
         for count, one in enumerate(chosen, 1):
             say.note(f"{count}/{len(chosen)} {one.name}, scored on {one.truth_from}")
             with run.timed(one.name):
-                made = run_pedestrian(one, network, seed, jobs, say.verbose, (), PROOF_NODES, preset)
-                results.append(made)
+                results.append(run_pedestrian(one, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
                 written += results[-1].write(output_folder(scene_folder(folder, one)))
         table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
@@ -121,18 +116,14 @@ def pedestrian(
     say.result(data | {"files": written}, rich_table(table), *map(escape, [*proofs, *map(str, written)]))
 
 
-Train = Annotated[int, typer.Option("--train", min=2, help="How many scenes to learn from.", metavar="N")]
-Test = Annotated[int, typer.Option("--test", min=1, help="How many scenes to score on.", metavar="N")]
-
-
 def _field(name: str, about: str) -> None:
     """Add the command of an experiment in another field."""
 
     def run(
         ctx: typer.Context,
         *,
-        train: Train = 4,
-        test: Test = 4,
+        train: Annotated[int, value("How many scenes to learn from.", "N", min=2)] = 4,
+        test: Annotated[int, value("How many scenes to score on.", "N", min=1)] = 4,
         output: Folder = Path(f"output/{name}"),
         seed: Seed = 0,
         jobs: Jobs = None,
@@ -187,7 +178,6 @@ def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]
 
 
 def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
-    """Return the numbers of streets given by name."""
     try:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:

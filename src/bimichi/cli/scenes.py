@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from bimichi.cli.options import flag, value
+
 if TYPE_CHECKING:
     from bimichi.datasets import Scenes
 
@@ -15,7 +17,7 @@ PANEL = "Where scenes come from"
 
 
 def _folder(what: str) -> Any:
-    return typer.Option(help=f"Folder of a data set: {what}", metavar="DIR", rich_help_panel=PANEL)
+    return value(f"Folder of a data set: {what}", "DIR", rich_help_panel=PANEL)
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class DataOptions:
         Path | None, _folder("The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.")
     ] = None
     msrs: Annotated[Path | None, _folder("MSRS, with `vi`, `ir` and `label`, or `train` and `test`.")] = None
-    street: Annotated[bool, typer.Option("--street", help="Streets drawn by bimichi.", rich_help_panel=PANEL)] = False
+    street: Annotated[bool, flag("--street", "Streets drawn by bimichi.", rich_help_panel=PANEL)] = False
 
     @property
     def root(self) -> Path | None:

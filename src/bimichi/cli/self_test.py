@@ -3,15 +3,16 @@
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bimichi._extras import is_installed
+import numpy as np
+from numpy.typing import NDArray
+
+import bimichi
+from bimichi._extras import import_optional, is_installed
 from bimichi.errors import BimichiError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bimichi import BiMIChI
+from bimichi.imaging import open_scenes, read_image, write_image
+from bimichi.imaging.raster_layers import open_dataset
 
 SIZE = (96, 128)  # of the streets; all in all, the tests take a second besides compiling
 SEED = 0
@@ -28,13 +29,9 @@ def _ensure(holds: bool, what: str) -> None:
 
 def check_integral() -> str:
     """Compare the compiled integral with Eq. (1) of the paper in plain Python."""
-    import numpy as np
-
-    from bimichi import BiCapacity, choquet
-
-    g, rng = BiCapacity.random(3, random_state=SEED), np.random.default_rng(SEED)
+    g, rng = bimichi.BiCapacity.random(3, random_state=SEED), np.random.default_rng(SEED)
     X = rng.uniform(-1, 1, (200, 3)).astype(np.float32)
-    fused = choquet(X, g)
+    fused = bimichi.choquet(X, g)
     worst = max(abs(float(c) - _choquet(x, g)) for x, c in zip(X.tolist(), fused, strict=True))
     _ensure(worst < 1e-5, f"The integral departs from that in plain Python by {worst:.2g}.")
     return f"equal to plain Python within {worst:.1g}, on {len(X)} instances"
@@ -51,8 +48,6 @@ def _choquet(x: list[float], g: Any) -> float:
 
 def check_learning() -> str:
     """Learn from the boxes of a drawn street; fuse another one, whose people are known to the pixel."""
-    import numpy as np
-
     from bimichi.datasets import street
     from bimichi.evaluation.metrics import scores
 
@@ -66,36 +61,28 @@ def check_learning() -> str:
     return f"AUC {fused:.3f} on an unseen street, {alone:.3f} for the best source alone"
 
 
-def _learned() -> "BiMIChI":
-    from bimichi import BiMIChI
+def _learned() -> "bimichi.BiMIChI":
     from bimichi.datasets import street
 
     scene = street(*SIZE, random_state=SEED, n_segments=80)
-    return BiMIChI(source_names=scene.source_names, random_state=SEED).fit(scene.bags())
+    return bimichi.BiMIChI(source_names=scene.source_names, random_state=SEED).fit(scene.bags())
 
 
 def check_model_file() -> str:
     """Save a model, load it, and fuse with both."""
-    import numpy as np
-
-    from bimichi import FusionRule
     from bimichi.datasets import street
 
     model, sources = _learned(), street(*SIZE, random_state=SEED + 1).sources
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save(path)
-        same = np.array_equal(FusionRule.load(path).fuse(sources), model.fuse(sources))
+        same = np.array_equal(bimichi.FusionRule.load(path).fuse(sources), model.fuse(sources))
     _ensure(same, "A model that was saved and loaded fuses differently.")
     return "a loaded model fuses bit for bit as the one that was saved"
 
 
 def check_images() -> str:
     """Write and read images in each of the usual types."""
-    import numpy as np
-
-    from bimichi.imaging import read_image, write_image
-
     rng = np.random.default_rng(SEED)
     images: dict[str, NDArray[Any]] = {
         "image.png": rng.integers(0, 256, (7, 5, 3)).astype(np.uint8),
@@ -112,12 +99,6 @@ def check_images() -> str:
 
 def check_geotiff() -> str:
     """Write a GeoTIFF with nodata, and open it as a scene."""
-    import numpy as np
-
-    from bimichi._extras import import_optional
-    from bimichi.imaging import open_scenes
-    from bimichi.imaging.gdal import open_dataset
-
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     place = import_optional("affine").Affine(10, 0, 500_000, 0, -10, 4_600_000)
     form = {"driver": "GTiff", "height": 3, "width": 4, "count": 1, "dtype": "float32", "crs": "EPSG:32617"}
@@ -153,6 +134,6 @@ def self_test() -> list[dict[str, Any]]:
         try:
             results.append({"check": name, "passed": True, "found": check()})
         except Exception as error:  # whatever is broken here, the other checks go on
-            told = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
-            results.append({"check": name, "passed": False, "found": told})
+            what = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
+            results.append({"check": name, "passed": False, "found": what})
     return results

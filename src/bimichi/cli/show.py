@@ -1,20 +1,17 @@
 """`bimichi show`: a model as tables."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.markup import escape
+from rich.table import Table as RichTable
 
-from bimichi._tables import Cell, Table
+import bimichi
 from bimichi._types import Ints
-from bimichi.cli.console import Json, Output, rich_table
-from bimichi.cli.options import Model
-
-if TYPE_CHECKING:
-    from bimichi.decision import Decision
-    from bimichi.rule import FusionRule
+from bimichi.cli.console import Json, Output, rich_table, text_table
+from bimichi.cli.options import Model, value
+from bimichi.decision import Decision
 
 LISTED = 60_000
 """Elements that --json lists at most, all of ten sources; of more, those that training used come first."""
@@ -29,9 +26,7 @@ SHOWN = (
 
 def show(
     model: Model,
-    elements: Annotated[
-        int, typer.Option(min=1, help="How many elements to list, for more than 3 sources.", metavar="N")
-    ] = 20,
+    elements: Annotated[int, value("How many elements to list, for more than 3 sources.", "N", min=1)] = 20,
     json: Json = False,
 ) -> None:
     """Show a model: what it was trained for, its sources, and its bi-capacity.
@@ -45,11 +40,10 @@ def show(
     ```
     """
     from bimichi.learning.selection import selection_of
-    from bimichi.rule import FusionRule
 
-    rule = FusionRule.load(model)
+    rule = bimichi.FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
-    shown: list[Any] = [_head(rule), rich_table(_sources(rule)), rich_table(rule.measure.overview(touched, elements))]
+    shown: list[Any] = [_head(rule), _sources(rule), rich_table(rule.measure.overview(touched, elements))]
     if rule.usage:
         shown.append(f"{np.count_nonzero(touched):,} of {len(touched):,} {rule.measure.parts} are used.")
     if rule.decision is not None:
@@ -60,7 +54,7 @@ def show(
     Output(json=json).result(_data(rule, touched), *shown)
 
 
-def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
+def _data(rule: "bimichi.FusionRule", touched: Ints) -> dict[str, Any]:
     which = np.arange(len(touched))
     if len(which) > LISTED:
         which = np.sort(np.argsort(touched == 0, kind="stable")[:LISTED])
@@ -89,8 +83,7 @@ def _data(rule: "FusionRule", touched: Ints) -> dict[str, Any]:
     return found if rule.decision is None else found | {"decision": rule.decision.pack()}
 
 
-def _decision(decision: "Decision") -> str:
-    """Say how targets are found."""
+def _decision(decision: Decision) -> str:
     parts = [] if decision.threshold is None else [f"at or above {decision.threshold:.4g} ({decision.chosen})"]
     parts += [f"of at least {decision.min_size} pixels"] if decision.min_size > 1 else []
     found = f"Targets: {', '.join(parts)}." if parts else ""
@@ -99,7 +92,7 @@ def _decision(decision: "Decision") -> str:
     return found + " Maps are smoothed by a Gaussian of {:g} x {:g} pixels.".format(*decision.smooth)
 
 
-def _head(rule: "FusionRule") -> str:
+def _head(rule: "bimichi.FusionRule") -> str:
     record, kind = rule.training, rule.measure.describe()
     if record is None:
         return escape(f"{kind} of {rule.n_sources} sources, not learned.")
@@ -115,13 +108,13 @@ def _number(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4e}"
 
 
-def _sources(rule: "FusionRule") -> Table:
+def _sources(rule: "bimichi.FusionRule") -> RichTable:
     rows = [
-        [Cell(name), Cell(recipe or "–"), Cell(rule.scale or "none"), Cell("as it is" if sign > 0 else "inverted")]
+        [name, recipe or "–", rule.scale or "none", "as it is" if sign > 0 else "inverted"]
         for name, sign, recipe in zip(rule.source_names, rule.polarity, _recipes(rule), strict=True)
     ]
-    return Table(["source", "recipe", "scale", "polarity"], rows)
+    return text_table(["source", "recipe", "scale", "polarity"], rows)
 
 
-def _recipes(rule: "FusionRule") -> Sequence[str | None]:
+def _recipes(rule: "bimichi.FusionRule") -> Sequence[str | None]:
     return [None] * rule.n_sources if rule.recipes is None else rule.recipes

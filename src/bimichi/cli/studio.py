@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bimichi.cli.console import Output
-from bimichi.cli.options import Jobs, SourceOptions, listed
+from bimichi.cli.options import Jobs, SourceOptions, flag, listed, value
 from bimichi.imaging.annotations import ANNOTATION_FORMATS
 
 
@@ -24,48 +24,32 @@ def studio(
     made: SourceOptions,
     boxes: Annotated[
         Path | None,
-        typer.Option(
-            help=f"Boxes or outlines to start with: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.",
-            metavar="FILE",
-        ),
+        value(f"Boxes or outlines to start with: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.", "FILE"),
     ] = None,
     labels: Annotated[
-        str | None,
-        typer.Option(help="Instead of boxes: masks to start with, or another annotation file.", metavar="FILE"),
+        str | None, value("Instead of boxes: masks to start with, or another annotation file.", "FILE")
     ] = None,
-    truth: Annotated[
-        str | None, typer.Option(help="Masks of targets to look at; they are not learned from.", metavar="MASK")
-    ] = None,
+    truth: Annotated[str | None, value("Masks of targets to look at; they are not learned from.", "MASK")] = None,
     project: Annotated[
         Path | None,
-        typer.Option(
-            "--project",
-            help="The project file to save to, and to continue if it exists; by default studio.json in the current "
-            "folder.",
-            metavar="FILE",
+        value(
+            "The project file to save to, and to continue if it exists; by default studio.json in the current folder.",
+            "FILE",
         ),
     ] = None,
     allow: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--allow",
-            help="A folder whose files the page may open, too; may be repeated. Without it, only the folder in which "
+        value(
+            "A folder whose files the page may open, too; may be repeated. Without it, only the folder in which "
             "the studio is started, and those of SOURCES.",
-            metavar="FOLDER",
+            "FOLDER",
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on; 0 is any free port.", metavar="PORT")
-    ] = 0,
+    port: Annotated[int, value("The port to listen on; 0 is any free port.", "PORT", min=0, max=65535)] = 0,
     host: Annotated[
-        str,
-        typer.Option(
-            help="The address to listen on. By default, only this machine can reach the studio.", metavar="ADDRESS"
-        ),
+        str, value("The address to listen on. By default, only this machine can reach the studio.", "ADDRESS")
     ] = "127.0.0.1",
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, and do not open it in a browser.")
-    ] = False,
+    no_browser: Annotated[bool, flag("--no-browser", "Print the address, and do not open it in a browser.")] = False,
     jobs: Jobs = None,
     say: Output,
 ) -> None:
@@ -97,13 +81,6 @@ def studio(
 
     if boxes is not None and labels is not None:
         raise typer.BadParameter("give one of them", param_hint="'--boxes' / '--labels'")
-    options = Options(
-        listed(made.names),
-        made.recipes,
-        made.align,
-        listed(made.driver) or (),
-        made.expressions or (),
-        labels if boxes is None else str(boxes),
-        truth,
-    )
+    how = (listed(made.names), made.recipes, made.align, listed(made.driver) or (), made.expressions or ())
+    options = Options(*how, labels if boxes is None else str(boxes), truth)
     Start(sources or [], options, project, allow or []).run(host, port, not no_browser, jobs, say.note)

@@ -14,12 +14,12 @@ import bimichi
 import bimichi.cli.options as opt
 from bimichi.cli.console import Output, rich_table
 from bimichi.cli.outputs import Run, keep_inputs, output_file, run_path
+from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 from bimichi.imaging.finding import SUFFIXES
 
 if TYPE_CHECKING:
-    from bimichi.decision import Decision
     from bimichi.imaging.labelling import SceneReader
     from bimichi.learning.selection import Selection
 
@@ -203,23 +203,15 @@ def train(
 
 
 def _decided(
-    model: Any,
-    scenes: "Sequence[bimichi.Scene]",
-    wanted: str | None,
-    size: int | None,
-    smooth: str | None,
-) -> "Decision | None":
+    model: Any, scenes: "Sequence[bimichi.Scene]", wanted: str | None, size: int | None, smooth: str | None
+) -> Decision | None:
     """Return how targets are found in the maps of this model, if any of it was asked for."""
-    from bimichi.decision import Decision
-
-    if wanted is None:
-        asked = size is not None or smooth is not None
-        return Decision(min_size=size or 1, smooth=opt.widths_of(smooth)) if asked else None
-    from bimichi.evaluation.deciding import decide
-
-    want = _wanted(wanted)
     kept: dict[str, Any] = {"min_size": size or 1, "smooth": opt.widths_of(smooth)}
-    return decide(model, scenes, recall=want.get("recall"), precision=want.get("precision"), **kept)
+    if wanted is not None:
+        from bimichi.evaluation.deciding import decide
+
+        return decide(model, scenes, **(kept | _wanted(wanted)))
+    return Decision(**kept) if size is not None or smooth is not None else None
 
 
 def _model(

@@ -78,7 +78,6 @@ def draw_anatomy(rng: np.random.Generator, height: int, width: int, n_lesions: i
 
 
 def _pixels(fine: Any) -> Floats:
-    """Average fine pixels."""
     *first, height, width = np.shape(fine)
     return np.asarray(np.reshape(fine, (*first, height // FINE, FINE, width // FINE, FINE)).mean(axis=(-3, -1)))
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags, Floats
 from bimichi.datasets.anatomy import Anatomy, draw_anatomy, smooth_noise
+from bimichi.datasets.drawing import LICENCE, image_files, scene_name
 from bimichi.imaging import boxes_of, label_bags, superpixels, write_image
 from bimichi.learning.scene import Scene
-from bimichi.measures.sampling import random_generator
+from bimichi.measures.sampling import Seed, random_generator
 
 CONTRASTS = ("FLAIR", "T1", "T1 post", "T2")
 # How bright white matter, grey matter, fluid and lesions are, from 0 to 1
@@ -66,19 +67,16 @@ class BrainImages:
             ignore=~self.brain,
             boxes=boxes,
             rgb=np.repeat(self.contrasts["FLAIR"][..., None], 3, axis=2),
-            licence="MIT, as bimichi, which draws it",
+            licence=LICENCE,
             citation="A brain drawn by bimichi.datasets.lesions",
         )
 
     def write(self, folder: str | PathLike[str]) -> list[Path]:
         """Write PNG files into the folders flair, t1, t1post, t2 and truth of a folder; returns their paths."""
-        images = {name.lower().replace(" ", ""): image for name, image in self.contrasts.items()}
-        paths = []
-        for kind, image in (images | {"truth": self.lesions}).items():
-            path = Path(folder) / kind / f"{self.name}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
+        kinds = [*(name.lower().replace(" ", "") for name in self.contrasts), "truth"]
+        paths = image_files(folder, kinds, f"{self.name}.png")
+        for path, image in zip(paths, [*self.contrasts.values(), self.lesions], strict=True):
             write_image(path, image)
-            paths.append(path)
         return paths
 
 
@@ -126,11 +124,7 @@ def lesions(
 
 
 def draw_lesions(
-    height: int = 218,
-    width: int = 182,
-    n_lesions: int = 14,
-    bias: float = 0.15,
-    random_state: int | np.random.Generator | None = 0,
+    height: int = 218, width: int = 182, n_lesions: int = 14, bias: float = 0.15, random_state: Seed = 0
 ) -> BrainImages:
     """Draw the images of a slice; see `lesions`, whose scene is made of them.
 
@@ -145,8 +139,7 @@ def draw_lesions(
     rng = random_generator(random_state)
     anatomy = draw_anatomy(rng, height, width, n_lesions)
     images = {name: _scan(anatomy, k, bias, rng) for k, name in enumerate(CONTRASTS)}
-    name = f"lesions-{random_state}" if isinstance(random_state, int | np.integer) else "lesions"
-    return BrainImages(name, images, anatomy.lesions, anatomy.brain)
+    return BrainImages(scene_name("lesions", random_state), images, anatomy.lesions, anatomy.brain)
 
 
 def _scan(anatomy: Anatomy, which: int, bias: float, rng: np.random.Generator) -> NDArray[np.uint8]:

@@ -1,7 +1,9 @@
 """A canvas that holds what surfaces are (colour, heat, place) for cameras to look at, and flat figures to put on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,21 @@ Array = NDArray[np.float32]
 Colour = tuple[float, float, float]
 Shape = Callable[[Array, Array], Array]
 """Signed distance, in metres, of points (x right, y up) from the outline; negative inside."""
+
+LICENCE = "MIT, as bimichi, which draws it"
+
+
+def scene_name(kind: str, random_state: object) -> str:
+    """Return the name of a drawn scene: with its seed, if that is a number."""
+    return f"{kind}-{random_state}" if isinstance(random_state, int | np.integer) else kind
+
+
+def image_files(folder: str | PathLike[str], kinds: Iterable[str], name: str) -> list[Path]:
+    """Return the files of a scene, each of this name in the folder of its kind, which is made."""
+    paths = [Path(folder) / kind / name for kind in kinds]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return paths
 
 
 @dataclass(frozen=True)

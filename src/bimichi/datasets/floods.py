@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags
-from bimichi.datasets.satellites import OPTICAL_BANDS, RADAR_BANDS, clouds, optical, radar
-from bimichi.datasets.terrain import PIXEL, draw_terrain, outlines
+from bimichi.datasets.drawing import LICENCE, image_files, scene_name
+from bimichi.datasets.terrain import OPTICAL_BANDS, PIXEL, RADAR_BANDS, clouds, draw_terrain, optical, outlines, radar
 from bimichi.imaging import label_bags, label_pixels, superpixels
-from bimichi.imaging.geotiff import write_geotiff
+from bimichi.imaging.writing import write_geotiff
 from bimichi.learning.scene import Scene
-from bimichi.measures.sampling import random_generator
+from bimichi.measures.sampling import Seed, random_generator
 
 CRS = "EPSG:32630"
 SOURCES = ("low VV", "low VH", "MNDWI", "dry before")
@@ -97,7 +97,7 @@ class FloodImages:
             rgb=self.rgb,
             crs=self.crs,
             transform=self.transform,
-            licence="MIT, as bimichi, which draws it",
+            licence=LICENCE,
             citation="A flood drawn by bimichi.datasets.flood",
         )
 
@@ -115,12 +115,9 @@ class FloodImages:
             "outlines": (outlined, None, None),
             "truth": (self.labels, None, None),
         }
-        paths = []
-        for kind, (image, names, nodata) in files.items():
-            path = Path(folder) / kind / f"{self.name}.tif"
-            path.parent.mkdir(parents=True, exist_ok=True)
+        paths = image_files(folder, files, f"{self.name}.tif")
+        for path, (image, names, nodata) in zip(paths, files.values(), strict=True):
             write_geotiff(path, image, crs=self.crs, transform=self.transform, names=names, nodata=nodata)
-            paths.append(path)
         return paths
 
 
@@ -170,11 +167,7 @@ def flood(
 
 
 def draw_flood(
-    height: int = 384,
-    width: int = 384,
-    cloud_cover: float = 0.25,
-    level: float = 0.9,
-    random_state: int | np.random.Generator | None = 0,
+    height: int = 384, width: int = 384, cloud_cover: float = 0.25, level: float = 0.9, random_state: Seed = 0
 ) -> FloodImages:
     """Draw the images of a flood; see `flood`, whose scene is made of them.
 
@@ -200,7 +193,7 @@ def draw_flood(
     backscatter[~swath] = np.nan
     counts = np.where(granule[..., None], np.clip(bands, 1, 20000), 0)
     return FloodImages(
-        f"flood-{random_state}" if isinstance(random_state, int | np.integer) else "flood",
+        scene_name("flood", random_state),
         backscatter,
         np.asarray(np.round(counts), dtype=np.int16),
         np.asarray(np.clip(occurrence, 0, 100), dtype=np.uint8),

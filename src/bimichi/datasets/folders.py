@@ -9,6 +9,7 @@ import numpy as np
 
 from bimichi._checks import check_choice, check_integer
 from bimichi.datasets.brains import draw_lesions
+from bimichi.datasets.drawing import image_files
 from bimichi.datasets.floods import draw_flood
 from bimichi.datasets.streets import street
 from bimichi.imaging.annotation_writing import write_annotations
@@ -16,7 +17,6 @@ from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.projects import FILE_NAME, Project, ProjectSource, write_project
 from bimichi.imaging.regions import boxes_of
 from bimichi.imaging.writing import write_image
-from bimichi.learning.scene import Scene
 
 Written = tuple[list[Path], ImageAnnotations | None]
 
@@ -35,12 +35,10 @@ def _source(name: str, folder: str, recipe: str) -> ProjectSource:
 
 
 def _write_street(folder: Path, height: int, width: int, seed: int) -> Written:
-    scene: Scene = street(height, width, random_state=seed)
-    paths = []
-    for kind in ("thermal", "rgb", "truth"):
-        paths.append(folder / kind / f"{scene.name}.png")
-        paths[-1].parent.mkdir(parents=True, exist_ok=True)
-        write_image(paths[-1], np.asarray(getattr(scene, kind)))
+    scene, kinds = street(height, width, random_state=seed), ("thermal", "rgb", "truth")
+    paths = image_files(folder, kinds, f"{scene.name}.png")
+    for path, kind in zip(paths, kinds, strict=True):
+        write_image(path, np.asarray(getattr(scene, kind)))
     return paths, ImageAnnotations(scene.boxes, ["person"] * len(scene.boxes))
 
 

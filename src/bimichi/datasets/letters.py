@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags
-from bimichi.datasets.drawing import capsule
+from bimichi.datasets.drawing import LICENCE, capsule
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import boxes_of, label_bags, superpixels
 from bimichi.learning.scene import Scene
@@ -77,7 +77,7 @@ def um(
         labels=label_bags(segments, mask=truth),
         truth=truth,
         boxes=boxes_of(truth),
-        licence="MIT, as bimichi, which draws it",
+        licence=LICENCE,
         citation="After H. Vakharia and X. Du, FUZZ-IEEE 2024; drawn by bimichi.datasets.um",
     )
 

@@ -8,16 +8,16 @@ from scipy.ndimage import find_objects, gaussian_filter
 from bimichi._checks import check_integer
 from bimichi._types import Floats
 from bimichi.datasets.cameras import Lamp, Shadow, photograph, thermograph
-from bimichi.datasets.drawing import Array, Canvas, Colour, Part, View, planes
+from bimichi.datasets.drawing import LICENCE, Array, Canvas, Colour, Part, View, planes, scene_name
 from bimichi.datasets.figures import AIR, car, cone, lamp, person, tree
-from bimichi.datasets.pedestrians import DataSet, pedestrian_scene
+from bimichi.datasets.public import DataSet, pedestrian_scene
 from bimichi.learning.scene import Scene
 from bimichi.measures.sampling import random_generator
 
 ROAD, PAVEMENT = 4.0, 7.5  # metres from the middle of the street to the kerb, and to the houses
 FAR = 75.0  # metres to where the houses along the street end; the skyline stands behind
 LAMPLIGHT: list[Colour] = [(1.0, 0.62, 0.25), (0.8, 1.0, 0.75), (1.0, 0.9, 0.65)]  # sodium, and two kinds of white
-DRAWN = DataSet("", "MIT, as bimichi, which draws it", "A street drawn by bimichi.datasets.street")
+DRAWN = DataSet("", LICENCE, "A street drawn by bimichi.datasets.street")
 
 
 class Figure(NamedTuple):
@@ -101,7 +101,7 @@ def street(
         boxes=np.array([(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]),
         truth=canvas.owner > 0,
         data=DRAWN,
-        name=f"street-{random_state}" if isinstance(random_state, int | np.integer) else "street",
+        name=scene_name("street", random_state),
         n_sources=n_sources,
         n_segments=n_segments,
         preset=preset,

@@ -16,8 +16,7 @@ from bimichi.estimators.averages import SignedSource
 from bimichi.estimators.base import Fusion, FusionClassifier
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.measured import BagFusion
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.recipes import AS_IS
+from bimichi.imaging.recipes import AS_IS, make_plane
 from bimichi.imaging.scales import rarity
 from bimichi.integral.planes import check_n_jobs
 from bimichi.learning.bags import Bags

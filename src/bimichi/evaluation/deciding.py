@@ -12,7 +12,7 @@ from bimichi._types import Flags
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.metrics import split_classes
-from bimichi.imaging.cores import label_pixels
+from bimichi.imaging.segments import label_pixels
 from bimichi.learning.scene import Scene, Scenes
 
 

@@ -8,13 +8,10 @@ from bimichi.imaging.annotations import ANNOTATION_FORMATS, read_annotations, re
 from bimichi.imaging.band_maths import BandExpression, parse_expression
 from bimichi.imaging.checking import DatasetCheck, DatasetChecker
 from bimichi.imaging.collecting import SceneCollection, open_scenes, read_sources
-from bimichi.imaging.cores import bag_sizes, core_bags, label_pixels
 from bimichi.imaging.detections import Detections, Georeference, detect, write_detections
 from bimichi.imaging.formats import AnnotationFormat, ImageAnnotations
-from bimichi.imaging.geotiff import write_geotiff
 from bimichi.imaging.pedestrians import pedestrian_sources
-from bimichi.imaging.placement import Placement, in_pixels
-from bimichi.imaging.rasterising import Regions, rasterise
+from bimichi.imaging.placement import Placement, Regions, in_pixels, rasterise
 from bimichi.imaging.reading import read_image
 from bimichi.imaging.recipes import RECIPES, SOURCE_RECIPES, Recipe, load_recipe, register_recipe
 from bimichi.imaging.regions import box_mask, boxes_of, label_bags, polygon_mask
@@ -22,7 +19,7 @@ from bimichi.imaging.registration import Shift, estimate_shift
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
 from bimichi.imaging.scales import inverted, quantile, rarity
 from bimichi.imaging.scenes import OpenScene
-from bimichi.imaging.segments import grid_segments, superpixels
+from bimichi.imaging.segments import bag_sizes, core_bags, grid_segments, label_pixels, superpixels
 from bimichi.imaging.shapes import Disc, Polygons, Runs
 from bimichi.imaging.sources import (
     adaptive_threshold,
@@ -36,7 +33,7 @@ from bimichi.imaging.sources import (
     to_bipolar,
     vertical_edges,
 )
-from bimichi.imaging.writing import write_image
+from bimichi.imaging.writing import write_geotiff, write_image
 
 __all__ = [
     "ANNOTATION_FORMATS",

@@ -44,7 +44,7 @@ def write_annotations(path: str | PathLike[str], annotations: Annotations, place
 
     Notes
     -----
-    CSV holds boxes alone. COCO holds polygons with holes, and discs, as their pixels. In pixels, numbers are read back
+    CSV holds boxes only. COCO holds polygons with holes, and discs, as their pixels. In pixels, numbers are read back
     exactly; map coordinates are rounded as floats are. A mask is written as one object per class.
     """
     writers: dict[str, Callable[[Images, Placements], str]] = {".json": _coco, ".csv": _csv, ".geojson": _geojson}
@@ -66,8 +66,7 @@ def placed(placement: Placements, image: str | None) -> Placement | None:
 
 def _objects(given: ImageAnnotations, placement: Placement | None) -> list[Found]:
     found = in_pixels(given, placement)
-    places = zip(found.boxes, found.outlines, found.labels, found.is_ignored, strict=True)
-    objects = [Found(box if shape is None else shape, label, bool(out)) for box, shape, label, out in places]
+    objects = found.objects
     if found.mask is not None:
         size = (found.mask.shape[0], found.mask.shape[1])
         for value in np.unique(found.mask[found.mask > 0]).tolist():
@@ -130,7 +129,7 @@ def _csv(images: Images, placement: Placements) -> str:
         for one in objects:
             if not isinstance(one.place, np.ndarray):
                 raise InvalidInputError(
-                    f"CSV holds boxes alone, but the image {image!r} has other shapes; write .json (COCO) or .geojson."
+                    f"CSV holds boxes only, but the image {image!r} has other shapes; write .json (COCO) or .geojson."
                 )
             writer.writerow([*start, *map(repr, one.place.tolist()), one.label or "", int(one.ignored)])
         if not objects and named:

@@ -22,6 +22,7 @@ from bimichi.imaging.formats.labelme import LABELME
 from bimichi.imaging.formats.vector import VECTOR
 from bimichi.imaging.formats.voc import VOC
 from bimichi.imaging.formats.yolo import YOLO
+from bimichi.imaging.limits import check_file, reading
 from bimichi.imaging.placement import Placement, in_pixels
 
 _formats = {
@@ -80,11 +81,9 @@ def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
     InvalidInputError
         If the file cannot be read, or no format recognises it.
     """
-    try:
+    with reading(path, "it is not a path to a file"):
         file = Path(path)
         is_folder = file.is_dir()
-    except (TypeError, ValueError, OSError) as error:
-        raise InvalidInputError(f"Cannot read {path!s}: {error}.") from error
     if is_folder:
         return _read_folder(file)
     known = format_of(file)
@@ -96,15 +95,8 @@ def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
 
 def format_of(path: Path) -> AnnotationFormat | None:
     """Return the format that recognises a file, None if there is none."""
-    try:
-        if path.exists() and not path.is_file():
-            raise InvalidInputError(f"Cannot read {path}: it is not a regular file.")
-        with path.open("rb") as opened:
-            start = opened.read(START)
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read {path!s}: {error}.") from error
+    with reading(path, "it cannot be opened"), check_file(path).open("rb") as opened:
+        start = opened.read(START)
     return next((known for known in _formats.values() if known.recognises(path, start)), None)
 
 
@@ -152,7 +144,7 @@ def _read_folder(folder: Path) -> AnnotationTable:
 
 
 def _known() -> str:
-    return f"Known are: {'; '.join(known.description for known in _formats.values())}."
+    return f"Known formats: {'; '.join(known.description for known in _formats.values())}."
 
 
 def read_boxes(

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,11 +11,10 @@ from bimichi._checks import check_choice
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.collecting import SceneCollection
-from bimichi.imaging.cores import CORE, bag_sizes, core_bags, label_pixels
 from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.rasterising import rasterise
+from bimichi.imaging.placement import rasterise
 from bimichi.imaging.regions import label_bags
-from bimichi.imaging.segments import superpixels
+from bimichi.imaging.segments import CORE, bag_sizes, core_bags, label_pixels, superpixels
 from bimichi.imaging.sources import to_bipolar
 from bimichi.imaging.targets import target_files
 from bimichi.learning.scene import Scene
@@ -120,19 +119,11 @@ def bag_scene(
     unknown = regions.ignored if ignore is None else regions.ignored | ignore
     against = rasterise(negative, shape).targets if len(negative.labels) else None
     boxes, mask = boxes_and_mask(found, shape, how)
+    around: dict[str, Any] = {"mask": mask, "ignore": unknown | (how.rest == "unknown"), "negative": against}
     weights = None
     if how.bags == "boxes":
-        valid, around = ~np.isnan(scene.sources).any(axis=2), unknown | (how.rest == "unknown")
-        segments, labels = core_bags(
-            shape,
-            boxes,
-            how.core,
-            mask=mask,
-            ignore=around,
-            negative=against,
-            valid=valid,
-            n_blocks=how.superpixels,
-        )
+        valid = ~np.isnan(scene.sources).any(axis=2)
+        segments, labels = core_bags(shape, boxes, how.core, **around, valid=valid, n_blocks=how.superpixels)
         weights = bag_sizes(segments) if how.by_pixel else None
     else:
         segments = _superpixels(scene, how.superpixels) if segments is None else segments
@@ -142,9 +133,7 @@ def bag_scene(
     made = scene.with_bags(segments, labels, weights)
     plain = mask is None and against is None and how.rest == "negative" and how.core == CORE
     if not plain:  # else they follow from boxes, with a smaller core to score by
-        around = unknown | (how.rest == "unknown")
-        pixels = label_pixels(shape, boxes, how.core, mask=mask, ignore=around, negative=against)
-        made = replace(made, pixels=pixels)
+        made = replace(made, pixels=label_pixels(shape, boxes, how.core, **around))
     return replace(made, boxes=found.boxes_of(how.target)), counts
 
 

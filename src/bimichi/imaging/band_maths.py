@@ -204,7 +204,7 @@ class _Checker:
                 "line breaks and control characters are not allowed",
             )
         if "`" in plain:
-            self.refuse(self.start + plain.index("`"), "this ` has no partner. Write names as in `band 1`")
+            self.refuse(self.start + plain.index("`"), "this ` is not closed. Write names as in `band 1`")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about what is refused anyway
@@ -214,15 +214,15 @@ class _Checker:
             if at < 0 or at >= len(plain.rstrip()):  # versions of Python differ in where the end is
                 self.refuse(self.start + len(plain.rstrip()), "something is missing at the end")
             known = [word for word in ("never closed", "parenthes", "unmatched") if word in error.msg]
-            self.refuse(self.start + at, error.msg if known else "this is no arithmetic of bands")
+            self.refuse(self.start + at, error.msg if known else "this is not arithmetic on bands")
         except (MemoryError, RecursionError, ValueError, OverflowError):
-            self.refuse(self.start, "it is nested too deeply, or a number in it is too large. Divide it into several")
+            self.refuse(self.start, "it is nested too deeply, or a number in it is too large. Split it into several")
 
     def check(self, node: ast.expr, depth: int = 0) -> None:
         """Raise an error unless the node and all below it are arithmetic."""
         self._nodes += 1
         if depth > MAX_DEPTH or self._nodes > MAX_NODES:
-            self._refuse_node(node, f"it is too long, or nested more than {MAX_DEPTH} deep. Divide it into several")
+            self._refuse_node(node, f"it is too long, or nested more than {MAX_DEPTH} deep. Split it into several")
         if isinstance(node, ast.Constant):
             self._check_number(node)
         elif isinstance(node, ast.Name):
@@ -246,7 +246,7 @@ class _Checker:
     def _check_number(self, node: ast.Constant) -> None:
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int | float):
-            self._refuse_node(node, "this is no real number. Bands are written without quotes, or in `backticks`")
+            self._refuse_node(node, "this is not a real number. Bands are written without quotes, or in `backticks`")
         if abs(value) > float(np.finfo(np.float32).max):
             self._refuse_node(node, "this number is too large")
 

@@ -30,7 +30,7 @@ def check_image(image: ArrayLike, bands: int | None = 3) -> Image:
         wanted = "n_bands)" if bands is None else f"{bands}) for RGB"
         raise InvalidInputError(
             f"image must have shape (height, width) or (height, width, {wanted}, got {array.shape}. "
-            "Take one band of others, e.g. image[..., 0]."
+            "Of other images, pass one band, e.g. image[..., 0]."
         )
     if array.dtype.kind not in "buif":
         raise InvalidInputError(f"image has type {array.dtype}; it must be real numbers.")

@@ -76,7 +76,7 @@ def import_function(path: str) -> Callable[..., Image]:
             "directory or on PYTHONPATH."
         ) from error
     if not callable(function):
-        raise InvalidInputError(f"The recipe {path} is no function, but {type(function).__name__}.")
+        raise InvalidInputError(f"The recipe {path} is not a function, but of type {type(function).__name__}.")
     return function  # type: ignore[no-any-return]  # nothing is known about it; its results are checked
 
 

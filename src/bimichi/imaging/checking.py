@@ -80,7 +80,9 @@ class DatasetCheck:
         found += _about_ranges(list(zip(self.sources, recipes, strict=False)), scaled)
         low = [f"{one.name} (AUC {one.auc:.2f})" for one in self.sources if one.auc is not None and one.auc < LOW]
         if low and not inverting:
-            found.append(f"Low on targets: {first_few(low)}. Learn which sources to invert: --polarity learn.")
+            found.append(
+                f"Lower on targets than elsewhere: {first_few(low)}. Learn which sources to invert: --polarity learn."
+            )
         return [*found, *(line for pair in self.pairs for line in _about_pair(pair)), *_about_targets(self.scenes)]
 
 
@@ -201,18 +203,12 @@ def _is_copy(first: Floats, second: Floats) -> bool:
 
 
 def _summed(name: str, total: _Totals) -> SourceCheck:
-    least, most = np.percentile(np.concatenate(total.samples), (1, 99)) if total.samples else (None, None)
-    return SourceCheck(
-        name,
-        tuple(total.dtypes),
-        total.low if total.samples else None,
-        None if least is None else float(least),
-        None if most is None else float(most),
-        total.high if total.samples else None,
-        total.missing / total.pixels,
-        tuple(total.constant),
-        float(np.mean(total.aucs)) if total.aucs else None,
-    )
+    ends: tuple[float | None, float | None, float | None, float | None] = (None,) * 4
+    if total.samples:
+        least, most = np.percentile(np.concatenate(total.samples), (1, 99)).tolist()
+        ends = (total.low, least, most, total.high)
+    auc = float(np.mean(total.aucs)) if total.aucs else None
+    return SourceCheck(name, tuple(total.dtypes), *ends, total.missing / total.pixels, tuple(total.constant), auc)
 
 
 def _about_source(source: SourceCheck, n_scenes: int) -> list[str]:
@@ -221,9 +217,13 @@ def _about_source(source: SourceCheck, n_scenes: int) -> list[str]:
         return [f"{source.name} has no known pixel: all are NaN or nodata. Leave it out."]
     if source.constant:
         where = "everywhere" if len(source.constant) == n_scenes else f"in {first_few(source.constant)}"
-        found.append(f"{source.name} is constant {where}, and says nothing there. Leave it out, or check the file.")
+        found.append(
+            f"{source.name} is constant {where}, and carries no information there. Leave it out, or check the file."
+        )
     if source.missing > 0.5:
-        found.append(f"{source.name} lacks {source.missing:.0%} of its pixels, which are left out of learning.")
+        found.append(
+            f"{source.name} has no data in {source.missing:.0%} of its pixels, which are left out of learning."
+        )
     if len(source.dtypes) > 1:
         found.append(f"{source.name} is {' and '.join(source.dtypes)} in different scenes. Convert them to one type.")
     return found
@@ -261,8 +261,8 @@ def _about_pair(pair: PairCheck) -> list[str]:
         return [f"{pair.second} is a copy of {pair.first}, up to scale and sign. Leave one of them out."]
     if pair.shift is not None and pair.shift.length > MISALIGNED:
         return [
-            f"{pair.second} seems shifted against {pair.first}: moved by {pair.shift.rows:+g} rows and "
-            f"{pair.shift.columns:+g} columns it would lie on it ({pair.shift.tiles} parts of the images agree). "
+            f"{pair.second} seems misregistered with {pair.first}: moved by {pair.shift.rows:+g} rows and "
+            f"{pair.shift.columns:+g} columns it would match it ({pair.shift.tiles} tiles of the images agree). "
             "Register them first."
         ]
     return []
@@ -272,7 +272,7 @@ def _about_targets(scenes: Sequence[SceneCheck]) -> list[str]:
     labelled = [scene for scene in scenes if scene.targets is not None]
     empty = [scene.name for scene in labelled if not scene.targets]
     if labelled and len(empty) == len(labelled):
-        return ["No scene has a target. Check the labels, their names of images, and --target."]
+        return ["No scene has a target. Check the labels, the image names in them, and --target."]
     found = []
     if empty:
         found.append(f"{len(empty)} of {len(labelled)} scenes have no target: {first_few(empty)}.")

@@ -19,9 +19,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging import finding
 from bimichi.imaging.band_maths import BandExpression
 from bimichi.imaging.bands import Image, first_few
-from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
-from bimichi.imaging.opening import open_layer
+from bimichi.imaging.opening import is_store, open_layer
 from bimichi.imaging.reading import distinct_names
 from bimichi.imaging.scenes import OpenScene
 from bimichi.measures.base import check_names
@@ -183,7 +182,7 @@ def open_scenes(
     if given and given != tuple(found.source_names) and sorted(given) == sorted(found.source_names):
         warnings.warn(
             f"names (--names) gives sources the names of others: {', '.join(given)} for {', '.join(found.source_names)}"
-            ", which may be swapped. Give names in the order of the sources, or none to take them as they are called.",
+            ", which may be swapped. Give names in the order of the sources, or none to keep those of the files.",
             stacklevel=2,
         )
     return replace(found, given=given, align=align, drivers=tuple(drivers), computed=tuple(computed))

@@ -18,9 +18,8 @@ from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats, Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.outlines import Polygon, outline
 from bimichi.imaging.placement import Placement
-from bimichi.imaging.shapes import runs_of
+from bimichi.imaging.shapes import Polygon, outline, runs_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # arrays do not compare to one bool, and do not fit on a line

@@ -93,7 +93,6 @@ def _shortened(root: Path, files: Sequence[Path]) -> list[str]:
 
 
 def _files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return images, and all other files, without hidden ones."""
     images: list[Path] = []
     others: list[Path] = []
     for path in _walk(folder, DEPTH):
@@ -213,7 +212,7 @@ def _annotations(
             continue
         known = format_of(files[0])
         result.found.append(
-            f"annotations, one file per scene: {given} ({known.name if known else 'of a format that is not known'})"
+            f"annotations, one file per scene: {given} ({known.name if known else 'of an unknown format'})"
         )
         if known:
             used.update(files)

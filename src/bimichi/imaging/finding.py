@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import first_few
-from bimichi.imaging.labelled_layers import is_store
 from bimichi.imaging.limits import check_file
+from bimichi.imaging.opening import is_store
 
 SUFFIXES = (
     *(".jpeg", ".jpg", ".npy", ".png", ".tif", ".tiff"),
@@ -113,7 +113,7 @@ def _instead(source: str) -> str:
         if not folder.is_dir():
             return f"There is no folder {folder}." if not is_pattern(str(folder)) else "Check the pattern."
     names = [name + "/" if (folder / name).is_dir() else name for name in _names_in(folder)]
-    return f"The folder {folder} has {first_few(names)}; name what you mean." if names else f"{folder} is empty."
+    return f"The folder {folder} has {first_few(names)}; name the one you mean." if names else f"{folder} is empty."
 
 
 def warn_if_expanded(files: Sequence[Path]) -> None:

@@ -15,8 +15,7 @@ from bimichi._files import atomic_write
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.band_maths import parse_expression
 from bimichi.imaging.bands import Image, Plane
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.recipes import AS_IS, choose_recipes, find_recipe
+from bimichi.imaging.recipes import AS_IS, choose_recipes, find_recipe, make_plane
 from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.trained import InputWatch, check_types
 from bimichi.imaging.writing import write_image

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bimichi._types import Floats
 from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.bagging import BagCounts, Labelling, bag_scene, split_negative
 from bimichi.imaging.bands import Image, first_few
@@ -16,15 +15,13 @@ from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.formats.loading import naming
 from bimichi.imaging.grids import Grid
-from bimichi.imaging.making import make_plane
 from bimichi.imaging.opening import open_layer
-from bimichi.imaging.placement import Placement
-from bimichi.imaging.rasterising import Regions, rasterise
+from bimichi.imaging.placement import Placement, Regions, rasterise
 from bimichi.imaging.reading import size_of
-from bimichi.imaging.recipes import choose_recipes, load_recipe
+from bimichi.imaging.recipes import choose_recipes, load_recipe, make_plane
 from bimichi.imaging.regions import check_both
 from bimichi.imaging.sanity import Doubt, check_annotations, check_targets
-from bimichi.imaging.scenes import OpenScene
+from bimichi.imaging.scenes import OpenScene, SceneSource
 from bimichi.imaging.targets import NOTHING, SceneTargets
 from bimichi.imaging.trained import (
     describe_input,
@@ -53,20 +50,17 @@ class SceneReader:
         self,
         collection: SceneCollection,
         labelling: Labelling,
-        names: Sequence[str] | None = None,
         recipes: Sequence[str] | None = None,
         scaled: bool = False,
         truth: str | None = None,
         masks_are_truth: bool = False,
     ) -> None:
         self._labelling, self._scaled, self._masks_are_truth = labelling, scaled, masks_are_truth
-        self._collection = collection if names is None else replace(collection, given=tuple(names))
-        given = labelling.annotations
-        named_only, target = labelling.labelled_only, labelling.target
-        self._targets = None if given is None else SceneTargets(given, collection, target, named_only)
-        if labelling.labelled_only and self._targets is not None:
+        given, named_only = labelling.annotations, labelling.labelled_only
+        self._targets = None if given is None else SceneTargets(given, collection, labelling.target, named_only)
+        if named_only and self._targets is not None:
             collection = collection.only(self._targets.named)
-            self._collection = collection if names is None else replace(collection, given=tuple(names))
+        self._collection = collection
         self.notes = [] if self._targets is None else self._targets.notes
         self._doubted: set[str] = set()
         self._filled: set[str] = set()
@@ -84,7 +78,7 @@ class SceneReader:
         self.recipes = choose_recipes(recipes, first.examples, self.source_names)
         self.counts: dict[str, BagCounts] = {}
         self.grids: dict[str, Grid] = {}
-        self._seen: dict[str, list[SourceInput | None]] = {}
+        self._seen: dict[str, list[SourceInput]] = {}
         self.scenes = Scenes(collection.names, self._read)
 
     def extend(self, collection: SceneCollection) -> None:
@@ -94,14 +88,12 @@ class SceneReader:
 
     @property
     def inputs(self) -> tuple[SourceInput, ...] | None:
-        """Type and range of each source in the scenes that have been read; None if one has no data."""
+        """Type and range of each source in the scenes that have been read; None if there are none."""
         return self.inputs_of(self._seen)
 
     def inputs_of(self, names: Iterable[str]) -> tuple[SourceInput, ...] | None:
-        """Return type and range of each source in some of the scenes that have been read; None if one has no data."""
-        joined = [join_inputs(found) for found in zip(*(self._seen[name] for name in names), strict=True)]
-        known = tuple(one for one in joined if one is not None)
-        return known if len(known) == len(self.source_names) else None
+        """Return type and range of each source in some of the scenes that have been read; None for no scenes."""
+        return tuple(map(join_inputs, zip(*(self._seen[name] for name in names), strict=True))) or None
 
     def warn_of_inputs(self) -> None:
         """Warn of sources that are constant, or fill little of [-1, 1], in the scenes that have been read."""
@@ -154,8 +146,7 @@ class SceneReader:
         images = opened.read()
         self.grids[name] = opened.grid
         self._check_places(opened)
-        self._seen[name] = [describe_input(*pair) for pair in zip(images, opened.sources, strict=True)]
-        self._check_data(name, images)
+        self._seen[name] = [self._described(*one, name) for one in zip(images, opened.sources, strict=True)]
         self._check_types(name)
         planes = [make_plane(*one) for one in zip(images, self.recipes, opened.dtypes, strict=True)]
         if not self._scaled:
@@ -176,25 +167,26 @@ class SceneReader:
                 grid = open_layer(path).grid
                 if grid.shape == scene.shape and not scene.grid.matches(grid):
                     raise InvalidInputError(
-                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Warp it to the scene."
+                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Reproject it to that."
                     )
 
-    def _check_data(self, name: str, images: Sequence[Image]) -> None:
-        """Raise an error if a source has no data; warn if some of it seems to mean that there is none."""
-        for image, found, source in zip(images, self._seen[name], self.source_names, strict=True):
-            if found is None:
-                raise InvalidInputError(
-                    f"Source {source!r} of scene {name!r} has no data: every pixel is nodata or NaN. Check its file "
-                    "and its nodata value, or leave it out."
-                )
-            if source not in self._filled and warn_of_fill(image, source, name):
-                self._filled.add(source)
+    def _described(self, image: Image, source: SceneSource, scene: str) -> SourceInput:
+        """Return the type and range of a source; warn if some of its values seem to mean that there is no data."""
+        found = describe_input(image, source)
+        if found is None:
+            raise InvalidInputError(
+                f"Source {source.name!r} of scene {scene!r} has no data: every pixel is nodata or NaN. Check its file "
+                "and its nodata value, or leave it out."
+            )
+        if source.name not in self._filled and warn_of_fill(image, source.name, scene):
+            self._filled.add(source.name)
+        return found
 
     def _check_types(self, name: str) -> None:
         """Raise an error if a scene has other types than another, so that a recipe would mean something else."""
         other, known = next(iter(self._seen.items()))
         for one, first, source, recipe in zip(self._seen[name], known, self.source_names, self.recipes, strict=True):
-            if one and first and means_other(recipe, one.dtype, first.dtype):
+            if means_other(recipe, one.dtype, first.dtype):
                 raise InvalidInputError(
                     f"Source {source!r} is {one.dtype} in scene {name!r}, but {first.dtype} in scene {other!r}: "
                     f"{recipe} would map them differently. Convert them to one type."
@@ -249,12 +241,6 @@ def with_truth(scene: Scene, found: ImageAnnotations, target: str | None) -> Sce
     return replace(
         scene, truth=found.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None
     )
-
-
-def boxes_by_scene(path: Path, target: str | None, collection: SceneCollection) -> tuple[dict[str, Floats], list[str]]:
-    """Return the boxes of each scene that have the label `target` (any for None), and the notes of `SceneTargets`."""
-    targets = SceneTargets(path, collection, target)
-    return {name: targets.of(name).boxes_of(target) for name in collection.names}, targets.notes
 
 
 def _segments(path: Path, scene: Scene) -> Image:

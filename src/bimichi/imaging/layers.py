@@ -1,4 +1,4 @@
-"""A layer is one file, or one array, that holds one or several bands of a scene; here, those held in memory."""
+"""A layer is one file, or one array, that holds one or several bands of a scene."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -47,11 +47,6 @@ class Layer(ABC):
     """Whether bands are slices of a volume, of which one has to be chosen."""
 
     @property
-    def lazy(self) -> bool:
-        """Whether windows are read when needed."""
-        return False
-
-    @property
     def placed(self) -> bool:
         """Whether it is georeferenced."""
         return self.grid.placed
@@ -61,9 +56,6 @@ class Layer(ABC):
         chosen = [self._find(name) for name in wanted]
         if len(set(chosen)) < len(chosen):
             raise InvalidInputError(f"{self.label}: the bands {', '.join(wanted)} name one band twice.")
-        return self._kept(chosen)
-
-    def _kept(self, chosen: list[int]) -> Self:
         return replace(self, bands=tuple(self.bands[k] for k in chosen), colour=False)
 
     def _find(self, name: str) -> int:
@@ -86,30 +78,35 @@ class Layer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryLayer(Layer):
-    """Bands that are in memory, one array each."""
+class ArrayLayer(Layer):
+    """Bands that are arrays in memory, or planes of xarray, which may be read when a window is asked for."""
 
-    arrays: tuple[Image, ...] = ()
-
-    def _kept(self, chosen: list[int]) -> Self:
-        return replace(super()._kept(chosen), arrays=tuple(self.arrays[k] for k in chosen))
+    planes: tuple[Any, ...] = ()
+    """By the number of a band, less 1."""
+    fills: tuple[Sequence[float], ...] = ()
+    """Values of each plane that mean that there is no data; none for all planes by default."""
 
     def reader(self, grid: Grid, held: ExitStack) -> ReadBands:
-        fills = [[] if band.nodata is None else [band.nodata] for band in self.bands]
-        pairs = zip(self.arrays, fills, strict=True)
-        arrays = [to_nan(array, own, float_type(array.dtype)) for array, own in pairs]
-        if not self.grid.matches(grid):
-            arrays = [resized(array, grid.shape) for array in arrays]
-        return lambda bands, window: [arrays[k][window.slices] for k in bands]
+        if self.grid.matches(grid):
+            return lambda bands, window: [self._values(k, window.slices) for k in bands]
+        whole = [resized(self._values(k, np.s_[:, :]), grid.shape) for k in range(len(self.bands))]
+        return lambda bands, window: [whole[k][window.slices] for k in bands]
+
+    def _values(self, k: int, part: tuple[slice, slice]) -> Image:
+        at = self.bands[k].number - 1
+        try:
+            values = np.asarray(self.planes[at][part])
+        except Exception as error:  # whatever the storage raises
+            raise InvalidInputError(f"Cannot read {self.label}: {error}.") from error
+        return to_nan(values, self.fills[at] if self.fills else (), float_type(values.dtype))
 
 
-def memory_layer(label: str, image: Image, descriptions: Sequence[str | None] = (), **options: Any) -> MemoryLayer:
+def memory_layer(label: str, image: Image, descriptions: Sequence[str | None] = (), **options: Any) -> ArrayLayer:
     """Return the layer of an image of shape (height, width) or (height, width, n_bands)."""
-    arrays = (image,) if image.ndim == 2 else tuple(image[..., k] for k in range(image.shape[2]))
-    names = [*descriptions] or [None] * len(arrays)
-    nodata = options.pop("nodata", None)
-    bands = tuple(Band(k + 1, name, image.dtype, nodata) for k, name in enumerate(names))
-    return MemoryLayer(label, bands, Grid(image.shape[1], image.shape[0]), arrays=arrays, **options)
+    planes = (image,) if image.ndim == 2 else tuple(image[..., k] for k in range(image.shape[2]))
+    names = [*descriptions] or [None] * len(planes)
+    bands = tuple(Band(k + 1, name, image.dtype) for k, name in enumerate(names))
+    return ArrayLayer(label, bands, Grid(image.shape[1], image.shape[0]), planes=planes, **options)
 
 
 def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -1,7 +1,9 @@
-"""What may be opened: regular files, of a bounded size once unpacked."""
+"""What may be opened: regular files, of a bounded size once unpacked; and what is raised if one cannot be read."""
 
 import os
 import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
@@ -35,6 +37,23 @@ def check_file(path: str | PathLike[str]) -> Path:
         kind = next((name for test, name in KINDS if test(mode)), "not a regular file")
         raise InvalidInputError(f"Cannot read {path!s}: it is {kind}; name a file.")
     return Path(path)
+
+
+@contextmanager
+def reading(path: str | PathLike[str], fault: str, reason: Callable[[Exception], str] = str) -> Iterator[None]:
+    """Turn whatever is raised while a file is read into an error that names it; `fault` says what may be wrong."""
+    try:
+        yield
+    except ImportError:
+        raise
+    except InvalidInputError as error:
+        if str(error).startswith("Cannot read"):
+            raise
+        raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
+    except Exception as error:  # decoders raise all kinds of errors
+        if isinstance(error, OSError) and error.strerror:
+            raise InvalidInputError(f"Cannot read {path!s}: {error.strerror}.") from error
+        raise InvalidInputError(f"Cannot read {path!s}: {fault} ({reason(error)}). {AGAIN}") from error
 
 
 def check_size(n_values: int, what: str = "it") -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.bagging import BagCounts, Labelling
 from bimichi.imaging.bands import Image, lightness
 from bimichi.imaging.collecting import SceneCollection
+from bimichi.imaging.formats import boxes_array
+from bimichi.imaging.grids import Grid
 from bimichi.imaging.labelling import SceneReader
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.placement import Placement
-from bimichi.imaging.rasterising import rasterise
-from bimichi.imaging.recipes import choose_recipes
+from bimichi.imaging.placement import Placement, rasterise
+from bimichi.imaging.recipes import choose_recipes, make_plane
 from bimichi.imaging.regions import boxes_of
 from bimichi.imaging.shapes import Polygons
 from bimichi.imaging.targets import SceneTargets
@@ -48,10 +49,25 @@ class Targets:
         return len(self.boxes) + len(self.polygons) + (0 if self.mask is None else len(boxes_of(self.mask)))
 
 
-class SceneViewer:
-    """Reads the scenes of a collection: `images` as stored, `targets`, and `scene`, with its bags.
+class SceneView(NamedTuple):
+    """One scene: images as stored, their types, and what is made of them; None where that is not known."""
 
-    Without a labelling there are no targets and no bags. `source_names` and `recipes` are those of learning.
+    images: list[Image]
+    """NaN where there is no data."""
+    dtypes: list[str]
+    targets: Targets | None
+    scene: Scene | None
+    """With its bags and their labels."""
+    counts: BagCounts | None
+    made: list[Image] | None
+    """The sources that recipes make of the images."""
+
+
+class SceneViewer:
+    """Reads the scenes of a collection, by their name, as `SceneView`.
+
+    Without a labelling there are no targets and no bags. `source_names` and `recipes` are those of learning, `notes`
+    say how annotation files were understood, and `problem` why learning would refuse the sources as they are.
     """
 
     def __init__(
@@ -59,12 +75,8 @@ class SceneViewer:
     ) -> None:
         self._collection, self._labelling = collection, labelling
         first = collection.open(collection.names[0])
-        self.source_names = list(first.source_names)
-        self.problem = ""
-        """Why learning would refuse the sources as they are, if it would."""
-        self.recipes: list[str] = []
-        self.notes: list[str] = []
-        """How annotation files were understood."""
+        self.names, self.source_names = collection.names, list(first.source_names)
+        self.recipes, self.notes, self.problem = list[str](), list[str](), ""
         self._reader: SceneReader | None = None
         self._targets: SceneTargets | None = None
         if labelling is not None and labelling.annotations is not None:
@@ -77,49 +89,31 @@ class SceneViewer:
         except InvalidInputError as error:
             self.problem = str(error)
 
-    @property
-    def names(self) -> list[str]:
-        """Names of the scenes."""
-        return self._collection.names
-
-    def images(self, name: str) -> list[Image]:
-        """Return the images of a scene, values as in the files, NaN where there is no data."""
-        found = self._collection.open(name).read()
-        if len(found) != len(self.source_names):
-            raise InvalidInputError(f"Scene {name!r} has {len(found)} sources instead of {len(self.source_names)}.")
-        return found
-
-    def made(self, name: str) -> list[Image] | None:
-        """Return the sources that recipes make of the images of a scene; None if they cannot be made."""
-        if self.problem:
-            return None
+    def view(self, name: str) -> SceneView:
+        """Read a scene; what is wrong with its files is an error."""
         opened = self._collection.open(name)
-        return [make_plane(*one) for one in zip(opened.read(), self.recipes, opened.dtypes, strict=True)]
+        images, dtypes = opened.read(), opened.dtypes
+        if len(images) != len(self.source_names):
+            raise InvalidInputError(f"Scene {name!r} has {len(images)} sources instead of {len(self.source_names)}.")
+        targets = self._targets_of(name, opened.grid)
+        scene = counts = made = None
+        if self._reader is not None:
+            scene = self._reader.scenes[name]
+            counts, made = self._reader.counts[name], list(np.moveaxis(scene.sources, -1, 0))
+        elif not self.problem:
+            made = [make_plane(*one) for one in zip(images, self.recipes, dtypes, strict=True)]
+        return SceneView(images, [dtype.name for dtype in dtypes], targets, scene, counts, made)
 
-    def dtypes(self, name: str) -> list[str]:
-        """Return the types in which the images of a scene are stored."""
-        return [dtype.name for dtype in self._collection.open(name).dtypes]
-
-    def targets(self, name: str) -> Targets | None:
-        """Return where the targets of a scene are, None without a labelling."""
+    def _targets_of(self, name: str, grid: Grid) -> Targets | None:
         if self._labelling is None or self._targets is None:
             return None
-        how, target = self._labelling, self._labelling.target
-        grid = self._collection.open(name).grid
+        target = self._labelling.target
         found = self._targets.of(name, Placement(grid.shape, grid.transform, grid.crs))
-        chosen = found.selected(target)
-        outlines = [shape for shape, wanted in zip(found.outlines, chosen, strict=True) if wanted]
-        boxed = np.array([shape is None for shape in outlines], dtype=np.bool_)
-        polygons = [ring for shape in outlines if isinstance(shape, Polygons) for ring, *_ in shape.parts]
-        inside = rasterise(found, grid.shape, target, how.point_radius).targets
-        return Targets(found.boxes[chosen][boxed], polygons, found.mask_of(target), inside)
-
-    def scene(self, name: str) -> tuple[Scene, BagCounts] | None:
-        """Return a scene with its bags and their labels, and their numbers; None if there can be none."""
-        if self._reader is None:
-            return None
-        scene = self._reader.scenes[self.names.index(name)]
-        return scene, self._reader.counts[name]
+        places = [one.place for one, wanted in zip(found.objects, found.selected(target), strict=True) if wanted]
+        boxes = boxes_array([place for place in places if isinstance(place, np.ndarray)])
+        polygons = [ring for place in places if isinstance(place, Polygons) for ring, *_ in place.parts]
+        inside = rasterise(found, grid.shape, target, self._labelling.point_radius).targets
+        return Targets(boxes, polygons, found.mask_of(target), inside)
 
 
 def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:

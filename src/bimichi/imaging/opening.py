@@ -2,26 +2,34 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bimichi._checks import is_xarray
 from bimichi._extras import import_optional
+from bimichi._nodata import fills_of
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image, check_image
-from bimichi.imaging.gdal import gdal_settings
-from bimichi.imaging.grids import Window
-from bimichi.imaging.labelled_layers import is_store, labelled_layer, open_store
-from bimichi.imaging.layers import Layer, MemoryLayer, memory_layer
-from bimichi.imaging.limits import AGAIN, check_file, check_size
-from bimichi.imaging.raster_layers import RasterLayer, raster_layer
+from bimichi.imaging.grids import Grid, Window
+from bimichi.imaging.layers import ArrayLayer, Band, Layer, memory_layer
+from bimichi.imaging.limits import AGAIN, check_file, check_size, reading
+from bimichi.imaging.raster_layers import RasterLayer, gdal_settings, raster_layer
 from bimichi.imaging.reading import TIFF, has_geotags, is_image, read_arrays, read_image
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 START = 132  # bytes that show what a file is
-NETCDF, ZIP = (b"CDF", b"\x89HDF"), b"PK"
+NETCDF, ZIP, NIFTI = (b"CDF", b"\x89HDF"), b"PK", (".nii", ".nii.gz")
+
+ROWS, COLUMNS = ("y", "lat", "latitude", "row"), ("x", "lon", "longitude", "column")
+SOURCES = ("source", "band")  # dimensions of sources
+PACKED = ("scale_factor", "add_offset")
 
 
 def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array") -> Layer:
@@ -34,17 +42,12 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
     if isinstance(source, np.ndarray):
         return _array_layer(source, label)
     if not isinstance(source, str | PathLike):
-        raise InvalidInputError(
-            f"A source must be a path, an array, or an object of xarray, got {type(source).__name__}."
-        )
+        raise InvalidInputError(f"A source must be a path, an array, or an xarray object, got {type(source).__name__}.")
     path = Path(source)
     if is_store(path):
         return open_store(path)
-    try:
-        with check_file(path).open("rb") as file:
-            start = file.read(START)
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    with reading(path, "it cannot be opened"), check_file(path).open("rb") as file:
+        start = file.read(START)
     if not start:
         raise InvalidInputError(f"Cannot read {path}: it is empty. {AGAIN}")
     return _by_content(path, start, drivers)
@@ -88,7 +91,7 @@ def _by_content(path: Path, start: bytes, drivers: Sequence[str]) -> Layer:
         return memory_layer(str(path), np.stack([*arrays.values()], axis=-1), [*arrays], path=path)
     raise InvalidInputError(
         f"Cannot read {path}: it is neither PNG, JPEG, TIFF, .npy, .npz, Zarr, NetCDF, DICOM nor NIfTI. Convert it, or "
-        "name the driver of GDAL that reads it (--driver)."
+        "name the GDAL driver that reads it (--driver)."
     )
 
 
@@ -103,27 +106,20 @@ def _array_layer(array: Any, label: str) -> Layer:
     if not holed:
         return layer
     bands = tuple(band._replace(dtype=stored) for band in layer.bands)
-    return type(layer)(label, bands, layer.grid, layer.colour, arrays=layer.arrays)
+    return replace(layer, bands=bands)
 
 
-NIFTI = (".nii", ".nii.gz")
-
-
-def dicom_layer(path: Path) -> MemoryLayer:
+def dicom_layer(path: Path) -> ArrayLayer:
     """Read a DICOM image of one frame: values in the units of the modality, padding without data."""
     pydicom = import_optional("pydicom")
-    try:
+    with reading(path, "it is damaged, or has no image"):
         image = pydicom.dcmread(check_file(path))
         frames, samples = int(image.get("NumberOfFrames", 1) or 1), int(image.get("SamplesPerPixel", 1))
         if frames > 1:
-            raise InvalidInputError(f"Cannot read {path}: it has {frames} frames; save the one you need as a file.")
-        check_size(int(image.Rows) * int(image.Columns) * samples, f"{path}")
+            raise InvalidInputError(f"it has {frames} frames; save the one you need as a file.")
+        check_size(int(image.Rows) * int(image.Columns) * samples)
         stored = image.pixel_array
         values = import_optional("pydicom.pixels").apply_modality_lut(stored, image)
-    except (ImportError, InvalidInputError):
-        raise
-    except Exception as error:  # pydicom raises all kinds of errors
-        raise InvalidInputError(f"Cannot read {path}: it is damaged, or has no image ({error}). {AGAIN}") from error
     if np.array_equal(values, stored):
         values = stored
     padding = image.get("PixelPaddingValue")
@@ -132,23 +128,119 @@ def dicom_layer(path: Path) -> MemoryLayer:
     return memory_layer(str(path), np.ascontiguousarray(values), path=path, colour=values.ndim == 3)
 
 
-def nifti_layer(path: Path) -> MemoryLayer:
+def nifti_layer(path: Path) -> ArrayLayer:
     """Read a NIfTI image; slices of a volume along its third axis are bands, of which one has to be chosen."""
     nibabel = import_optional("nibabel")
-    try:
+    with reading(path, "it is damaged, or not NIfTI"):
         image = nibabel.load(check_file(path))
         shape = tuple(n for k, n in enumerate(image.shape) if k < 3 or n > 1)
-        check_size(int(np.prod(shape)), f"{path}")
+        check_size(int(np.prod(shape)))
         plain = image.dataobj.slope == 1 and image.dataobj.inter == 0
         values: Any = np.asarray(image.dataobj.get_unscaled() if plain else image.dataobj).reshape(shape)
-    except InvalidInputError:
-        raise
-    except Exception as error:
-        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not NIfTI ({error}). {AGAIN}") from error
-    if values.ndim not in (2, 3) or values.dtype.kind not in "buif":
-        raise InvalidInputError(
-            f"Cannot read {path}: it holds {values.dtype} of shape {values.shape}; save one volume of real numbers."
-        )
+        if values.ndim not in (2, 3) or values.dtype.kind not in "buif":
+            raise InvalidInputError(
+                f"it holds {values.dtype} of shape {values.shape}; save one volume of real numbers."
+            )
     upright = np.ascontiguousarray(values.swapaxes(0, 1), dtype=values.dtype.newbyteorder("="))
     one = upright.ndim == 2 or upright.shape[2] == 1
     return memory_layer(str(path), upright.reshape(upright.shape[:2]) if one else upright, path=path, slices=not one)
+
+
+def open_store(path: Path) -> ArrayLayer:
+    """Open a Zarr store or a NetCDF file, without reading its values."""
+    xarray = import_optional("xarray")
+    with reading(path, "xarray cannot open it"):
+        if path.is_dir():
+            import_optional("zarr")
+            opened = xarray.open_zarr(path, consolidated=False, chunks=None)
+        else:
+            opened = xarray.open_dataset(path)
+    return replace(labelled_layer(opened, str(path)), path=path)
+
+
+def labelled_layer(given: "xr.DataArray | xr.Dataset", label: str) -> ArrayLayer:
+    """Return the layer of an array or a dataset; its planes have the dimensions y and x, in this order if so named."""
+    planes, names = _planes(given, label)
+    for name, plane in zip(names, planes, strict=True):
+        if plane.ndim != 2 or plane.size == 0 or plane.dtype.kind not in "buif":
+            raise InvalidInputError(
+                f"{label}: source {name or plane.name!r} has the dimensions {', '.join(map(str, plane.dims))} and type "
+                f"{plane.dtype}; it must have two, rows and columns, of real numbers. Select one time or level first."
+            )
+    planes = [_upright(plane) for plane in planes]
+    first = planes[0]
+    for name, plane in zip(names, planes, strict=True):
+        if plane.shape != first.shape:
+            raise InvalidInputError(f"{label}: source {name!r} has shape {plane.shape}, the first {first.shape}.")
+    bands = tuple(
+        Band(k + 1, name, _stored(plane), None, plane.attrs.get("units"))
+        for k, (plane, name) in enumerate(zip(planes, names, strict=True))
+    )
+    fills = tuple(tuple(fills_of({**given.attrs, **plane.attrs})) for plane in planes)
+    grid = Grid(first.shape[1], first.shape[0], *_place(given, first))
+    return ArrayLayer(label, bands, grid, planes=tuple(planes), fills=fills)
+
+
+def _planes(given: "xr.DataArray | xr.Dataset", label: str) -> tuple[list[Any], list[str | None]]:
+    if hasattr(given, "data_vars"):
+        # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
+        found = {str(name): variable for name, variable in given.data_vars.items() if variable.ndim}
+        if not found:
+            raise InvalidInputError(f"{label} is a dataset without variables; it must have one per source.")
+        if len(found) > 1 or next(iter(found.values())).ndim == 2:
+            return list(found.values()), list(found)
+        given = next(iter(found.values()))
+    if given.ndim == 2:
+        return [given], [None if given.name is None else str(given.name)]
+    dimension = next((name for name in SOURCES if name in given.dims), None)
+    if dimension is None:
+        raise InvalidInputError(
+            f"{label} has the dimensions {', '.join(map(str, given.dims))}, none of which is {' or '.join(SOURCES)}. "
+            "Rename the dimension of its sources with rename."
+        )
+    n = given.sizes[dimension]
+    labels = given.coords[dimension].values.tolist() if dimension in given.coords else []
+    described = given.attrs.get("long_name", ())
+    names: list[str | None] = [None] * n
+    if labels and all(isinstance(text, str) for text in labels):
+        names = list(labels)
+    elif isinstance(described, list | tuple) and len(described) == n:
+        names = [str(text) for text in described]
+    return [given.isel({dimension: k}) for k in range(n)], names
+
+
+def _upright(plane: Any) -> Any:
+    rows, columns = (next((name for name in known if name in plane.dims), None) for known in (ROWS, COLUMNS))
+    return plane.transpose(rows, columns) if rows and columns else plane
+
+
+def _stored(plane: Any) -> np.dtype[Any]:
+    """Return the type of the values; that in the file, if NaN alone made them floats."""
+    own: np.dtype[Any] = plane.dtype
+    kept: np.dtype[Any] = np.dtype(plane.encoding.get("dtype", own))
+    return kept if kept.kind in "iu" and not any(name in plane.encoding for name in PACKED) else own
+
+
+def _place(given: Any, plane: Any) -> tuple[Any, Any]:
+    """Return the CRS, as rioxarray and the CF conventions keep it, and the transform; None where there is none."""
+    holders = [given[name] for name in (*given.coords, *getattr(given, "data_vars", ())) if given[name].ndim == 0]
+    text = next((h.attrs[key] for h in holders for key in ("crs_wkt", "spatial_ref") if key in h.attrs), None)
+    if text is None or find_spec("rasterio") is None:
+        return text, None
+    crs = import_optional("rasterio.crs").CRS.from_user_input(text)
+    affine = import_optional("affine", "raster").Affine
+    steps: list[float] = []
+    for name in reversed(plane.dims):
+        values = np.asarray(plane.coords[name].values, dtype=np.float64) if name in plane.coords else np.empty(0)
+        gaps = np.diff(values)
+        if gaps.size == 0 or not np.allclose(gaps, gaps[0], rtol=1e-3):
+            numbers = next((str(h.attrs["GeoTransform"]).split() for h in holders if "GeoTransform" in h.attrs), None)
+            return crs, affine.from_gdal(*map(float, numbers)) if numbers else None
+        step = float(values[-1] - values[0]) / (len(values) - 1)
+        steps += [step, float(values[0]) - step / 2]
+    return crs, affine(steps[0], 0.0, steps[1], 0.0, steps[2], steps[3])
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder is a Zarr store."""
+    return path.is_dir() and any((path / name).is_file() for name in ("zarr.json", ".zgroup", ".zattrs", ".zmetadata"))

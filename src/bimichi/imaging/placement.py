@@ -1,18 +1,18 @@
-"""Where an image lies on a map, and coordinates of annotations turned into its pixels."""
+"""From annotations to pixels of an image: where it lies on a map, and which pixels are targets or unknown."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bimichi._extras import import_optional
-from bimichi._types import Floats
+from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import check_shape
-from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.regions import TOUCH
-from bimichi.imaging.shapes import Polygons
+from bimichi.imaging.formats import ImageAnnotations, image_annotations
+from bimichi.imaging.regions import TOUCH, box_pixels, is_outside, outside_error, shown_box
+from bimichi.imaging.shapes import Disc, Polygons, Shape, corners_of
 
 DIGITS = 6
 """Of pixels that were map coordinates, whose rounding they should not show."""
@@ -84,32 +84,28 @@ def in_pixels(found: ImageAnnotations, placement: Placement | None, where: str =
     if placement is None:
         raise InvalidInputError(f"{where} gives {found.units} instead of pixels; pass the placement of the image.")
     height, width = placement.shape
-    function: Callable[[Floats], Floats]
     if found.units == "fractions":
         size = np.array([width, height], dtype=np.float64)
         shapes = [None if shape is None else shape.mapped(lambda points: points * size) for shape in found.outlines]
         boxes = found.boxes * np.tile(size, 2)
         return replace(found, boxes=boxes, shapes=shapes if found.shapes else (), units="pixels")
     function = _from_map(found.crs, placement, where)
-    moved = [shape.mapped(lambda points: np.round(function(points), DIGITS)) for shape in found.outlines if shape]
-    boxes = np.array([shape.box for shape in moved]).reshape(-1, 4)
-    low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
-    inside = ((low < np.array([width, height]) - TOUCH) & (high > TOUCH)).all(axis=1)
-    kept = np.flatnonzero(inside).tolist()
-    inner = [moved[k] for k in kept]
-    return ImageAnnotations(
-        boxes[inside],
-        [found.labels[k] for k in kept],
-        [bool(found.is_ignored[k]) for k in kept],
-        shapes=[None if isinstance(one, Polygons) and one.is_box and one.upright else one for one in inner],
-    )
+    kept = []
+    for one in found.objects:
+        shape = Polygons(((corners_of(one.place),),), is_box=True) if isinstance(one.place, np.ndarray) else one.place
+        moved = shape.mapped(lambda points: np.round(function(points), DIGITS))
+        low, size = np.split(moved.box, 2)
+        if ((low < np.array([width, height]) - TOUCH) & (low + size > TOUCH)).all():
+            is_box = isinstance(moved, Polygons) and moved.is_box and moved.upright
+            kept.append(replace(one, place=moved.box if is_box else moved))
+    return image_annotations(kept)
 
 
 def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Floats], Floats]:
     """Return the function from coordinates of a map to pixels."""
     if placement.transform is None or placement.crs is None:
         raise InvalidInputError(
-            f"{where} gives coordinates of a map ({crs or 'unknown'}), but the image has no "
+            f"{where} gives map coordinates ({crs or 'unknown'}), but the image has no "
             f"{'coordinate reference system' if placement.transform is not None else 'georeference'}. Use a GeoTIFF "
             'that has one; for coordinates in pixels, a GeoJSON file says so by "crs": null.'
         )
@@ -133,3 +129,78 @@ def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Fl
         return np.where(np.isfinite(pixels), pixels, np.nan)
 
     return moved
+
+
+class Regions(NamedTuple):
+    """Masks of the targets of an image, and of what is neither target nor background."""
+
+    targets: Flags
+    ignored: Flags
+
+
+def rasterise(
+    found: ImageAnnotations,
+    shape: tuple[int, int],
+    target: str | None = None,
+    point_radius: float = 0.0,
+    count_ignored: bool = False,
+) -> Regions:
+    """Mark the pixels of targets and of ignored objects.
+
+    Parameters
+    ----------
+    found : ImageAnnotations
+        In pixels; `in_pixels` converts other units.
+    shape : (int, int)
+        Height and width of the image.
+    target : str, optional
+        The class of targets: a label, or a value of the mask; by default all classes.
+    point_radius : float, default=0
+        The radius in pixels of points that have none; 0 is the pixel that holds the point.
+    count_ignored : bool, default=False
+        Whether objects that a file marks to be ignored (crowds, difficult ones) count as any other.
+
+    Returns
+    -------
+    Regions
+        A pixel belongs to a box, polygon or disc if its square overlaps it, as in `box_mask`. Pixels of targets are
+        not ignored.
+
+    Raises
+    ------
+    InvalidInputError
+        If an object lies outside the image, or the mask has another size.
+    """
+    height, width = check_shape(shape)
+    if found.units != "pixels":
+        raise InvalidInputError(f"Annotations are in {found.units}; convert them with in_pixels first.")
+    targets, ignored = np.zeros((height, width), np.bool_), np.zeros((height, width), np.bool_)
+    out = np.zeros(len(found.boxes), np.bool_) if count_ignored else found.is_ignored
+    for k, one in enumerate(found.objects):
+        if out[k]:
+            _paint(ignored, one.place, point_radius, k, strict=False)
+        elif target in (None, one.label):
+            _paint(targets, one.place, point_radius, k)
+    mask, unknown = found.mask_of(target), found.unknown
+    if mask is not None and unknown is not None:
+        if mask.shape != targets.shape:
+            raise InvalidInputError(
+                f"The mask has {mask.shape[1]} x {mask.shape[0]} pixels, but the image {width} x {height}."
+            )
+        targets |= mask
+        ignored |= unknown
+    return Regions(targets, ignored & ~targets)
+
+
+def _paint(mask: Flags, place: Floats | Shape, radius: float, k: int, strict: bool = True) -> None:
+    """Mark the pixels of one object; outside the image, it is an error if `strict`."""
+    if isinstance(place, Disc) and not place.radius:
+        place = Disc(place.x, place.y, radius)
+    box = place if isinstance(place, np.ndarray) else place.box
+    if is_outside(box, mask.shape):
+        if strict:
+            raise outside_error(f"Object {k + 1}, in the box {shown_box(box)},", mask.shape)
+    elif isinstance(place, np.ndarray):
+        mask[box_pixels(box, mask.shape)] = True
+    else:
+        place.paint(mask)

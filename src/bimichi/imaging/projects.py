@@ -129,19 +129,21 @@ def unknown_key(file: Path, key: str, known: Iterable[str], where: str) -> Inval
     hint = f" Did you mean {near[0]!r}?" if near else ""
     section = f" in [{where}]" if where else ""
     listed = ", ".join(choices) or "none"
-    return InvalidInputError(f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known are: {listed}.")
+    return InvalidInputError(f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known keys: {listed}.")
 
 
 def _tables(file: Path) -> dict[str, Any]:
     try:
         if not file.is_file():
-            reason = "it is no regular file" if file.exists() else "there is no such file; `bimichi init` writes one"
+            reason = "it is not a regular file" if file.exists() else "there is no such file; `bimichi init` writes one"
             raise InvalidInputError(f"Cannot read the project file {file}: {reason}.")
         if file.stat().st_size > SIZE_LIMIT:
             raise InvalidInputError(f"Cannot read the project file {file}: it is larger than {SIZE_LIMIT:,} bytes.")
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInputError(f"Cannot read the project file {file}: it is no TOML ({str(error)[:200]}).") from error
+        raise InvalidInputError(
+            f"Cannot read the project file {file}: it is not valid TOML ({str(error)[:200]})."
+        ) from error
     except OSError as error:
         raise InvalidInputError(f"Cannot read the project file {file}: {error.strerror or error}.") from error
 

@@ -1,9 +1,12 @@
-"""Layers of raster files that GDAL reads: GeoTIFFs, and others whose driver the user names."""
+"""Raster files that GDAL reads, with bounded memory and without the network: GeoTIFFs, and others by named drivers."""
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,10 +15,73 @@ from numpy.typing import NDArray
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.imaging.gdal import open_source, reason_of
 from bimichi.imaging.grids import Grid, Window
 from bimichi.imaging.layers import Band, Layer, ReadBands, float_type
-from bimichi.imaging.limits import AGAIN, check_file, check_size
+from bimichi.imaging.limits import check_file, check_size, reading
+
+CACHE = 64 << 20  # bytes of blocks that GDAL may keep; its default, a share of the machine's memory, bounds nothing
+
+NO_NETWORK = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none"}
+"""No file may refer to one on a server."""
+
+_OPENING = Lock()
+_SETTING = Lock()
+
+
+@contextmanager
+def gdal_settings() -> Iterator[None]:
+    """Bound GDAL's cache of blocks within the context, and let it look beside a file without listing the folder.
+
+    Settings belong to the process, so only the first of several threads sets and restores them.
+    """
+    environment = import_optional("rasterio").Env
+    if not _SETTING.acquire(blocking=False):
+        with environment():
+            yield
+        return
+    try:
+        with environment(GDAL_CACHEMAX=CACHE, GDAL_DISABLE_READDIR_ON_OPEN="TRUE", **NO_NETWORK):
+            yield
+    finally:
+        _SETTING.release()
+
+
+def open_dataset(path: str | PathLike[str], mode: str = "r", **options: Any) -> Any:
+    """Open a dataset, without a warning if it is not georeferenced.
+
+    Warning filters belong to the process, so threads open one after another.
+    """
+    rasterio = import_optional("rasterio")
+    with _OPENING, warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        return rasterio.open(fspath(path), mode, **options)
+
+
+def open_source(path: str | PathLike[str], drivers: Sequence[str] = ()) -> Any:
+    """Open a file for reading, as a GeoTIFF or by the drivers named; if that fails, the error names it.
+
+    GDAL would try all its drivers, some of which follow references to other files and to the network.
+    """
+    errors = import_optional("rasterio.errors")
+    failed: Exception | None = None
+    for driver in drivers or ("GTiff",):
+        try:
+            return open_dataset(path, driver=driver)
+        except (errors.RasterioError, OSError, TypeError, ValueError) as error:
+            failed = failed or error
+    assert failed is not None  # every driver has failed
+    hint = "" if drivers else ", or it is not a GeoTIFF: then name its driver (--driver)"
+    raise InvalidInputError(f"Cannot read {path!s}: {reason_of(failed)}{hint}.") from failed
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the message of GDAL; that of rasterio often only refers to it."""
+    cause = error.__cause__
+    while cause is not None and cause.__cause__ is not None:
+        cause = cause.__cause__
+    text = str(error) if cause is None else str(getattr(cause, "errmsg", cause))
+    return text.rstrip(".")
+
 
 RGB = ("red", "green", "blue")
 
@@ -32,10 +98,6 @@ class RasterLayer(Layer):
     """Whether a mask or an alpha band says where there is no data."""
     points: bool = False
     """Whether control points or polynomials georeference it, without a transform."""
-
-    @property
-    def lazy(self) -> bool:
-        return True
 
     @property
     def placed(self) -> bool:
@@ -69,20 +131,15 @@ class _Reader:
         self._nodata, self._masked = [None] * len(self._nodata), False
 
     def read(self, bands: Sequence[int], window: Window, size: tuple[int, int] | None = None) -> list[Image]:
-        errors = import_optional("rasterio.errors")
         part, numbers = window.of_rasterio(), [self._layer.bands[k].number for k in bands]
         block = self._space((len(bands), *(size or (window.height, window.width))))
         # Without overviews, which are averages, averaging would read every pixel.
         reduced = "average" if size is not None and self._dataset.overviews(1) else "nearest"
         how = {"window": part, "resampling": import_optional("rasterio.enums").Resampling[reduced]}
-        try:
+        with reading(self._layer.label, "it is damaged", reason_of):
             self._dataset.read(numbers, out=block, **how)
             if self._masked:
                 block[self._dataset.read_masks(numbers, out_shape=block.shape, window=part) == 0] = np.nan
-        except (errors.RasterioError, OSError, MemoryError) as error:
-            raise InvalidInputError(
-                f"Cannot read {self._layer.label}: {reason_of(error)}. It is damaged. {AGAIN}"
-            ) from error
         for plane, k in zip(block, bands, strict=True):
             nodata = self._nodata[k]
             if nodata is not None and not np.isnan(nodata):
@@ -98,13 +155,8 @@ class _Reader:
 
 def raster_layer(path: Path, drivers: Sequence[str] = ()) -> RasterLayer:
     """Inspect a raster file, without reading its pixels."""
-    with open_source(check_file(path), drivers) as dataset:
-        try:
-            return _inspect(str(path), dataset, tuple(drivers))
-        except InvalidInputError:
-            raise
-        except Exception as error:  # of a damaged file, rasterio raises all kinds of errors
-            raise InvalidInputError(f"Cannot read {path}: {reason_of(error)}. It is damaged. {AGAIN}") from error
+    with open_source(check_file(path), drivers) as dataset, reading(path, "it is damaged", reason_of):
+        return _inspect(str(path), dataset, tuple(drivers))
 
 
 def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:
@@ -115,21 +167,16 @@ def _inspect(path: str, dataset: Any, drivers: tuple[str, ...]) -> RasterLayer:
     numbers = [k for k in dataset.indexes if colours[k] != enums.ColorInterp.alpha or dataset.descriptions[k - 1]]
     transparent = len(numbers) < dataset.count
     if not numbers:
-        raise InvalidInputError(f"{path} has no band that can be a source.")
+        raise InvalidInputError("it has no band that can be a source.")
+    kinds = [np.dtype(name) for name in dataset.dtypes]
     for k in numbers:
-        if np.dtype(dataset.dtypes[k - 1]).kind not in "buif":
-            raise InvalidInputError(f"{path} has bands of type {dataset.dtypes[k - 1]}; sources must be real numbers.")
+        if kinds[k - 1].kind not in "buif":
+            raise InvalidInputError(f"it has bands of type {kinds[k - 1]}; sources must be real numbers.")
     height, width = dataset.block_shapes[0]
-    check_size(height * width, f"{path}: one of its tiles")
+    check_size(height * width, "one of its tiles")
+    about = zip(dataset.indexes, dataset.descriptions, kinds, dataset.nodatavals, dataset.units, strict=True)
     bands = tuple(
-        Band(
-            k,
-            dataset.descriptions[k - 1] or None,
-            np.dtype(dataset.dtypes[k - 1]),
-            dataset.nodatavals[k - 1],
-            dataset.units[k - 1] or None,
-        )
-        for k in numbers
+        Band(k, text or None, kind, nodata, units or None) for k, text, kind, nodata, units in about if k in numbers
     )
     transform = None if dataset.transform.is_identity else dataset.transform
     return RasterLayer(

@@ -1,7 +1,7 @@
 """Images from files: PNG, JPEG, TIFF and .npy, without loss and without guesses."""
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from math import prod
 from os import PathLike
@@ -13,7 +13,7 @@ import numpy as np
 from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.imaging.limits import AGAIN, check_file, check_size
+from bimichi.imaging.limits import check_file, check_size, reading
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
 STEPS = ((1, 1), (1, -1), (-1, -1), (-1, 1))
@@ -53,24 +53,8 @@ def read_image(path: str | PathLike[str]) -> Image:
     transparent pixels, several pages, colours other than grey and RGB, 16-bit colour in PNG, which the decoder rounds
     to 8 bits. A .npy file is never unpickled.
     """
-    try:
-        with check_file(path).open("rb") as file:
-            start = file.read(26)
-            file.seek(0)
-            return _checked(_reader(start)(file))
-    except ImportError:
-        raise
-    except InvalidInputError as error:
-        if str(error).startswith("Cannot read"):
-            raise
-        raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
-    except OSError as error:  # which Pillow raises, too
-        reason = f"{error.strerror}." if error.strerror else f"it is damaged ({error}). {AGAIN}"
-        raise InvalidInputError(f"Cannot read {path!s}: {reason}") from error
-    except Exception as error:  # decoders raise all kinds of errors
-        raise InvalidInputError(
-            f"Cannot read {path!s}: it is damaged, or not a path to a file ({error}). {AGAIN}"
-        ) from error
+    with reading(path, "it is damaged"), check_file(path).open("rb") as file:
+        return _checked(_decoded(file))
 
 
 def is_image(start: bytes) -> bool:
@@ -106,40 +90,36 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _reader(start: bytes) -> Callable[[IO[bytes]], Image]:
-    """Choose a reader by the first bytes of a file."""
+def _decoded(file: IO[bytes]) -> Image:
+    start = file.read(26)
+    file.seek(0)
     if start.startswith(NUMPY):
-        return _read_numpy
+        return _read_numpy(file)
     if start.startswith(TIFF):
-        return _read_tiff
-    if start.startswith(PNG):
-        if start[24:25] == b"\x10" and start[25:26] != b"\0":  # bit depth and colour type
-            raise InvalidInputError(
-                "it is a PNG with 16-bit colour or alpha, which would be rounded to 8 bits. Save it as TIFF, "
-                "or each band as a grey PNG."
-            )
-        return _read_pillow
+        return _read_tiff(file)
     if start.startswith(JPEG):
-        return _read_pillow
-    raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
+        return _read_pillow(file, "Jpeg")
+    if not start.startswith(PNG):
+        raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
+    if start[24:25] == b"\x10" and start[25:26] != b"\0":  # bit depth and colour type
+        raise InvalidInputError(
+            "it is a PNG with 16-bit colour or alpha, which would be rounded to 8 bits. Save it as TIFF, "
+            "or each band as a grey PNG."
+        )
+    return _read_pillow(file, "Png")
 
 
 def read_arrays(path: Path) -> dict[str, Image]:
     """Read the arrays of an .npz file by name, each of which is a band."""
-    try:
-        with zipfile.ZipFile(check_file(path)) as archive:
-            members = [name for name in archive.namelist() if name.endswith(".npy")]
-            if not members:
-                raise InvalidInputError("it holds no array.")
-            check_size(sum(archive.getinfo(name).file_size for name in members))
-            found = {}
-            for name in members:
-                with archive.open(name) as file:
-                    found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"Cannot read {path}: {str(error).removeprefix(f'Cannot read {path}: ')}") from error
-    except Exception as error:
-        raise InvalidInputError(f"Cannot read {path}: it is damaged, or not an .npz file ({error}). {AGAIN}") from error
+    with reading(path, "it is damaged, or not an .npz file"), zipfile.ZipFile(check_file(path)) as archive:
+        members = [name for name in archive.namelist() if name.endswith(".npy")]
+        if not members:
+            raise InvalidInputError("it holds no array.")
+        check_size(sum(archive.getinfo(name).file_size for name in members))
+        found = {}
+        for name in members:
+            with archive.open(name) as file:
+                found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
     for name, array in found.items():
         if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
             raise InvalidInputError(
@@ -156,20 +136,10 @@ def _read_numpy(file: IO[bytes]) -> Image:
     return np.asarray(np.load(file, allow_pickle=False))
 
 
-def _opened(file: IO[bytes]) -> Any:
-    """Open an image by the reader of its own format: our limit of pixels is the only one."""
-    start = file.read(8)
-    file.seek(0)
+def _read_pillow(file: IO[bytes], kind: str) -> Image:
     import_optional("PIL.Image")
-    if start.startswith(PNG):
-        return import_optional("PIL.PngImagePlugin").PngImageFile(file)
-    if start.startswith(JPEG):
-        return import_optional("PIL.JpegImagePlugin").JpegImageFile(file)
-    return import_optional("PIL.TiffImagePlugin").TiffImageFile(file)
-
-
-def _read_pillow(file: IO[bytes]) -> Image:
-    with _opened(file) as image:
+    plugin = import_optional(f"PIL.{kind}ImagePlugin")  # not PIL.Image.open, which has a limit of pixels of its own
+    with getattr(plugin, f"{kind}ImageFile")(file) as image:
         check_size(image.width * image.height * len(image.getbands()))
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
             raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
@@ -178,10 +148,12 @@ def _read_pillow(file: IO[bytes]) -> Image:
         shown = image
         if image.mode in ("P", "PA") or "transparency" in image.info:
             if image.mode not in WITH_ALPHA:
-                raise InvalidInputError("one of its grey levels means transparent; remove that, and save it again.")
+                raise InvalidInputError(
+                    "one of its grey levels stands for transparent pixels; remove the transparency and save it again."
+                )
             shown = image.convert(WITH_ALPHA[image.mode])
         if shown.mode not in PLAIN_MODES:
-            raise InvalidInputError(f"its colours are {shown.mode}; convert it to grey or RGB.")
+            raise InvalidInputError(f"its colour mode is {shown.mode}; convert it to grey or RGB.")
         array = np.asarray(shown)
         if shown.mode in ("LA", "RGBA"):
             array = _without_alpha(array)
@@ -201,11 +173,9 @@ def _read_tiff(file: IO[bytes]) -> Image:
             array = page.asarray()
         except (ImportError, ValueError) as error:
             if page.samplesperpixel > 1 and page.bitspersample != 8:  # which Pillow would round
-                raise InvalidInputError(
-                    f"it needs more than tifffile alone ({error}). Save it uncompressed."
-                ) from error
+                raise InvalidInputError(f"tifffile alone cannot decode it ({error}). Save it uncompressed.") from error
             file.seek(0)
-            return _read_pillow(file)
+            return _read_pillow(file, "Tiff")
         if page.axes == "SYX":
             array = np.moveaxis(array, 0, -1)
         if page.photometric == 0 and array.dtype.kind in "bu":
@@ -229,7 +199,7 @@ def _without_alpha(image: Image) -> Image:
 
 def _upright(image: Image, orientation: Any) -> Image:
     if orientation not in range(1, 9):
-        raise InvalidInputError(f"its orientation {orientation!r} is unknown; turn it upright and save it again.")
+        raise InvalidInputError(f"its orientation {orientation!r} is unknown; rotate it upright and save it again.")
     down, across = STEPS[(orientation - 1) % 4]
     return (image.swapaxes(0, 1) if orientation > 4 else image)[::down, ::across]
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging import scales, sources
-from bimichi.imaging.bands import Image
+from bimichi.imaging.bands import Image, type_range
 from bimichi.imaging.chains import AS_IS as AS_IS, Recipe as Recipe, Step, composed, import_function, parse_chain
+from bimichi.imaging.layers import float_type
 
 _recipes: dict[str, Recipe] = {}
 _functions: dict[str, Callable[..., Image]] = {}
@@ -200,3 +201,20 @@ def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names
                 f"Source {name!r} has {image.shape[2]} bands; with several files, each must have one band.{remedy}"
             )
     return chosen
+
+
+def make_plane(image: Image, recipe: str, dtype: np.dtype[Any]) -> Image:
+    """Return the source that a recipe makes of an image, or of a part of it if the recipe is pointwise.
+
+    `dtype` is the type in which the image is stored; where it has no data, and in windows of rasters, its integers are
+    read as floats. What the recipe makes of them does not depend on that, bit for bit.
+    """
+    how = find_recipe(recipe)
+    if recipe == AS_IS:
+        return image.astype(float_type(image.dtype), copy=False) if image.dtype.kind != "f" else image
+    if image.dtype.kind != "f" or dtype.kind == "f":
+        return how.function(image)
+    low, high = type_range(dtype)
+    if how.pointwise and image.ndim == 2:
+        return how.function(image, low=low, high=high)
+    return how.function(np.clip((image - low) / (high - low), 0, 1).astype(np.float32, copy=False))

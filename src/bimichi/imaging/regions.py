@@ -198,8 +198,7 @@ def label_bags(
     positive = (hits > 0) & (hits >= min_overlap * sizes - TOUCH)
     kept = np.ones(len(names), np.bool_)
     if ignore is not None:
-        is_mask = np.asarray(ignore).dtype == np.bool_
-        unknown = check_mask(ignore, "ignore", ids.shape) if is_mask else box_mask(ignore, ids.shape)
+        unknown = ignored_mask(ignore, ids.shape)
         kept = positive | (np.bincount(where[unknown[inside]], minlength=len(names)) == 0)
     if require_both:
         remedy = "segments, another min_overlap or ignore, or pass require_both=False for one of several images"
@@ -221,11 +220,17 @@ def region_mask(
 ) -> Flags:
     """Mark the pixels of all targets, at least one kind of which must be given."""
     if boxes is None and polygons is None and mask is None:
-        raise InvalidInputError("The positions of targets are missing; pass boxes, polygons or mask.")
+        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.")
     region = box_mask([] if boxes is None else boxes, shape)
     if polygons is not None:
         region |= polygon_mask(polygons, shape)
     return region if mask is None else region | check_mask(mask, "mask", shape)
+
+
+def ignored_mask(ignore: ArrayLike, shape: tuple[int, int]) -> Flags:
+    """Mark the pixels where targets are unknown, given as a mask or as boxes."""
+    is_mask = np.asarray(ignore).dtype == np.bool_
+    return check_mask(ignore, "ignore", shape) if is_mask else box_mask(ignore, shape)
 
 
 def _pixels(start: float, length: float, extent: int) -> slice:

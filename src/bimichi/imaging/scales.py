@@ -100,6 +100,7 @@ def inverted(image: ArrayLike, low: float | None = None, high: float | None = No
     Returns
     -------
     plane : ndarray of float32, shape (height, width)
+        What `to_bipolar` gives, times -1.
 
     Examples
     --------

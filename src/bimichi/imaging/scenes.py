@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,10 @@ from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.band_maths import BandExpression
 from bimichi.imaging.bands import Image
-from bimichi.imaging.gdal import gdal_settings
 from bimichi.imaging.grids import Grid, Window
 from bimichi.imaging.layers import Layer, float_type
 from bimichi.imaging.limits import check_size
-from bimichi.imaging.raster_layers import RasterLayer
+from bimichi.imaging.raster_layers import RasterLayer, gdal_settings
 from bimichi.imaging.reading import distinct_names
 from bimichi.measures.base import check_names
 
@@ -137,10 +136,7 @@ class OpenScene:
         if names is None:
             return self
         called = check_names(names, len(self.sources))
-        return self._with(
-            SceneSource(new, one.bands, one.dtype, one.units, one.computed)
-            for new, one in zip(called, self.sources, strict=True)
-        )
+        return self._with(replace(one, name=new) for new, one in zip(called, self.sources, strict=True))
 
     def ordered(self, positions: Sequence[int]) -> "OpenScene":
         """Return the same scene with the sources at these positions."""
@@ -161,7 +157,8 @@ class OpenScene:
         """Return one image per source: values as stored, in floats with NaN where there is no data."""
         with self.settings(), ExitStack() as held:
             if window is None:
-                check_size(self._values, f"Scene {self.name!r}")
+                n_bands = len({where for one in self.sources for where in one.bands})
+                check_size(self.grid.width * self.grid.height * n_bands, f"Scene {self.name!r}")
                 window = Window(0, 0, *self.shape)
             return [np.asarray(image) for image in self.reader(held)(window)]
 
@@ -194,10 +191,6 @@ class OpenScene:
         """Return the context in which its files are read."""
         return gdal_settings() if any(isinstance(one, RasterLayer) for one in self.layers) else nullcontext()
 
-    @property
-    def _values(self) -> int:
-        return self.grid.width * self.grid.height * len({where for one in self.sources for where in one.bands})
-
     def _with(self, sources: Any) -> "OpenScene":
         copy = object.__new__(OpenScene)
         copy.__dict__.update(self.__dict__, sources=tuple(sources))
@@ -214,7 +207,7 @@ def _common_grid(layers: Sequence[Layer], align: bool) -> Grid:
             continue
         if layer.grid.shape == first.grid.shape[::-1] and not (first.grid.placed and layer.grid.placed):
             raise InvalidInputError(
-                f"{layer.label} has {layer.grid}, but {first.label} has {first.grid}: width and height are exchanged. "
+                f"{layer.label} has {layer.grid}, but {first.label} has {first.grid}: width and height are swapped. "
                 "Rotate or transpose one of them and save it again."
             )
         if not align:
@@ -233,35 +226,30 @@ def _common_grid(layers: Sequence[Layer], align: bool) -> Grid:
 
 
 def _sources(layers: Sequence[Layer], labels: Sequence[str], colours: bool) -> tuple[SceneSource, ...]:
-    """Return one source per band; a colour image beside other layers is one."""
+    """Return one source per band; a colour image beside other layers is one.
+
+    They are named by descriptions, or by files where a band has none; if two names are equal, by both.
+    """
     alone = len(layers) == 1
-    found: list[tuple[str | None, str, tuple[tuple[int, int], ...], Any]] = []
+    sources: list[SceneSource] = []
+    plain: list[str] = []
+    full: list[str] = []
     for k, (layer, label) in enumerate(zip(layers, labels, strict=True)):
-        one_source = len(layer.bands) == 1 or (layer.colour and colours and not alone)
-        if layer.slices and len(layer.bands) > 1:
+        n = len(layer.bands)
+        if layer.slices and n > 1:
             raise InvalidInputError(
-                f"{layer.label} has {len(layer.bands)} slices; choose one by its number, such as {layer.label}"
-                f"[{len(layer.bands) // 2}]."
+                f"{layer.label} has {n} slices; choose one by its number, such as {layer.label}[{n // 2}]."
             )
-        if one_source:
-            where = tuple((k, j) for j in range(len(layer.bands)))
-            found.append((layer.bands[0].description if len(where) == 1 else None, label, where, layer.bands[0]))
-            continue
-        for j, band in enumerate(layer.bands):
-            plain = f"band {band.number}" if alone else f"{label} {band.number}"
-            found.append((band.description, plain, ((k, j),), band))
-    names = _names([described for described, *_ in found], [plain for _, plain, *_ in found], labels, found)
-    return tuple(
-        SceneSource(name, where, band.dtype, band.units) for name, (_, _, where, band) in zip(names, found, strict=True)
-    )
-
-
-def _names(described: list[str | None], plain: list[str], labels: Sequence[str], found: Any) -> list[str]:
-    """Return descriptions, or names of files where a band has none; if two are equal, also the name of the file."""
-    names = [text or name for text, name in zip(described, plain, strict=True)]
-    if len(set(names)) == len(names):
-        return names
-    if len(set(plain)) == len(plain) and len(labels) == len(names):
-        return plain
-    full = [f"{labels[where[0][0]]} {text}" if text else name for (text, name, where, _) in found]
-    return distinct_names(full)
+        joined = n == 1 or (layer.colour and colours and not alone)
+        for bands in [range(n)] if joined else [[j] for j in range(n)]:
+            band = layer.bands[bands[0]]
+            described = band.description if len(bands) == 1 else None
+            plain.append(label if joined else f"band {band.number}" if alone else f"{label} {band.number}")
+            full.append(f"{label} {described}" if described else plain[-1])
+            where = tuple((k, j) for j in bands)
+            sources.append(SceneSource(described or plain[-1], where, band.dtype, band.units))
+    if len({one.name for one in sources}) == len(sources):
+        return tuple(sources)
+    by_file = len(set(plain)) == len(plain) == len(labels)
+    names = plain if by_file else distinct_names(full)
+    return tuple(replace(one, name=name) for one, name in zip(sources, names, strict=True))

@@ -88,8 +88,7 @@ def adaptive_threshold(image: ArrayLike, block_size: int = 51, offset: float = 0
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    if not isinstance(block_size, int | np.integer) or block_size < 3 or block_size % 2 == 0:
-        raise InvalidInputError(f"block_size must be an odd number of at least 3, got {block_size!r}.")
+    _check_odd(block_size, "block_size")
     check_number(offset, "offset")
     values = brightness(image)
     around = _local_mean(values, block_size)
@@ -201,8 +200,7 @@ def local_difference(image: ArrayLike, window: int = 91) -> Plane:
     -------
     plane : ndarray of float32, shape (height, width)
     """
-    if not is_integer(window) or window < 3 or window % 2 == 0:
-        raise InvalidInputError(f"window must be an odd number of at least 3, got {window!r}.")
+    _check_odd(window, "window")
     values = brightness(image)
     return _with_nan(values - _local_mean(values, window), values)
 
@@ -272,6 +270,11 @@ def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, fl
     if one.shape != other.shape:
         raise InvalidInputError(f"first has shape {one.shape}, second {other.shape}; bring them to one size.")
     return np.asarray(one - other, dtype=np.float32)
+
+
+def _check_odd(side: int, what: str) -> None:
+    if not is_integer(side) or side < 3 or side % 2 == 0:
+        raise InvalidInputError(f"{what} must be an odd number of at least 3, got {side!r}.")
 
 
 def _edges(image: ArrayLike, sigma: float, spread: float, size: Callable[[Plane, Plane], Plane]) -> Plane:

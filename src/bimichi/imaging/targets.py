@@ -1,21 +1,22 @@
 """The annotations of scenes, from a file or folder of any format, or from one file per scene."""
 
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.imaging.annotations import annotation_files, format_of, read_annotations
 from bimichi.imaging.bands import first_few
 from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.finding import existing_path, is_pattern
-from bimichi.imaging.formats import AnnotationTable, ImageAnnotations, boxes_array
+from bimichi.imaging.formats import AnnotationTable, ImageAnnotations, image_annotations
 from bimichi.imaging.placement import Placement, in_pixels
 from bimichi.imaging.sanity import check_target, listed_labels
 
-NOTHING = ImageAnnotations(boxes_array([]), [])
+NOTHING = image_annotations([])
 
 
 class SceneTargets:
@@ -183,14 +184,7 @@ def _joined(some: list[ImageAnnotations]) -> ImageAnnotations:
         return some[0]
     if len({(one.units, one.crs) for one in some}) > 1:
         raise InvalidInputError("Images of one scene have annotations in different units; keep those of one of them.")
-    return ImageAnnotations(
-        boxes_array([box for one in some for box in one.boxes]),
-        [label for one in some for label in one.labels],
-        [bool(out) for one in some for out in one.is_ignored],
-        shapes=[shape for one in some for shape in one.outlines] if any(one.shapes for one in some) else (),
-        units=some[0].units,
-        crs=some[0].crs,
-    )
+    return image_annotations([found for one in some for found in one.objects], some[0].units, some[0].crs)
 
 
 PATH, NAME, STEM = range(3)
@@ -229,30 +223,30 @@ def _best(scene: str, found: list[tuple[int, str]], where: str) -> list[str]:
     return best
 
 
-Index = tuple[Mapping[str, list[tuple[PurePosixPath, str]]], Mapping[str, set[str]], Mapping[str, set[str]]]
+class _Index(NamedTuple):
+    """Files by name, with their scenes; and scenes by all their aliases."""
+
+    files: defaultdict[str, list[tuple[PurePosixPath, str]]]
+    scenes: defaultdict[str, set[str]]
 
 
-def _index(scenes: Sequence[SceneFiles]) -> Index:
-    """Return files by name, with their scene; and scenes by the names of files, and by all aliases."""
-    paths: dict[str, list[tuple[PurePosixPath, str]]] = {}
-    names: dict[str, set[str]] = {}
-    stems: dict[str, set[str]] = {}
+def _index(scenes: Sequence[SceneFiles]) -> _Index:
+    index = _Index(defaultdict(list), defaultdict(set))
     for scene in scenes:
         for file in scene.files:
-            paths.setdefault(file.name, []).append((PurePosixPath(Path(file).absolute().as_posix()), scene.name))
-            names.setdefault(file.name, set()).add(scene.name)
+            index.files[file.name].append((PurePosixPath(Path(file).absolute().as_posix()), scene.name))
         for alias in scene.aliases:
-            stems.setdefault(alias, set()).add(scene.name)
-    return paths, names, stems
+            index.scenes[alias].add(scene.name)
+    return index
 
 
-def _fitting(image: str, index: Index) -> tuple[int, set[str]]:
-    paths, names, stems = index
+def _fitting(image: str, index: _Index) -> tuple[int, set[str]]:
     path = PurePosixPath(image.strip().replace("\\", "/"))
     parts = [part for part in path.parts if part not in ("/", ".", "..")]
+    named = index.files.get(path.name, [])
     if len(parts) > 1:
         lengths: dict[str, int] = {}
-        for file, scene in paths.get(path.name, []):
+        for file, scene in named:
             ends = takewhile(lambda pair: pair[0] == pair[1], zip(parts[::-1], file.parts[::-1], strict=False))
             same = len(list(ends))
             if same > 1:
@@ -260,7 +254,6 @@ def _fitting(image: str, index: Index) -> tuple[int, set[str]]:
         best = {scene for scene, length in lengths.items() if length == max(lengths.values())}
         if best:
             return PATH, best
-    if path.name in names:
-        return NAME, names[path.name]
-    exact = stems.get(image) or stems.get(path.name) or stems.get(path.stem) or set()
-    return STEM, exact
+    if named:
+        return NAME, {scene for _, scene in named}
+    return STEM, next(filter(None, map(index.scenes.get, (image, path.name, path.stem))), set())

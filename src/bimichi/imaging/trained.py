@@ -1,7 +1,7 @@
 """Whether new images are like those of training: their types are compared before fusing, their values while fusing."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
-from bimichi.imaging.making import make_plane
-from bimichi.imaging.recipes import AS_IS, find_recipe
+from bimichi.imaging.recipes import AS_IS, find_recipe, make_plane
 from bimichi.imaging.scenes import OpenScene, SceneSource
 from bimichi.record import SourceInput
 from bimichi.rule import FusionRule
@@ -35,11 +34,8 @@ def describe_input(image: Image, source: SceneSource) -> SourceInput | None:
     return SourceInput(source.dtype.name, *ends, (float(low), float(high)), source.units, expression)
 
 
-def join_inputs(found: Iterable[SourceInput | None]) -> SourceInput | None:
+def join_inputs(known: Sequence[SourceInput]) -> SourceInput:
     """Return the type and the range of a source in several scenes."""
-    known = [one for one in found if one is not None]
-    if not known:
-        return None
     usual = (min(one.usual[0] for one in known), max(one.usual[1] for one in known))
     low, high = min(one.low for one in known), max(one.high for one in known)
     return replace(known[0], low=low, high=high, usual=usual)
@@ -94,8 +90,8 @@ def warn_of_copies(planes: Sequence[Image], names: Sequence[str]) -> None:
             if np.array_equal(plane[::9], other[::9], equal_nan=True) and np.array_equal(plane, other, equal_nan=True):
                 if np.nanmin(plane) < np.nanmax(plane):
                     warnings.warn(
-                        f"Sources {earlier!r} and {names[k]!r} are the same in every pixel. Leave one out, check their "
-                        "files, or give them different recipes (--recipe).",
+                        f"Sources {earlier!r} and {names[k]!r} are identical in every pixel. Leave one out, check "
+                        "their files, or give them different recipes (--recipe).",
                         stacklevel=2,
                     )
                 break

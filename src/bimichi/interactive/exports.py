@@ -15,9 +15,8 @@ from bimichi.imaging.annotation_writing import write_annotations
 from bimichi.imaging.bagging import split_negative
 from bimichi.imaging.formats import ImageAnnotations
 from bimichi.imaging.fusing import fuse_scene, match_scene
-from bimichi.imaging.gdal import gdal_settings
-from bimichi.imaging.placement import Placement
-from bimichi.imaging.rasterising import rasterise
+from bimichi.imaging.placement import Placement, rasterise
+from bimichi.imaging.raster_layers import gdal_settings
 from bimichi.imaging.writing import write_image
 from bimichi.interactive.labels import annotations_of
 from bimichi.interactive.learning import Trained

@@ -15,9 +15,8 @@ import numpy as np
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import Found, ImageAnnotations, image_annotations
-from bimichi.imaging.outlines import outline
 from bimichi.imaging.placement import Placement
-from bimichi.imaging.shapes import Polygons, bounding_box, corners_of
+from bimichi.imaging.shapes import Polygons, bounding_box, corners_of, outline
 
 KINDS = ("box", "polygon", "stroke")
 CLASSES = ("target", "not", "ignore")

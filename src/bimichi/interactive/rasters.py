@@ -20,9 +20,8 @@ from bimichi._extras import import_optional
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.imaging.grids import Window
-from bimichi.imaging.making import make_plane
 from bimichi.imaging.raster_layers import RasterLayer
-from bimichi.imaging.recipes import find_recipe
+from bimichi.imaging.recipes import find_recipe, make_plane
 from bimichi.imaging.scenes import OpenScene
 from bimichi.integral.planes import Planes, check_n_jobs
 from bimichi.learning.scene import Scene

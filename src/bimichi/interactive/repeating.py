@@ -6,7 +6,7 @@ from typing import Any
 
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.collecting import SceneCollection, SceneFiles, collect_scenes
-from bimichi.imaging.cores import CORE
+from bimichi.imaging.segments import CORE
 from bimichi.interactive.learning import Trained
 from bimichi.interactive.project import relative_argument, relative_to
 from bimichi.interactive.scenes import SceneStore

@@ -19,10 +19,10 @@ from bimichi.imaging.collecting import SceneCollection, SceneFiles
 from bimichi.imaging.formats.label_mask import read_mask
 from bimichi.imaging.grids import Grid, Window
 from bimichi.imaging.labelling import SceneReader
-from bimichi.imaging.outlines import outline
 from bimichi.imaging.placement import Placement
 from bimichi.imaging.scenes import OpenScene
 from bimichi.imaging.segments import superpixels
+from bimichi.imaging.shapes import outline
 from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Ring, Size
 from bimichi.interactive.project import Hashes

@@ -9,8 +9,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.estimators.bimichi import BiMIChI
 from bimichi.estimators.scenes import followed
 from bimichi.imaging.bagging import Labelling
-from bimichi.imaging.cores import CORE
 from bimichi.imaging.recipes import AS_IS
+from bimichi.imaging.segments import CORE
 from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import OBJECTIVES, get_objective
 from bimichi.learning.solvers import get_solver

@@ -17,7 +17,7 @@ from bimichi._progress import Stopped, checkpoint, stopping
 from bimichi._types import Flags, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.explain import Stability, Uncertainty, bootstrap, suggest, uncertainty
-from bimichi.imaging.rasterising import rasterise
+from bimichi.imaging.placement import rasterise
 from bimichi.imaging.segments import superpixels
 from bimichi.interactive.labels import Shapes, annotations_of
 from bimichi.interactive.learning import MISSING, STEPS, Learner, Trained

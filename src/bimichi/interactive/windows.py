@@ -21,9 +21,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.imaging.annotation_writing import write_annotations
 from bimichi.imaging.collecting import open_scenes
 from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.gdal import gdal_settings, open_dataset, open_source
 from bimichi.imaging.grids import Window
 from bimichi.imaging.placement import Placement
+from bimichi.imaging.raster_layers import gdal_settings, open_dataset, open_source
 from bimichi.imaging.scenes import OpenScene
 from bimichi.interactive.labels import Shape, Shapes, Size, annotations_of, reach
 from bimichi.interactive.learning import Learner, Task, Trained

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_binary, check_boxes
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.outlines import outlines
-from bimichi.imaging.shapes import corners_of
+from bimichi.imaging.shapes import corners_of, outlines
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.plotting._style import LEFT_OUT, NEGATIVE, POSITIVE, axes_for, size_in_points
 

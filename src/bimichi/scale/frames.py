@@ -10,7 +10,7 @@ from typing import Any
 
 from bimichi._progress import progress_bar
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.gdal import gdal_settings
+from bimichi.imaging.raster_layers import gdal_settings
 from bimichi.integral.matching import fuser_of
 from bimichi.integral.planes import check_n_jobs
 from bimichi.scale.rasters import Sources, fuse_raster

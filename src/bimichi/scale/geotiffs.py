@@ -16,8 +16,8 @@ from bimichi._checks import check_choice, is_integer
 from bimichi._extras import import_optional
 from bimichi._files import replacing
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.imaging.gdal import open_dataset, open_source, reason_of
 from bimichi.imaging.grids import Window
+from bimichi.imaging.raster_layers import open_dataset, open_source, reason_of
 from bimichi.imaging.scenes import OpenScene
 
 COMPRESSIONS = ("deflate", "lzw", "zstd", None)

@@ -15,14 +15,12 @@ from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.bands import Image
 from bimichi.imaging.fusing import match_scene
-from bimichi.imaging.gdal import gdal_settings
 from bimichi.imaging.grids import Window
 from bimichi.imaging.limits import check_size
-from bimichi.imaging.making import make_plane
 from bimichi.imaging.opening import open_layer
-from bimichi.imaging.raster_layers import raster_layer
+from bimichi.imaging.raster_layers import gdal_settings, raster_layer
 from bimichi.imaging.reading import distinct_names
-from bimichi.imaging.recipes import AS_IS, find_recipe
+from bimichi.imaging.recipes import AS_IS, find_recipe, make_plane
 from bimichi.imaging.scenes import OpenScene, ReadSources
 from bimichi.imaging.trained import InputWatch
 from bimichi.integral.matching import Fuser, fuser_of, match_sources

@@ -60,14 +60,14 @@ class ImageAnnotations:
 
     def taken(self, which: Flags) -> "ImageAnnotations":
         """Return some of the objects; the mask stays."""
-        kept = np.flatnonzero(which).tolist()
-        return replace(
-            self,
-            boxes=self.boxes[which],
-            labels=[self.labels[k] for k in kept],
-            ignored=[bool(self.is_ignored[k]) for k in kept] if len(self.ignored) else (),
-            shapes=[self.shapes[k] for k in kept] if len(self.shapes) else (),
-        )
+        kept = [one for one, wanted in zip(self.objects, which, strict=True) if wanted]
+        return replace(image_annotations(kept, self.units, self.crs), mask=self.mask)
+
+    @property
+    def objects(self) -> "list[Found]":
+        """Its objects, one by one."""
+        rows = zip(self.boxes, self.outlines, self.labels, self.is_ignored.tolist(), strict=True)
+        return [Found(box if shape is None else shape, label, out) for box, shape, label, out in rows]
 
     @property
     def is_ignored(self) -> Flags:

@@ -24,25 +24,24 @@ LABELS = (
 IGNORED = ("ignored", "ignore", "iscrowd", "difficult")
 TRUE, FALSE = ("1", "1.0", "true", "yes"), ("", "0", "0.0", "false", "no")
 
-PLACES = {
-    "x and y of the upper left corner, width and height": (
-        *(("x", "y", "w", "h"), ("x", "y", "width", "height"), ("left", "top", "width", "height")),
-        *(("left", "top", "w", "h"), ("xmin", "ymin", "w", "h"), ("x1", "y1", "w", "h")),
-        *(("xmin", "ymin", "width", "height"), ("x1", "y1", "width", "height")),
-    ),
-    "two corners": (
-        *(("xmin", "ymin", "xmax", "ymax"), ("x1", "y1", "x2", "y2"), ("x0", "y0", "x1", "y1")),
-        *(("left", "top", "right", "bottom"), ("minx", "miny", "maxx", "maxy"), ("xtl", "ytl", "xbr", "ybr")),
-    ),
-    "x and y of the centre, width and height": (
-        *(("cx", "cy", "w", "h"), ("cx", "cy", "width", "height"), ("xc", "yc", "w", "h")),
-        *(("xcenter", "ycenter", "width", "height"), ("centerx", "centery", "width", "height")),
-        *(("xcenter", "ycenter", "w", "h"), ("centerx", "centery", "w", "h")),
-    ),
-    "a point and a radius": (("x", "y", "radius"), ("x", "y", "r"), ("cx", "cy", "radius"), ("cx", "cy", "r")),
-}
-ORDER = ("two corners", *(kind for kind in PLACES if kind != "two corners"))
-"""Corners first: beside them, width and height are those of the image. The exact x, y, w, h go before all."""
+CORNER, CORNERS = "x and y of the upper left corner, width and height", "two corners"
+CENTRE, POINT = "x and y of the centre, width and height", "a point and a radius"
+LAYOUTS = tuple(
+    (kind, tuple(names.split()))
+    for kind, listed in (
+        (CORNER, "x y w h"),
+        # Corners come before the rest: beside them, width and height are those of the image.
+        (CORNERS, "xmin ymin xmax ymax, x1 y1 x2 y2, x0 y0 x1 y1, left top right bottom"),
+        (CORNERS, "minx miny maxx maxy, xtl ytl xbr ybr"),
+        (CORNER, "x y width height, left top width height, left top w h, xmin ymin w h, x1 y1 w h"),
+        (CORNER, "xmin ymin width height, x1 y1 width height"),
+        (CENTRE, "cx cy w h, cx cy width height, xc yc w h, xcenter ycenter width height"),
+        (CENTRE, "centerx centery width height, xcenter ycenter w h, centerx centery w h"),
+        (POINT, "x y radius, x y r, cx cy radius, cx cy r"),
+    )
+    for names in listed.split(", ")
+)
+"""What columns of these names are, in the order in which they are tried."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +63,9 @@ def _plain(column: str) -> str:
 
 
 def _dialect(header: str) -> _Dialect | None:
-    """Recognise a dialect by the first line of a file."""
     for separator in sorted(SEPARATORS, key=header.count, reverse=True):
         columns = [_plain(cell.strip('" ')) for cell in header.split(separator)]
-        exact = PLACES[next(iter(PLACES))][0]
-        tried = [(next(iter(PLACES)), exact), *((kind, names) for kind in ORDER for names in PLACES[kind])]
-        for kind, names in tried:
+        for kind, names in LAYOUTS:
             if all(columns.count(name) == 1 for name in names):
                 sides = tuple(columns.index(name) for name in names)
                 return _Dialect(separator, kind, sides, *(_first(columns, some) for some in (IMAGES, LABELS, IGNORED)))
@@ -146,16 +142,16 @@ def _rows(path: Path, text: str, separator: str) -> tuple[list[str], list[tuple[
 
 def _place(cells: list[str], names: list[str], how: _Dialect) -> Floats | Shape:
     values = [_number(cells[side], names[side], how.separator) for side in how.sides]
-    if how.kind == "two corners":
+    if how.kind == CORNERS:
         return box_between(*values)
-    if how.kind.startswith("a point"):
+    if how.kind == POINT:
         if values[2] < 0:
             raise InvalidInputError(f"the radius must be at least 0, got {values[2]:g}.")
         return Disc(*values)
     x, y, width, height = values
     if not (width > 0 and height > 0):
         raise InvalidInputError(f"w and h must be above 0, got {width:g} and {height:g}.")
-    return box_of(x - width / 2, y - height / 2, width, height) if "centre" in how.kind else box_of(*values)
+    return box_of(x - width / 2, y - height / 2, width, height) if how.kind == CENTRE else box_of(*values)
 
 
 def _number(text: str, what: str, separator: str) -> float:

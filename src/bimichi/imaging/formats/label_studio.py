@@ -31,12 +31,12 @@ def read_label_studio(path: Path) -> Annotations:
             task = load.mapping(entry, "it")
             if not isinstance(task.get("data"), dict):
                 raise InvalidInputError(
-                    "it has no data, so this is no full export of Label Studio. Export as JSON, not JSON-MIN; results "
-                    "of COCO, a list of boxes, need the images and categories of a COCO file around them."
+                    "it has no data, so this is not a full export of Label Studio. Export as JSON, not JSON-MIN; "
+                    "results of COCO, a list of boxes, need the images and categories of a COCO file around them."
                 )
             image = _image(load.mapping(task.get("data"), "data"))
             if image in table:
-                raise InvalidInputError(f"the image {image!r} is that of another task, too; remove one of them.")
+                raise InvalidInputError(f"another task has the image {image!r}, too; remove one of them.")
             table[image] = [found for one in _results(task) for found in _objects(load.mapping(one, "a result"))]
     return AnnotationTable({image: image_annotations(objects) for image, objects in table.items()})
 

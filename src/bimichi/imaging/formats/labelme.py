@@ -60,7 +60,6 @@ def _place(one: Mapping[str, Any]) -> Floats | Shape:
 
 
 def _mask(text: Any) -> Flags:
-    """Return the mask in a PNG in text."""
     if not isinstance(text, str):
         raise InvalidInputError(f"mask must be a PNG in base64, got {load.shortly(repr(text))}.")
     pillow = import_optional("PIL.Image")

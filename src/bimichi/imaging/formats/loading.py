@@ -3,7 +3,6 @@
 import codecs
 import json
 import math
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
+from bimichi.imaging.limits import check_file, reading
 
 SIZE_LIMIT = 512 << 20
 """Bytes of the largest annotation file."""
@@ -23,19 +23,18 @@ LARGEST = 1e9  # of coordinates; beyond it pixels cannot be distinguished
 SHOWN = 80  # characters of a wrong value in an error
 
 
-def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Return the content of a regular file."""
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise InvalidInputError(f"Cannot read {path}: it is not a regular file.")
-        if found.st_size > limit:
-            raise InvalidInputError(f"{path} has {found.st_size:,} bytes; up to {limit:,} can be read. Split it.")
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
+    with reading(path, "it cannot be opened"):
+        return check_bytes(path).read_bytes()
+
+
+def check_bytes(path: Path) -> Path:
+    """Return the path of a regular file of bounded size."""
+    size = check_file(path).stat().st_size
+    if size > SIZE_LIMIT:
+        raise InvalidInputError(f"Cannot read {path}: it has {size:,} bytes; up to {SIZE_LIMIT:,} can be. Split it.")
+    return path
 
 
 def read_text(path: Path) -> str:
@@ -69,7 +68,7 @@ def read_xml(path: Path) -> ElementTree.Element:
     content = read_bytes(path)
 
     def refuse(*_: object) -> None:
-        raise InvalidInputError(f"{path} has a document type (<!DOCTYPE>), which is not read; remove it.")
+        raise InvalidInputError(f"{path} has a document type (<!DOCTYPE>), which is not allowed; remove it.")
 
     try:
         check = expat.ParserCreate()

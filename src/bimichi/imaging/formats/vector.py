@@ -12,7 +12,8 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.imaging.formats import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
 from bimichi.imaging.formats.geojson import label_among
-from bimichi.imaging.formats.loading import LARGEST, SIZE_LIMIT, naming, shortly
+from bimichi.imaging.formats.loading import LARGEST, check_bytes, naming, shortly
+from bimichi.imaging.limits import reading
 from bimichi.imaging.shapes import Disc, Polygons, Shape
 
 GEOPACKAGE = b"SQLite format 3\0"
@@ -30,19 +31,13 @@ def _recognises(path: Path, start: bytes) -> bool:
 def read_vector(path: Path) -> Annotations:
     """Read all features of the one layer of a file; those without area, such as lines, are left out."""
     pyogrio = import_optional("pyogrio")
-    if path.stat().st_size > SIZE_LIMIT:
-        raise InvalidInputError(f"{path} has more than {SIZE_LIMIT:,} bytes; split it.")
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
-            if len(layers) != 1:
-                raise InvalidInputError(f"{path} has {len(layers)} layers; save the one you need as a separate file.")
-            meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
-    except InvalidInputError:
-        raise
-    except Exception as error:  # drivers raise all kinds of errors
-        raise InvalidInputError(f"{path} is damaged ({shortly(error)}).") from error
+    check_bytes(path)
+    with reading(path, "it is damaged", shortly), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
+        if len(layers) != 1:
+            raise InvalidInputError(f"it has {len(layers)} layers; save the one you need as a separate file.")
+        meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
     said = [f"{path}: {shortly(one.message)}" for one in caught[:3]]
     rows = [dict(zip(meta["fields"], row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * len(shapes)
     objects, lines = [], 0
