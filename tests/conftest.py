@@ -26,3 +26,11 @@ def model_of(data):
     from methods import BARE, MEASURED, fitted
 
     return cache(lambda name: BARE[name] if name in BARE else fitted(MEASURED[name], data))
+
+
+@pytest.fixture(scope="session")
+def streets():
+    """Four small streets at night, two people in each; no test may change them."""
+    from samples import small_streets
+
+    return small_streets(range(4))
