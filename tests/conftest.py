@@ -1,4 +1,9 @@
+import os
 from functools import cache
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core: further threads would only wait for each other
+    for _library in ("OMP", "OPENBLAS"):
+        os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

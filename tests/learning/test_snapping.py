@@ -68,7 +68,7 @@ def test_values_near_a_bound_or_each_other_become_equal_and_stay_in_order():
     ("objective", "additivity"), [("bipolar", None), ("magnitude", None), ("mean", None), ("logistic", 2)]
 )
 def test_scores_of_night_scenes_do_not_depend_on_rounding(objective, additivity):
-    scenes = [*msrs(Path(str(DATA)) / "msrs_night")[:6]]
-    model = BiMIChI(objective, additivity=additivity, random_state=0).fit(scenes[:2])
-    for scene in scenes[2:]:
+    scenes = msrs(Path(str(DATA)) / "msrs_night")
+    model = BiMIChI(objective, additivity=additivity, random_state=0).fit([*scenes[4:8]])
+    for scene in scenes[16:18]:  # where AUC of exact values would differ by .04 for `magnitude`
         agree(model, np.asarray(scene.sources), scene.truth, scene.ignore)
