@@ -171,15 +171,11 @@ def test_the_path_of_a_user(here):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["scenes"][0]["files"] == ["fused.tif"]
     assert read_image("fused.tif").shape == SHAPE
-    done = program("show", "model.json")
-    assert done.returncode == 0, done.stderr
-    assert "thermal+grey" in done.stdout
     Path("wrong.csv").write_text("x,y\n1,2\n")
     failed = program(*train, "wrong.csv")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert "names its columns, each once" in failed.stderr
     assert "Traceback" not in failed.stderr
-    assert program(*train[:-1]).returncode == 2
 
 
 INTERRUPTED = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler){HALF}"
@@ -195,7 +191,7 @@ def test_ctrl_c_leaves_no_half_written_file(trained):
         assert process.stdout.readline() == "half of it is written\n"
         assert len(list(Path("out").iterdir())) == 2
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Stopped" in stderr
     assert "Traceback" not in stderr

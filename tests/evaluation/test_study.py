@@ -72,9 +72,9 @@ def test_study_table_and_verdict(studied):
     assert StudyResult({}).verdict() == ""
 
 
-def test_study_goes_on_where_it_was_stopped(studied, streets, tmp_path):
+def test_study_goes_on_where_it_was_stopped(studied, streets, tmp_path, few_rows):
     whole, _, _ = studied
-    own = [row for row in whole.rows if row.kind == "bi-michi"]
+    own = [whole[name] for name in few_rows]
 
     def stop(line):
         if line.startswith(f"{own[2].name}: learned"):
@@ -109,8 +109,7 @@ def test_study_resumes_results_of_older_versions(studied, streets, tmp_path):
 
 
 @pytest.mark.parametrize("room", [0, 1 << 30])
-def test_study_of_scenes_that_are_read_when_needed(studied, streets, monkeypatch, room):
-    whole, _, _ = studied
+def test_study_of_scenes_that_are_read_when_needed(streets, monkeypatch, few_rows, room):
     monkeypatch.setattr(split, "KEPT", room)
     read = []
     scenes = Scenes([one.name for one in streets], lambda name: read.append(name) or streets[int(name[-1])])
@@ -120,7 +119,7 @@ def test_study_of_scenes_that_are_read_when_needed(studied, streets, monkeypatch
     assert (len(read) == 4) == (room > 0)
     assert [row.scores for row in one.rows] == [row.scores for row in two.rows]
     assert one.setting == two.setting
-    assert [row.name for row in one.rows] == [row.name for row in whole.rows if row.kind == "bi-michi"]
+    assert [row.name for row in one.rows] == few_rows
 
 
 def test_study_resumes_only_itself(studied, streets, tmp_path):

@@ -70,7 +70,7 @@ def test_convex_equals_brute_force(name, m, seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["bipolar", "magnitude"]), st.integers(1, 4))
 def test_J_never_rises_and_meets_its_bound(seed, name, m):
     problem = InMemory(tiny(seed, m), get_objective(name))
