@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import ENVIRONMENT, HALF, PROGRAM, program, run
+from program import ENVIRONMENT, HALF, PAPER, PROGRAM, program, run
 
 from bimichi import BiCapacity, FusionRule
 from bimichi.cli.console import clean
@@ -136,7 +136,7 @@ class TestOutputs:
         for name in ("thermal", "grey"):
             shutil.copy(f"{name}.png", f"{folder}/{name}.png")
         sources = [f"{folder}/{name}.png" for name in ("thermal", "grey")]
-        done = program("train", *sources, "--boxes", "boxes.csv", "--superpixels", 40, "-o", f"{folder}/m.json")
+        done = program("train", *PAPER, *sources, "--boxes", "boxes.csv", "--superpixels", 40, "-o", f"{folder}/m.json")
         assert done.returncode == 0, done.stderr
         assert json.loads(Path(f"{folder}/m.json.run.json").read_text())["outputs"] == [f"{folder}/m.json"]
         done = program("fuse", f"{folder}/m.json", *sources, "-o", f"{folder}/f.tif", "--json")
