@@ -8,8 +8,8 @@ BUILD = hatchling editables
 demo: .venv/installed
 	.venv/bin/bimichi demo --output output/demo
 
-# One process per core; the tests of one file stay together, since they share what they fit.
-PARALLEL = -n auto --dist loadfile
+# One process per core. Neighbouring tests, which share what they fit, stay together until a core has nothing left to do.
+PARALLEL = -n auto --dist worksteal
 
 test: .venv/installed .venv-bare/installed
 	.venv/bin/python -m pytest $(PARALLEL)

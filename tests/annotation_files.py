@@ -9,6 +9,7 @@ import pyogrio
 from PIL import Image
 
 from bimichi.imaging import Placement, box_mask, write_image
+from bimichi.imaging.collecting import collect_scenes
 from bimichi.imaging.shapes import corners_of
 
 SHAPE = (40, 60)
@@ -21,6 +22,11 @@ PLACES = {
     "a.png": Placement(SHAPE, (10.0, 0.0, 500_000.0, 0.0, -10.0, 4_500_000.0), CRS),
     "b.png": Placement(SHAPE, (10.0, 0.0, 560_000.0, 0.0, -10.0, 4_500_000.0), CRS),
 }
+
+
+def collected(root):
+    """The scenes of the fixture `scenes`."""
+    return collect_scenes([str(root / "ir"), str(root / "vi")])
 
 
 def expected(label=None):

@@ -5,6 +5,7 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -16,11 +17,10 @@ FLAGS = (
 @contextmanager
 def launched(untested):
     """Chromium; where there is none, the test is skipped, and says what was `untested`."""
-    api = pytest.importorskip("playwright.sync_api", reason=f"playwright is missing: {untested}")
     path = os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(f"no Chromium was found: {untested}. Install chromium, or name it in BIMICHI_CHROMIUM.")
-    with api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
         yield browser
         browser.close()

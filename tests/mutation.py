@@ -96,7 +96,7 @@ def check_mutated(load, path, original, n):
     """Check that n damaged versions of a measure's file give a valid measure or our error, and mostly the error."""
     outcomes = Counter()
 
-    @settings(max_examples=n, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=n, suppress_health_check=list(HealthCheck))
     @given(st.integers(0, 2**64 - 1))
     def load_mutated(seed):
         path.write_bytes(mutate(original, random.Random(seed)))

@@ -81,4 +81,4 @@ def train_masks(model, *options):
 
 def program(*arguments, script=PROGRAM, **environment):
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT | environment, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT | environment, timeout=600)

@@ -3,6 +3,13 @@
 import numpy as np
 
 from bimichi import Bags, Scene
+from bimichi.datasets import street
+from bimichi.experiments import SLOW
+
+SMALL = {"height": 96, "width": 128, "n_segments": 60}
+"""A street that is quickly drawn."""
+LEFT_OUT = {*SLOW, "KNN", "SVM", "MICI min-max"}
+"""Methods of the paper that would add nothing but time."""
 
 
 def rows(seed=0, n_bags=40, size=25, m=3):
@@ -61,3 +68,7 @@ def probable_scenes(n=3):
             )
         )
     return made
+
+
+def small_streets(seeds):
+    return [street(**SMALL, n_people=2, random_state=seed) for seed in seeds]

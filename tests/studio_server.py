@@ -112,7 +112,9 @@ def served(work, **options):
     thread.start()
     try:
         assert started.wait(60)
-        yield Client(urls[0], session)
+        client = Client(urls[0], session)
+        client.server = thread
+        yield client
     finally:
         apps[0].end()
         thread.join(60)

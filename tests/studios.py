@@ -48,7 +48,7 @@ class Served:
     def end(self):
         self.process.terminate()
         try:
-            self.process.communicate(timeout=10)
+            self.process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             self.kill()
 
@@ -97,7 +97,7 @@ class Hand:
     def show(self, scene):
         self.page.evaluate("(k) => studio.show(k)", scene)
 
-    def wait(self, what, seconds=20):
+    def wait(self, what, seconds=60):
         """Until a condition, a function of JavaScript, holds; playwright's own way needs eval, which is forbidden."""
         waited = self.page.evaluate(
             f"""(limit) => new Promise((done) => {{
@@ -123,7 +123,7 @@ class Hand:
 
     def wait_idle(self):
         """Until nothing is being worked on."""
-        self.wait("() => !studio.working && !studio.stale", 40)
+        self.wait("() => !studio.working && !studio.stale")
 
     def clear(self):
         """Remove all labels, of all scenes, and the history."""

@@ -1,9 +1,8 @@
-import os
 import re
-import shutil
 
 import numpy as np
 import pytest
+from browsers import launched
 from sklearn import config_context
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, Comparison, FusionRule, _html
@@ -17,7 +16,6 @@ from bimichi.report import Report, write_report
 from bimichi.report.inline import INLINE
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "{{7*7}} & co"]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def shown(thing):
@@ -164,15 +162,10 @@ def test_a_report_is_framed(scene, model, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_pages_fit_and_nothing_of_them_runs(things, scene, model, tmp_path):
-    path = os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("no Chromium was found: whether results fit the cell of a notebook is not tested.")
-    sync_api = pytest.importorskip("playwright.sync_api")
     things = {**things, "report": model.report(tmp_path / "report.html", scene)}
     body = "".join(shown(thing) for thing in things.values())
     (tmp_path / "page.html").write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+    with launched("whether results fit the cell of a notebook is not tested") as browser:
         for scheme, expected in (("light", "178 24 43"), ("dark", "244 109 95")):
             page = browser.new_context(color_scheme=scheme, viewport={"width": 420, "height": 800}).new_page()
             page.on("dialog", lambda dialog: pytest.fail(dialog.message))
@@ -187,4 +180,3 @@ def test_pages_fit_and_nothing_of_them_runs(things, scene, model, tmp_path):
             frame = page.frames[-1]
             frame.wait_for_selector("#sources")
             assert frame.evaluate("window.origin") == "null"  # it reaches nothing of the notebook
-        browser.close()

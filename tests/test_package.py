@@ -19,8 +19,9 @@ import bimichi
 ROOT = Path(__file__).parent.parent
 
 
-def run(*command, python=sys.executable, cwd=ROOT, **environment):
-    return subprocess.run([python, *command], capture_output=True, text=True, cwd=cwd, env=os.environ | environment)
+def run(*command, python=sys.executable, cwd=ROOT, text=None, **environment):
+    given = {"cwd": cwd, "env": os.environ | environment, "input": text}
+    return subprocess.run([python, *command], capture_output=True, text=True, **given)
 
 
 def test_import_is_lazy():
@@ -131,16 +132,28 @@ PAGES = [
 """Pages whose blocks run alone; tests/test_docs.py runs the others."""
 
 
+BLOCKS = """
+import contextlib, io, json, sys
+printed = []
+for block in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        exec(block, {"__name__": "__main__"})
+    printed.append(text.getvalue())
+print(json.dumps(printed))
+"""
+"""A program that runs blocks one after the other, none of which sees the names of another."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_the_docs_runs(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     assert blocks
-    for block in blocks:
-        done = run("-c", block, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        for printed in re.findall(r"print\(.*\)  # (.*)", block):
-            assert printed in done.stdout
+    done = run("-c", BLOCKS, cwd=tmp_path, text=json.dumps(blocks))
+    assert done.returncode == 0, done.stderr
+    for block, printed in zip(blocks, json.loads(done.stdout), strict=True):
+        for expected in re.findall(r"print\(.*\)  # (.*)", block):
+            assert expected in printed
 
 
 def test_no_pin_names_a_host_and_all_dependencies_are_pinned():

@@ -112,7 +112,8 @@ def test_calibration_error_of_bins_that_are_right_is_zero_and_of_others_their_di
 
 
 def test_reliability_is_drawn_and_maps_that_are_no_probabilities_are_refused():
-    plotting = pytest.importorskip("bimichi.plotting")
+    from bimichi import plotting
+
     X, y = sample(2000, 0.3, 0)
     fused = BiMIChI("logistic").fit(X, y).fuse(X)
     ax = plotting.plot_reliability(y, {"logistic": fused, "half": np.full(len(y), 0.5)})

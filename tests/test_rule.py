@@ -205,7 +205,8 @@ def test_renamed_sources():
 
 
 def test_a_data_frame_must_have_the_columns_of_the_training_data(data):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     rule = FusionRule(BiCapacity.random(2, random_state=0, source_names=["ir", "rgb"]))
     frame = pd.DataFrame({"ir": [0.1, 0.2], "rgb": [-0.4, 0.9]})
     np.testing.assert_array_equal(rule.fuse(frame), rule.fuse(frame.to_numpy()))

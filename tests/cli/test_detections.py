@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from program import BOX, PAPER, images, run, train_masks
 
 from bimichi import FusionRule
@@ -82,7 +81,8 @@ def test_many_scenes_go_to_one_file(many):
 
 
 def test_rasters_are_smoothed_alike_in_windows_and_detections_are_georeferenced(here, trained, monkeypatch):
-    rasterio = pytest.importorskip("rasterio")
+    import rasterio
+
     from bimichi.scale import rasters
 
     monkeypatch.setattr(rasters, "WINDOW", 1)

@@ -103,8 +103,7 @@ def test_a_model_file_keeps_the_choice(fitted, tmp_path):
 def test_rarity_ranks_the_sources_of_each_scene(scenes):
     rare = {"objective": "logistic", "additivity": 1, "sources": "rarity", "labels": "cores"}
     model = BiMIChICV([rare], random_state=0).fit(scenes)
-    if "source" in model.best_params_:
-        pytest.skip("a source alone was chosen")
+    assert "source" not in model.best_params_
     assert model.rule_.recipes == ("as_is|rarity", "as_is|inverted|rarity", "as_is|rarity")
     new = scene(50).sources
     np.testing.assert_allclose(model.fuse(new), model.fuse(0.5 * new + 0.1), atol=1e-6)
@@ -195,8 +194,6 @@ def test_the_source_alone_is_chosen_if_it_is_best(rng):
     """The second source misleads where it matters, so that every fusion is worse than the first one alone."""
     scenes = [scene(k, target=(1.2, 0.0), boxes=3) for k in range(4)]
     model = BiMIChICV([{"objective": "magnitude"}], random_state=0, polarity="given").fit(scenes)
-    if model.best_params_.get("source") is None:
-        pytest.skip("the fusion is better here")
     assert model.best_params_ == {"source": 0, "sign": 1}
     assert "the model is that source" in model.selection_.warning()
     ranks = [np.argsort(x.ravel(), kind="stable") for x in (model.fuse(scenes[0].sources), scenes[0].sources[..., 0])]

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from networks import constant
+from onnx import TensorProto, helper
 from PIL import Image
 
 from bimichi import paper_methods
@@ -13,10 +14,6 @@ from bimichi.estimators.yolo_seg import n_anchors, suppressed
 FLOAT, WHOLE = TensorProto.FLOAT, TensorProto.INT64
 SIDE = 64  # of the input of the YOLO networks below
 CELLS = SIDE // 4
-
-
-def constant(name, value):
-    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(np.asarray(value)))
 
 
 def write(path, nodes, image, outputs):

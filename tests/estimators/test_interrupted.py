@@ -87,7 +87,8 @@ def test_every_method_is_protected():
 
 
 def test_a_new_fit_forgets_the_names_of_the_old(data):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     X, y, bags, _ = data
     frame = pd.DataFrame(X, columns=[f"band {k}" for k in range(X.shape[1])])
     model = BiMIChI(random_state=0).fit(frame, y, bags=bags)

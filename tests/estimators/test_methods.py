@@ -35,11 +35,10 @@ def test_every_method_is_under_contract():
     assert {type(method) for method in METHODS.values()} == registered - {DetectorMask}  # which has tests of its own
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("name", METHODS)
 class TestContract:
-    def test_fuses_within_its_range_in_every_layout(self, method, data):
-        X = data[0]
-        model = fitted(method, data)
+    def test_fuses_within_its_range_in_every_layout(self, name, model_of, data):
+        X, model = data[0], model_of(name)
         fused = model.fuse(X)
         assert model.needs in ("bags", "instances", "image", None)
         assert model.output_range in ((-1.0, 1.0), (0.0, 1.0))
@@ -52,21 +51,20 @@ class TestContract:
         assert model.fuse(X.astype(np.float32)).dtype == np.float32
         assert (model.fuse(X) == fused).all()
 
-    def test_nan_gives_nan(self, method, data):
+    def test_nan_gives_nan(self, name, model_of, data):
         holed = data[0].copy()
         holed[[3, 7], [0, 2]] = np.nan
-        assert np.flatnonzero(np.isnan(fitted(method, data).fuse(holed))).tolist() == [3, 7]
+        assert np.flatnonzero(np.isnan(model_of(name).fuse(holed))).tolist() == [3, 7]
 
-    def test_same_again_and_pickled(self, method, data):
-        X = data[0]
-        model = fitted(method, data)
+    def test_same_again_and_pickled(self, name, model_of, data):
+        X, model, method = data[0], model_of(name), METHODS[name]
         np.testing.assert_array_equal(fitted(method, data).fuse(X), model.fuse(X))
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).fuse(X), model.fuse(X))
         assert clone(model).get_params().keys() == method.get_params().keys()
 
-    def test_classifies(self, method, data):
+    def test_classifies(self, name, model_of, data):
         X, _, bags, _ = data
-        model = fitted(method, data)
+        model = model_of(name)
         if not is_classifier(model):
             np.testing.assert_array_equal(model.predict(X), model.fuse(X))
             return
@@ -76,13 +74,13 @@ class TestContract:
         np.testing.assert_array_equal(model.predict(X), (scores > 0).astype(int))
         assert model.bag_scores(X, bags).shape == (30,)
 
-    def test_refuses_nonsense(self, method, data):
+    def test_refuses_nonsense(self, name, model_of, data):
         X, y, bags, _ = data
+        method = METHODS[name]
         with pytest.raises(NotFittedError):
             clone(method).fuse(X)
-        model = fitted(method, data)
         with pytest.raises(InvalidInputError, match="2 sources along its last axis; expected 3 sources"):
-            model.fuse(X[:, :2])
+            model_of(name).fuse(X[:, :2])
         if method.needs is not None:
             with pytest.raises(ValueError, match=r"y|label"):
                 clone(method).fit(X)
@@ -94,7 +92,7 @@ class TestContract:
 
 
 class TestAverages:
-    def test_values(self, data):
+    def test_values(self, data, model_of):
         X = data[0]
         unit = (X + 1) / 2
         for name, expected in (
@@ -104,14 +102,14 @@ class TestAverages:
             ("source {source}", unit[:, 0]),
             ("empty map", np.zeros(len(X))),
         ):
-            np.testing.assert_allclose(fitted(METHODS[name], data).fuse(X), expected, atol=1e-15)
+            np.testing.assert_allclose(model_of(name).fuse(X), expected, atol=1e-15)
         assert (ConstantFusion(0.25, bipolar_input=True).fit(X).fuse(X) == 0.25).all()
-        np.testing.assert_array_equal(fitted(METHODS["source {source}, inverted"], data).fuse(X), -X[:, 0])
+        np.testing.assert_array_equal(model_of("source {source}, inverted").fuse(X), -X[:, 0])
 
-    def test_weights_are_the_least_squares_of_the_simplex(self, data):
+    def test_weights_are_the_least_squares_of_the_simplex(self, data, model_of):
         X, _, _, target = data
         unit = (X + 1) / 2
-        model = fitted(METHODS["weighted mean"], data)
+        model = model_of("weighted mean")
         assert model.weights_.min() >= 0
         assert model.weights_.sum() == pytest.approx(1)
         np.testing.assert_allclose(model.fuse(X), unit @ model.weights_, atol=1e-14)
@@ -146,10 +144,10 @@ class TestClassifiers:
         results = check_estimator(method, on_skip=None)
         assert len(results) > 50
 
-    def test_neighbours_are_those_of_scikit_learn(self, data):
+    def test_neighbours_are_those_of_scikit_learn(self, data, model_of):
         X, _, _, target = data
         expected = KNeighborsClassifier(100).fit(X, target).predict_proba(X)[:, 1]
-        np.testing.assert_array_equal(fitted(METHODS["KNN"], data).fuse(X), expected)
+        np.testing.assert_array_equal(model_of("KNN").fuse(X), expected)
 
     def test_subsampling(self):
         rng = np.random.default_rng(0)

@@ -37,8 +37,8 @@ def test_every_small_map_against_plain_loops():
 
 
 MAPS = {
-    "few ties": lambda rng, truth: np.clip(rng.normal(-0.5, 0.4, truth.shape) + 0.7 * truth, -1, 1),
-    "float32": lambda rng, truth: np.clip(rng.normal(-0.5, 0.4, truth.shape) + 0.7 * truth, -1, 1).astype(np.float32),
+    "few ties": lambda rng, truth: np.round(np.clip(rng.normal(-0.5, 0.4, truth.shape) + 0.7 * truth, -1, 1), 5),
+    "float32": lambda rng, truth: np.round(rng.normal(-0.5, 0.4, truth.shape) + 0.7 * truth, 4).astype(np.float32),
     "many ties": lambda rng, truth: np.round(np.clip(rng.normal(-0.5, 0.4, truth.shape) + 0.3 * truth, -1, 1), 1),
     "two values": lambda rng, truth: np.where(rng.random(truth.shape) < 0.2 + 0.5 * truth, 1.0, -1.0),
     "constant": lambda rng, truth: np.full(truth.shape, -1.0),
@@ -74,6 +74,33 @@ def test_only_the_order_matters_to_the_ranking_scores(rng):
     for score in (auc, average_precision, lambda t, f: best_f1(t, f)[0]):
         assert score(truth, np.exp(fused)) == score(truth, fused)
     assert auc(truth, -fused) == pytest.approx(1 - auc(truth, fused), abs=1e-15)
+
+
+def test_what_differs_by_rounding_alone_is_a_tie(rng):
+    truth = rng.random(2000) < 0.3
+    levels = np.round(rng.uniform(-1, 1, 60), 4)
+    fused = levels[rng.integers(0, 60, 2000)]
+    expected = scores(truth, fused)
+    for noise in (3e-7, 1e-9, 1e-16):
+        near = np.clip(fused + rng.uniform(-noise, noise, 2000), -1, 1)
+        for kind in (np.float32, np.float64):
+            found = scores(truth, near.astype(kind))
+            assert found[:3] == expected[:3]
+            assert (near.astype(kind) >= found.threshold).sum() == (fused >= expected.threshold).sum()
+
+
+def test_values_of_a_small_or_wide_range_are_told_apart(rng):
+    truth = rng.random(500) < 0.3
+    fused = np.round(rng.normal(truth, 1.0), 2)
+    for factor in (1e-12, 1e12):
+        assert auc(truth, fused * factor) == auc(truth, fused)
+    assert auc([0, 1, 0, 1], [1e-3, 2e-3, -1e300, 1e300]) == 1.0
+
+
+def test_many_values_without_a_gap_stay_ranked(rng):
+    truth = rng.random(300_000) < 0.5
+    fused = (np.arange(300_000) + 60_000 * truth) / 1e7 - 0.5  # steps of 1e-7
+    assert auc(truth, fused) == pytest.approx(roc_auc_score(truth, fused), abs=1e-4)
 
 
 def test_infinities_rank_as_such():

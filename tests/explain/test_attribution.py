@@ -146,7 +146,8 @@ def test_contributions_refuse_what_is_out_of_range():
 
 
 def test_data_frames_are_matched_by_their_columns(rng):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     frame = pandas.DataFrame(rng.uniform(-1, 1, (20, 2)), columns=["thermal", "rgb"])
     model = BiMIChI(random_state=0).fit(frame, np.arange(20) % 2)
     np.testing.assert_array_equal(contributions(model, frame), contributions(model, frame.to_numpy()))

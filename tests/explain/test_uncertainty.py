@@ -221,7 +221,8 @@ def test_the_counts_of_training_are_enough(fitted):
 
 
 def test_arrays_of_xarray_keep_their_coordinates(fitted):
-    xarray = pytest.importorskip("xarray")
+    import xarray
+
     model, data = fitted
     image = np.random.default_rng(1).uniform(-1, 1, (3, 4, 5))
     stability = bootstrap(model, *data, n_resamples=3)

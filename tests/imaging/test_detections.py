@@ -124,7 +124,6 @@ def test_coco_has_outlines_and_runs_where_there_are_holes(tmp_path):
 
 
 def test_geojson_is_in_longitude_and_latitude(tmp_path):
-    pytest.importorskip("rasterio")
     found = square_with_hole()
     place = Georeference((10.0, 0.0, 500000.0, 0.0, -10.0, 4500000.0), "EPSG:32630")  # the central meridian of zone 30
     write_detections(tmp_path / "a.geojson", {"chip": found}, {"chip": place})

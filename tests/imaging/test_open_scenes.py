@@ -273,7 +273,7 @@ def test_coordinates_of_xarray_and_files_of_netcdf(tmp_path, rng):
 
 
 def test_dicom_with_units_of_the_modality_and_padding(tmp_path):
-    pydicom = pytest.importorskip("pydicom")
+    import pydicom
     from pydicom.dataset import FileMetaDataset
     from pydicom.uid import ExplicitVRLittleEndian, SecondaryCaptureImageStorage, generate_uid
 
@@ -301,7 +301,8 @@ def test_dicom_with_units_of_the_modality_and_padding(tmp_path):
 
 
 def test_slices_of_nifti(tmp_path, rng):
-    nibabel = pytest.importorskip("nibabel")
+    import nibabel
+
     volume = rng.integers(0, 99, (4, 5, 3)).astype(np.int16)
     for name in ("t1.nii", "flair.nii.gz"):
         nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), tmp_path / name)

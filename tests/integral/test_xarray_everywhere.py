@@ -46,8 +46,6 @@ def labels(image):
 
 @pytest.mark.parametrize("kind", ["array", "dataset", "last", "lazy"])
 def test_fit_takes_xarray_and_keeps_names(kind, array, dataset, image, labels):
-    if kind == "lazy":
-        pytest.importorskip("dask")
     given = {"array": array, "dataset": dataset, "last": array.transpose("y", "x", "source")}.get(kind)
     given = dataset.chunk({"x": 5}) if given is None else given
     segments = grid_segments((12, 16), 4)

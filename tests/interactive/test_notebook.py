@@ -9,9 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette")
-pytest.importorskip("anywidget")
-
 import bimichi
 from bimichi.errors import InvalidInputError
 from bimichi.interactive import notebook

@@ -242,7 +242,8 @@ def test_new_scenes_get_a_project_of_their_own(saved, tmp_path, monkeypatch):
 
 
 def test_labels_of_a_map_are_saved_in_its_coordinates(tmp_path):
-    rasterio = pytest.importorskip("rasterio")
+    import rasterio
+
     image = np.random.default_rng(0).integers(0, 255, (2, *SIZE)).astype(np.uint8)
     how = {"driver": "GTiff", "height": SIZE[0], "width": SIZE[1], "count": 2, "dtype": "uint8", "crs": "EPSG:32630"}
     turned = rasterio.Affine(10, 2, 500_000, 3, -10, 4_600_000)

@@ -10,10 +10,6 @@ import numpy as np
 import program
 import pytest
 import rasters as written
-
-pytest.importorskip("starlette")
-pytest.importorskip("rasterio")
-
 from PIL import Image
 from rasterio.enums import Resampling
 from studio_server import served, tab_of

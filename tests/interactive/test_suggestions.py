@@ -6,8 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette")
-
 from bimichi import Bags
 from bimichi._progress import Stopped
 from bimichi.interactive.learning import Learner

@@ -133,7 +133,7 @@ def test_nan_instances_are_an_error_or_dropped_with_a_count():
     assert bags.ids == [0, 1, 2, 3]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(OBJECTIVES)), st.integers(1, 4))
 def test_dropped_instances_never_matter(seed, name, m):
     """J of all instances by the oracle equals J of those that are kept, for any measure."""

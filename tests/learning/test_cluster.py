@@ -8,7 +8,6 @@ from collections import deque
 from dataclasses import replace
 from functools import partial
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -249,13 +248,10 @@ def test_workers_that_keep_dying_end_the_fit(workers, message):
 
 
 @pytest.mark.slow
-def test_parts_that_kill_their_workers_end_the_fit():
+def test_parts_that_kill_their_workers_end_the_fit(cluster, monkeypatch):
     """Dask gives up a part that was lost with several workers; the error is ours."""
-    with warnings.catch_warnings(), dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with (
-            LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-            Client(cluster),
-            pytest.raises(BimichiError, match="The workers of the cluster do not stay alive"),
-        ):
+        with Client(cluster), pytest.raises(BimichiError, match="The workers of the cluster do not stay alive"):
             BiMIChI().fit([partial(os._exit, 1), scene(0, "a")])

@@ -1,12 +1,10 @@
 """Objectives with a free scale on the workers of a Dask cluster."""
 
+import dask.array as da
 import numpy as np
-import pytest
+from distributed import Client
 
 from bimichi import BiMIChI
-
-distributed = pytest.importorskip("distributed")
-dask_array = pytest.importorskip("dask.array")
 
 
 def test_a_cluster_gives_what_memory_gives():
@@ -16,7 +14,7 @@ def test_a_cluster_gives_what_memory_gives():
     models = [BiMIChI("logistic", additivity=additivity) for additivity in (None, 1, 2)]
     models += [BiMIChI("mean", additivity=additivity, free_scale=True) for additivity in (None, 1, 2)]
     expected = [model.fit(X, y).fuse(X) for model in models]
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
-        lazy = dask_array.from_array(X, chunks=(200, 3))
+    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
+        lazy = da.from_array(X, chunks=(200, 3))
         for model, wanted in zip(models, expected, strict=True):
             np.testing.assert_allclose(model.fit(lazy, y).fuse(X), wanted, atol=1e-4)

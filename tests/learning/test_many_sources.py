@@ -35,7 +35,7 @@ def correlated(m, n_bags, size, seed=0):
     return np.clip(X, -1, 1), (ids % 3 == 0).astype(int), ids
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(lattices, seeds)
 def test_sweeps_name_where_the_bounds_come_from(lattice, seed):
     known = some_known(lattice, seed)
@@ -64,7 +64,7 @@ def test_limits_are_what_the_boundary_leaves(lattice):
     assert np.array_equal(high, upper[codes])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(lattices, seeds, st.sampled_from(["lowest", "nearest-zero", "highest"]))
 def test_completions_are_monotone_and_tell_what_was_known(lattice, seed, completion):
     known = some_known(lattice, seed)
@@ -80,7 +80,7 @@ def test_completions_are_monotone_and_tell_what_was_known(lattice, seed, complet
         assert (measure.values[measure.upper[codes]] >= measure.values[codes]).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(lattices, seeds)
 def test_order_is_found_where_it_is_broken_and_nowhere_else(lattice, seed):
     partial = some_known(lattice, seed)
@@ -98,7 +98,7 @@ def test_order_is_found_where_it_is_broken_and_nowhere_else(lattice, seed):
         assert any((low, e) in pairs and partial[elements[low]] == worst for low in np.flatnonzero(broken[:, e]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lattices, seeds)
 def test_a_program_with_the_order_it_needs_equals_one_with_all_of_it(lattice, seed):
     rng = np.random.default_rng(seed)

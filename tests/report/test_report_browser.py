@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from browsers import launched
 from pages import HOSTILE, data_of, fitted, image, other, planes_of
+from playwright import sync_api
 
 from bimichi import MICI, BiMIChI, WeightedMeanFusion, as_rule
 from bimichi.explain import chain, contributions
 from bimichi.report import write_report
 from bimichi.report.colours import colour_of
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: no report was opened in a browser")
 
 READOUT = """() => {
   const text = (root, selector) => root.querySelector(selector)?.textContent ?? null;
@@ -51,7 +50,7 @@ def opened(browser, tmp_path):
         page = browser.new_page()
         pages.append(page)
         page.set_viewport_size(dict(zip(("width", "height"), screen, strict=True)))
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))

@@ -13,6 +13,7 @@ from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.metrics import split_classes
 from bimichi.imaging.segments import label_pixels
+from bimichi.learning.ranking import tally
 from bimichi.learning.scene import Scene, Scenes
 
 
@@ -35,8 +36,8 @@ def choose_threshold(
 ) -> Threshold:
     """Choose a threshold for a wanted recall or precision, or for the best F1 if neither is given.
 
-    A pixel at or above the threshold counts as found, so that equal scores are found together. Counts are whole
-    numbers, so that ties are exact.
+    A pixel at or above the threshold counts as found, so that equal scores are found together; those that differ by
+    rounding alone are equal, as in `auc`.
 
     Parameters
     ----------
@@ -71,12 +72,9 @@ def choose_threshold(
     targets, others = split_classes(labels, scores, ignore, ("labels", "scores"))
     if not targets.size or not others.size:
         raise InvalidInputError(f"labels has one class only: {targets.size:,} targets, {others.size:,} others.")
-    others.sort()
-    values, counts = (found[::-1] for found in np.unique(targets, return_counts=True))  # highest first
-    hits = np.cumsum(counts)
-    found = hits + others.size - np.searchsorted(others, values, side="left")
-    share = hits / found
-    f1 = 2 * hits / (found + targets.size)
+    counted = tally(targets, others)
+    hits, found = counted.hits, counted.hits + counted.alarms
+    share, f1 = hits / found, 2 * hits / (found + targets.size)
     if recall is not None:
         at = int(np.argmax(hits >= recall * targets.size * (1 - 1e-12)))  # which absorbs rounding of the product
     elif precision is not None:
@@ -86,7 +84,7 @@ def choose_threshold(
         at = int(enough[-1])
     else:
         at = int(np.argmax(f1))
-    return Threshold(float(values[at]), float(hits[at] / targets.size), float(share[at]), float(f1[at]))
+    return Threshold(float(counted.thresholds[at]), float(hits[at] / targets.size), float(share[at]), float(f1[at]))
 
 
 def decide(

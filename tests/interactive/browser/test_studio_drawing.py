@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 from browsers import launched
+from playwright import sync_api
 from studios import HEIGHT, WIDTH, Hand, Served, home_of, truth_boxes, write_streets
 
 from bimichi import BiMIChI
 from bimichi.imaging import core_bags, read_image
 from bimichi.report.colours import SCALE
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: the studio was not opened")
 expect = sync_api.expect
 
 UNTESTED = "the studio was not opened: drawing, undo, keys, touch and maps on the screen are not tested"
@@ -56,7 +56,7 @@ def opened(browser, served):
         context = browser.new_context(viewport=dict(zip(("width", "height"), screen, strict=True)), has_touch=touch)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))

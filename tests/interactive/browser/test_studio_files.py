@@ -4,9 +4,9 @@ import re
 
 import pytest
 from browsers import launched
+from playwright import sync_api
 from studios import Hand, Served, home_of, truth_boxes, write_streets
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: the studio was not opened")
 expect = sync_api.expect
 
 UNTESTED = "the studio was not opened: crashes, moved images, hostile names and exports are not tested in a browser"
@@ -28,7 +28,7 @@ def visit(browser):
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(url)
