@@ -25,6 +25,7 @@ OTHER_NAME = {
     "integral.unlabelled": "integral.labelled",
     "io": "measures.files",
     "measure": "measures.base",
+    "report.thumbnails": "_pictures",
     "scale.arrays": "integral.labelled",
     "scale.gdal": "imaging.gdal",
     "term_kernels": "integral.terms",

@@ -21,14 +21,13 @@ from bimichi.errors import BimichiError
 from bimichi.evaluation.metrics import auc, scores
 from bimichi.explain import identifiability, summary
 from bimichi.imaging import detect
-from bimichi.report import write_report
+from bimichi.report import thumbnail, write_report
 from bimichi.report.accuracy import score_maps
 from bimichi.report.colours import MISSING, colour_of, swatch
 from bimichi.report.embedding import embed_plane
 from bimichi.report.inputs import gather
 from bimichi.report.markup import element
 from bimichi.report.sampling import Sampling
-from bimichi.report.thumbnails import thumbnail
 
 
 @pytest.fixture
@@ -254,7 +253,7 @@ def test_colours_are_those_of_the_pictures():
         ({"sources": [np.zeros((4, 5)), np.zeros((4, 5)), np.zeros((5, 4))]}, "one shape"),
         ({"truth": np.zeros((12, 16))}, "one class only: 0 of the 192 pixels"),
         ({"truth": np.eye(3)}, r"truth must be .* in the shape of a source, \(12, 16\), got float64 of shape \(3, 3\)"),
-        ({"truth": np.full((12, 16), 7)}, "truth must be bool, 0 and 1, or -1 and .1; found 7"),
+        ({"truth": np.full((12, 16), 7)}, "truth must be 0 and 1, -1 and .1, or bool; found 7"),
         ({"ignore": np.zeros((12, 16))}, "ignore must be a bool mask"),
         ({"boxes": [[1, 2, 3]]}, "boxes must have shape"),
         ({"boxes": [[1, 2, 0, 4]]}, "above 0"),

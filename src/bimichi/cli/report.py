@@ -158,8 +158,7 @@ class _SceneReports:
     def write(self, scene: "SceneFiles", page: Path) -> "IndexEntry":
         """Write the report of one scene; return what the index shows of it."""
         from bimichi.evaluation.metrics import scores
-        from bimichi.report import IndexEntry, write_report
-        from bimichi.report.thumbnails import thumbnail
+        from bimichi.report import IndexEntry, thumbnail, write_report
 
         read = {file: self._read(rule, scene) for file, rule in self.rules.items()}
         model = next(iter(self.rules))

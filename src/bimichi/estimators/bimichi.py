@@ -199,4 +199,5 @@ class BiMIChI(FusionClassifier, BagFusion):
                 worst = float(max(low[k], high[k], key=abs))
                 raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
         entering = {"centre": scale.centre, "factor": scale.factor, "scale": self.scale}
-        return self._fit(training.scaled(scale), objective, solver, self.polarity, **entering)
+        scaled = training if self.scale is None else training.scaled(scale)
+        return self._fit(scaled, objective, solver, self.polarity, **entering)

@@ -13,6 +13,7 @@ from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.metrics import split_classes
 from bimichi.imaging.cores import label_pixels
+from bimichi.learning.ranking import Thresholds
 from bimichi.learning.scene import Scene, Scenes
 
 
@@ -71,14 +72,10 @@ def choose_threshold(
     targets, others = split_classes(labels, scores, ignore, ("labels", "scores"))
     if not targets.size or not others.size:
         raise InvalidInputError(f"labels has one class only: {targets.size:,} targets, {others.size:,} others.")
-    others.sort()
-    values, counts = (found[::-1] for found in np.unique(targets, return_counts=True))  # highest first
-    hits = np.cumsum(counts)
-    found = hits + others.size - np.searchsorted(others, values, side="left")
-    share = hits / found
-    f1 = 2 * hits / (found + targets.size)
+    found = Thresholds(targets, others)
+    share, f1 = found.hits / (found.hits + found.alarms), found.f1
     if recall is not None:
-        at = int(np.argmax(hits >= recall * targets.size * (1 - 1e-12)))  # which absorbs rounding of the product
+        at = int(np.argmax(found.hits >= recall * targets.size * (1 - 1e-12)))  # which absorbs rounding of the product
     elif precision is not None:
         enough = np.flatnonzero(share >= precision)
         if not enough.size:
@@ -86,7 +83,7 @@ def choose_threshold(
         at = int(enough[-1])
     else:
         at = int(np.argmax(f1))
-    return Threshold(float(values[at]), float(hits[at] / targets.size), float(share[at]), float(f1[at]))
+    return Threshold(float(found.values[at]), float(found.hits[at] / targets.size), float(share[at]), float(f1[at]))
 
 
 def decide(
@@ -170,10 +167,8 @@ def _folds(scenes: Scenes | Sequence[Scene], n_folds: int) -> list[tuple[Any, An
     fold = np.empty(len(order), np.int64)
     fold[order] = np.arange(len(order)) % n  # those with targets first, so that every fold has some
 
-    def take(which: Flags) -> Scenes | list[Scene]:
+    def take(which: Flags) -> Sequence[Scene]:
         chosen = np.flatnonzero(which).tolist()
-        if isinstance(scenes, Scenes):
-            return Scenes([scenes.names[k] for k in chosen], scenes._load)
-        return [scenes[k] for k in chosen]
+        return scenes.take(chosen) if isinstance(scenes, Scenes) else [scenes[k] for k in chosen]
 
     return [(take(fold != f), take(fold == f)) for f in range(n)]

@@ -1,9 +1,4 @@
-"""How well a fused map finds the targets: AUC, average precision, best F1, RMSE and calibration against the truth.
-
-Only the values that the map takes on targets matter as thresholds: between two of these, a lower threshold only adds
-false alarms. So the other pixels are sorted once, and the number of false alarms at each threshold is looked up in
-them. Counts are whole numbers, so that ties are exact.
-"""
+"""How well a fused map finds the targets: AUC, average precision, best F1, RMSE and calibration against the truth."""
 
 from typing import Any, NamedTuple
 
@@ -12,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_binary, real_array
 from bimichi.errors import InvalidInputError
+from bimichi.learning.ranking import Thresholds
 from bimichi.link import reliability_of
 
 __all__ = ["Scores", "auc", "average_precision", "best_f1", "calibration_error", "rmse", "scores"]
@@ -173,16 +169,10 @@ def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float,
     if not targets.size or not others.size:
         found = f"{targets.size:,} targets and {others.size:,} other pixels count"
         raise InvalidInputError(f"truth has one class only: {found}. Only rmse is defined for one.")
-    others.sort()
-    values, counts = (found[::-1] for found in np.unique(targets, return_counts=True))  # highest first
-    hits = np.cumsum(counts)  # targets at or above each value
-    alarms = others.size - np.searchsorted(others, values, side="left")  # others at or above it
-    above = others.size - np.searchsorted(others, values, side="right")
-    pairs_twice = int((counts * (2 * others.size - alarms - above)).sum())
-    precision = float((counts * (hits / (hits + alarms))).sum() / targets.size)
-    f1 = 2 * hits / (hits + alarms + targets.size)
+    found = Thresholds(targets, others)
+    f1 = found.f1
     best = np.argmax(f1)
-    return pairs_twice / (2 * targets.size * others.size), precision, float(f1[best]), float(values[best])
+    return found.auc, found.average_precision(), float(f1[best]), float(found.values[best])
 
 
 def _check_reach(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> tuple[float, float]:

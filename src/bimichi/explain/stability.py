@@ -19,6 +19,7 @@ from bimichi.explain.refitting import recorded_objective, refit, training_bags
 from bimichi.explain.results import Explanation
 from bimichi.integral.planes import Planes, check_n_jobs
 from bimichi.learning.bags import Bags
+from bimichi.learning.samples import select_bags
 from bimichi.link import Link
 from bimichi.measures.base import Measure
 from bimichi.measures.sampling import random_generator
@@ -182,17 +183,8 @@ def _draw(labels: NDArray[Any], rng: np.random.Generator) -> tuple[Ints, int]:
 
 def _resampled(bags: Bags, counts: Ints) -> Bags:
     """Return the bags that were drawn, their weights times how often."""
-    drawn, sizes = counts > 0, np.diff(bags.offsets)
-    rows = np.repeat(drawn, sizes)
-    return Bags(
-        bags.X[rows],
-        np.concatenate([[0], np.cumsum(sizes[drawn])]),
-        bags.labels[drawn],
-        (bags.weights * counts)[drawn],
-        bags.counts[rows],
-        bags.instance[rows],
-        [name for name, one in zip(bags.ids, drawn, strict=True) if one],
-    )
+    drawn = counts > 0
+    return replace(select_bags(bags, drawn), weights=(bags.weights * counts)[drawn])
 
 
 def _percentile(own: Indices, others: Sequence[Indices], share: float) -> Indices:

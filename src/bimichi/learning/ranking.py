@@ -13,6 +13,46 @@ class Ranking(NamedTuple):
     auc: float
 
 
+class Thresholds:
+    """How many are found at each threshold that matters: the values of targets, the highest first.
+
+    Between two of these, a lower threshold only adds false alarms. So the others are sorted once, in place, and the
+    number of false alarms at each threshold is looked up in them. Counts are whole numbers, so that ties are exact.
+
+    Attributes
+    ----------
+    values : ndarray
+        The thresholds.
+    hits, alarms : ndarray of int
+        Targets, and others, at or above each.
+    n_targets : int
+        Number of targets.
+    """
+
+    def __init__(self, targets: NDArray[Any], others: NDArray[Any]) -> None:
+        others.sort()
+        self.n_targets, self._others = targets.size, others
+        self.values, self._counts = (found[::-1] for found in np.unique(targets, return_counts=True))
+        self.hits = np.cumsum(self._counts)
+        self.alarms = others.size - np.searchsorted(others, self.values, side="left")
+
+    @property
+    def f1(self) -> NDArray[Any]:
+        """F1 at each threshold."""
+        return np.asarray(2 * self.hits / (self.hits + self.alarms + self.n_targets))
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve; a tie counts half."""
+        n = self._others.size
+        above = n - np.searchsorted(self._others, self.values, side="right")
+        return int((self._counts * (2 * n - self.alarms - above)).sum()) / (2 * self.n_targets * n)
+
+    def average_precision(self, share: float = 1.0) -> float:
+        """Precision, weighted by what each threshold adds to recall; others stand for `share` instances each."""
+        return float((self._counts * (self.hits / (self.hits + share * self.alarms))).sum() / self.n_targets)
+
+
 def rank(targets: NDArray[Any], others: NDArray[Any], share: float = 1.0) -> Ranking:
     """Rank targets among others, each of which stands for `share` times as many instances as a target.
 
@@ -25,11 +65,5 @@ def rank(targets: NDArray[Any], others: NDArray[Any], share: float = 1.0) -> Ran
     """
     if not targets.size or not others.size:
         return Ranking(np.nan, np.nan)
-    others.sort()
-    values, counts = (found[::-1] for found in np.unique(targets, return_counts=True))  # highest first
-    hits = np.cumsum(counts)
-    alarms = others.size - np.searchsorted(others, values, side="left")
-    above = others.size - np.searchsorted(others, values, side="right")
-    ap = float((counts * (hits / (hits + share * alarms))).sum() / targets.size)
-    pairs_twice = float((counts * (2 * others.size - alarms - above)).sum())
-    return Ranking(ap, pairs_twice / (2 * targets.size * others.size))
+    found = Thresholds(targets, others)
+    return Ranking(found.average_precision(share), found.auc)

@@ -244,6 +244,4 @@ def grouped_bags(name: str, bags: Bags, group: Ints | None) -> list[Sample]:
 
 def scaled_sample(sample: Sample, scale: Scale) -> Sample:
     """Return the same rows with sources mapped by a learned scale."""
-    ones = np.ones(sample.targets.shape[1])
-    first, second = (np.stack(scale.apply(list(rows.T), ones), axis=1) for rows in (sample.targets, sample.others))
-    return replace(sample, targets=first, others=second)
+    return replace(sample, targets=scale.rows(sample.targets), others=scale.rows(sample.others))

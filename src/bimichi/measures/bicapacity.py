@@ -196,7 +196,7 @@ class BiCapacity(LatticeMeasure):
                 f"The table of {self.n_sources} sources has {2**self.n_sources} rows and columns; tables are offered "
                 f"up to {self.table_limit} sources. Use to_matrix()."
             )
-        marked = self._marked(bold)
+        marked = self.flags(bold, "bold")
         subsets = [self.lattice.sets(int(code))[0] for code in self.lattice.from_masks(np.arange(1 << self.n_sources))]
         labels = [set_label(subset, self.source_names) for subset in subsets]
         rows = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bimichi._colours import INK, MISSING
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
@@ -29,10 +30,8 @@ UP, DOWN = "#b2182b", "#2166ac"
 POSITIVE, NEGATIVE, LEFT_OUT = "#009e73", "#d55e00", "#777777"
 """Green and red of Okabe and Ito, which differ to the colour-blind, too."""
 
-INK = "#222222"
 SMALL: Any = {"textcoords": "offset points", "fontsize": "small", "color": INK}
 VALUE_WIDTH = 36.0  # points that a value takes beside its bar
-MISSING = "#bdbdbd"
 HATCH = "////"
 LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 LINE_DASHES = ("-", "--", "-.", ":")
@@ -189,22 +188,8 @@ def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> K
 def element_marks(measure: LatticeMeasure, used: Elements, identified: Elements) -> tuple[Flags, Flags, list[str]]:
     """Return which elements are bold and which are known, by code, and the line that explains the marks, if any."""
     notes = ["bold, framed: used"] * (used is not None) + ["hatched: not identified"] * (identified is not None)
-    bold, known = _mask(measure, used, "used", False), _mask(measure, identified, "identified", True)
-    return bold, known, ["     ".join(notes)] if notes else []
-
-
-def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) -> Flags:
-    """Return one flag per code; None is `default` for all."""
-    if given is None:
-        return np.full(measure.lattice.size, default)
-    if isinstance(given, np.ndarray):
-        if given.dtype != bool or given.shape != measure.values.shape:
-            rule = f"elements, or bool of shape {measure.values.shape} such as usage_counts(X) > 0"
-            raise InvalidInputError(f"{what} must be {rule}; got {given.dtype} of shape {given.shape}.")
-        return given
-    mask = np.zeros(measure.lattice.size, dtype=bool)
-    mask[[measure.code(element) for element in given]] = True
-    return mask
+    known = measure.flags(identified, "identified") | (identified is None)
+    return measure.flags(used, "used"), known, ["     ".join(notes)] if notes else []
 
 
 def names_and_key(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:

@@ -5,17 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from string import Template
 from urllib.parse import quote
 
 import numpy as np
 
-from bimichi._files import atomic_write
 from bimichi.evaluation.metrics import Scores
-from bimichi.report.markup import Markup, element, joined, resource
+from bimichi.report.markup import Markup, element, joined, write_page
 from bimichi.report.wording import section, shown, table
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,7 @@ class IndexEntry:
     page : path, optional
         Its report; None if it could not be written.
     picture : str
-        Its fused map as a data URI, as `bimichi.report.thumbnails.thumbnail` returns it.
+        Its fused map as a data URI, as `bimichi.report.thumbnail` returns it.
     shape : (int, int), optional
         Height and width.
     scores : Scores, optional
@@ -66,14 +62,7 @@ def write_index(path: str | PathLike[str], entries: Sequence[IndexEntry], title:
     if failed:
         rows = [element("div", element("dt", entry.name), element("dd", entry.note)) for entry in failed]
         parts.append(section("failed", "Not reported", element("dl", *rows, class_="facts notice")))
-    page = Template(resource("index.html")).substitute(
-        policy=POLICY,
-        title=joined(title),
-        introduction=joined(_introduction(written, failed)),
-        style=resource("report.css"),
-        sections=joined(*parts),
-    )
-    atomic_write(path, lambda file: file.write(page.encode(errors="replace")))
+    write_page(path, title, _introduction(written, failed), joined(*parts))
 
 
 def _introduction(written: Sequence[IndexEntry], failed: Sequence[IndexEntry]) -> str:
