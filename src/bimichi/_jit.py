@@ -41,11 +41,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a function when it is first called, without the GIL; ``@jit``, or ``@jit(...)`` with options."""
     if function is None:
         return lambda function: jit(function, **options)
-    options = {
-        "nogil": True,
-        "no_cfunc_wrapper": True,
-        **options,
-    }  # a wrapper for callers in C
+    options = {"nogil": True, "no_cfunc_wrapper": True} | options  # which callers in C would need
     kernel: Any = numba.njit(**options)(function)
     if hasattr(kernel, "py_func"):  # else NUMBA_DISABLE_JIT is set
         kernel._cache = KernelCache(function, kernel.targetoptions)

@@ -45,14 +45,8 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
                 weights = check_weights(weights * np.where(positive, share[1], share[0]), len(X), "class_weight")
         problem = Summed.of_instances(X, positive, weights, objective, self.n_jobs)
         solution = solve_least_squares(problem, completion="highest")
-        space = problem.space
-        usage = space.count_usage(X, self.n_jobs)
-        result = FitResult(
-            space.measure(solution.values, self._names()),
-            np.ones(X.shape[1]),
-            solution,
-            {kind: usage.counts(kind == "weighted") for kind in ("touched", "weighted")},
-        )
+        usage = problem.space.count_usage(X, self.n_jobs)
+        result = FitResult.of(problem.space, solution, usage, np.ones(X.shape[1]), self._names())
         return self._set_rule(result, replace(objective, name="least squares"), ConvexSolver(), **entering)
 
     def _restored(self, rule: FusionRule) -> Self:

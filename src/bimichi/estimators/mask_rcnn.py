@@ -162,4 +162,4 @@ def _cells(first: int, last: int, n_pixels: int, n_cells: int) -> tuple[slice, F
     start = max(first, 0)
     stop = max(start, min(last + 1, n_pixels))
     pixels = np.arange(start, stop) - first
-    return slice(start, stop), (pixels + 0.5) * (n_cells / max(last - first + 1, 1)) - 0.5
+    return slice(start, stop), np.asarray((pixels + 0.5) * (n_cells / max(last - first + 1, 1)) - 0.5, np.float64)

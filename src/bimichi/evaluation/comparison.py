@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
 from bimichi import _html
 from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
@@ -12,6 +14,7 @@ from bimichi.estimators.base import Fusion
 from bimichi.evaluation.engine import COLUMNS, Result, TrainingData, evaluate, named_row, score_cells
 from bimichi.evaluation.methods import Candidate, labels_needed
 from bimichi.integral.planes import check_n_jobs
+from bimichi.learning.objectives import to_common_scale
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
@@ -87,6 +90,11 @@ class Comparison:
         pairs = zip(self.results, cells, strict=True)
         rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)
+
+    def maps(self) -> dict[str, NDArray[Any]]:
+        """Return the map of the first test scene by every method that ran, all on [-1, 1], if maps were kept."""
+        kept = [result for result in self.results if result.maps]
+        return {result.name: to_common_scale(result.maps[0], result.model.output_range) for result in kept}
 
     def measures(self) -> dict[str, Measure]:
         """Return the learned measures, by method."""

@@ -167,8 +167,8 @@ def scores(
 def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float, float, float, float]:
     """Return AUC, average precision, best F1 and its threshold; sorts `others` in place."""
     if not targets.size or not others.size:
-        found = f"{targets.size:,} targets and {others.size:,} other pixels count"
-        raise InvalidInputError(f"truth has one class only: {found}. Only rmse is defined for one.")
+        counted = f"{targets.size:,} targets and {others.size:,} other pixels count"
+        raise InvalidInputError(f"truth has one class only: {counted}. Only rmse is defined for one.")
     found = Thresholds(targets, others)
     f1 = found.f1
     best = np.argmax(f1)

@@ -146,7 +146,7 @@ class ElementParts(Parts):
 
 
 @jit
-def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
+def _fill_potential(values, base, potential):
     """Fill ``P(A, B) = (g(A, B) + sum of P without one source) / size``, an element without one of its sources first.
 
     On each step of the integral, the game ``v(S) = C(x with the sources outside S set to 0)`` is that of one element;
@@ -165,7 +165,7 @@ def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
+def _sort(sources, i, order, key):
     """Sort sources of one instance by |x|; return the largest, NaN if there is any."""
     for k in range(key.size):
         size = abs(sources[k, i])
@@ -180,7 +180,7 @@ def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _contribute(sources, steps, potential, out):  # type: ignore[no-untyped-def]
+def _contribute(sources, steps, potential, out):
     m, n = sources.shape
     order, key = np.empty(m, np.int64), np.empty(m)
     step, total = np.empty(m, np.int64), np.empty(m)

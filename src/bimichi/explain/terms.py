@@ -98,7 +98,7 @@ class TermParts(Parts):
 
 
 @_fast
-def _contribute(sources, table, pairs, out):  # type: ignore[no-untyped-def]
+def _contribute(sources, table, pairs, out):
     m, n = sources.shape
     size, sign, total = np.zeros((m, LANES)), np.zeros((m, LANES)), np.zeros((m, LANES))
     missing = np.empty(LANES, np.bool_)
@@ -120,7 +120,7 @@ def _contribute(sources, table, pairs, out):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _share_pair(size, sign, other_size, other_sign, parts, total, other_total):  # type: ignore[no-untyped-def]
+def _share_pair(size, sign, other_size, other_sign, parts, total, other_total):
     """Add the term of a pair by half to each of the two; `parts` as in `bimichi.integral.terms.sign_table`."""
     a, b, c, d = parts[0], parts[1], parts[2], parts[3]
     for lane in range(LANES):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bimichi._colours import INK, MISSING
+from bimichi._colours import INK as INK, MISSING
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError

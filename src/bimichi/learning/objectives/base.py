@@ -27,7 +27,7 @@ class Term(NamedTuple):
 
 
 @jit
-def term_of_bag(term, fused, counts, label):  # type: ignore[no-untyped-def]
+def term_of_bag(term, fused, counts, label):
     """Term of one bag, from the integrals of its instances; `label` is above 0 for a positive bag, or real."""
     return term.of_bag(fused.ctypes, counts.ctypes, fused.size, label, term.first, term.second)
 
