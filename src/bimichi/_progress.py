@@ -34,7 +34,7 @@ def checkpoint() -> None:
 
 @contextmanager
 def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
-    """Lend ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
+    """Yield ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
     console = _console(verbose)
     if console is None:
         yield lambda steps, value: None
@@ -56,7 +56,7 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
 
 @contextmanager
 def status_line(what: str, verbose: int) -> Iterator[Callable[[str], None]]:
-    """Lend a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
+    """Yield a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
     console = _console(verbose)
     if console is None:
         yield lambda text: None

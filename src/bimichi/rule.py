@@ -39,7 +39,7 @@ MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, C
 
 @dataclass(frozen=True, eq=False)
 class FusionRule:
-    """A measure, how sources enter its integral, what is output, how sources are made of images, and the training.
+    """A measure, how sources enter its integral, what is output, how sources are made from images, and the training.
 
     A source x enters the integral as ``(x - centre) * factor * polarity``, clipped to the range of the measure if a
     scale was learned.
@@ -57,7 +57,7 @@ class FusionRule:
     low : float, optional
         The least value with which a source enters: that of the measure by default. With 0, outputs lie in [0, 1].
     recipes : sequence of str, optional
-        How each source is made of an image.
+        How each source is made from an image.
     training : TrainingRecord, optional
         How the rule was learned.
     inputs : sequence of SourceInput, optional

@@ -197,7 +197,7 @@ def test_bad_input():
         ((lazy,), "y is missing"),
         ((lazy, y[:-1], ids), "y has shape"),
         ((lazy, np.arange(len(y)) % 2, ids), "y must be the same for all instances of a bag"),
-        ((lazy, y, ids % 7), "Rows of a bag must stand together"),
+        ((lazy, y, ids % 7), "Rows of a bag must be contiguous"),
         ((lazy, 0 * y, ids), "y must have two classes"),
         ((lazy * 9, y, ids), r"reaches .*; sources must lie in \[-1, 1\]"),
         (([scene(0, "a")], y), "Scenes have labels and bags of their own"),

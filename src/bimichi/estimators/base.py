@@ -239,7 +239,7 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         return getattr(getattr(self, "rule_", None), "link", None) is not None
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of every instance; one with NaN is no target."""
+        """Return the class of every instance; one with NaN is not a target."""
         positive = self.decision_function(X) > 0  # which checks that there are classes
         if is_xarray(X):
             named: Any = positive

@@ -142,7 +142,7 @@ def decide(
 
 
 def known_pixels(scene: Scene) -> NDArray[np.int8]:
-    """Return 1 for pixels that are known to be targets, -1 for those that are none, 0 for unknown ones."""
+    """Return 1 for pixels that are known to be targets, -1 for those known not to be, 0 for unknown ones."""
     if len(scene.boxes):
         height, width = scene.shape
         return label_pixels((height, width), scene.boxes, ignore=scene.ignore)

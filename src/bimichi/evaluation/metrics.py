@@ -43,7 +43,7 @@ class Scores(NamedTuple):
 
 
 def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
-    """Return the area under the ROC curve of the raw output: how often a target is above a pixel that is none.
+    """Return the area under the ROC curve of the raw output: how often a target is above a pixel that is not one.
 
     A tie counts half. Costs a sort of the map, O(n log n), and a copy of it.
 

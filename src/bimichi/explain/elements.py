@@ -94,7 +94,7 @@ class ElementParts(Parts):
         return up, down, both_up, both_down, mixed
 
     def _difference(self, up: tuple[int, ...], down: tuple[int, ...]) -> float:
-        """Average the mixed difference of `up` rising from silent to for, and `down` from against to silent.
+        """Average the mixed difference of `up` rising from neutral to for, and `down` from against to neutral.
 
         Over the sets K of the n other sources, those of size k weigh (n - k)! k! / (n + 1)! each. In a capacity, what
         is not in K is absent.
@@ -134,7 +134,7 @@ class ElementParts(Parts):
             for j in range(i + 1, m):
                 by_digits = terms.reshape(base ** (m - 1 - j), base, base ** (j - i - 1), base, base**i).sum((0, 2, 4))
                 up[i, j] = up[j, i] = by_digits[1, 1]
-                if base == 3:  # rows: the digit of j; down is one step below silent, hence the sign of mixed terms
+                if base == 3:  # rows: the digit of j; down is one step below neutral, hence the sign of mixed terms
                     down[i, j] = down[j, i] = by_digits[2, 2]
                     mixed[i, j], mixed[j, i] = -by_digits[2, 1], -by_digits[1, 2]
         return up, down, mixed

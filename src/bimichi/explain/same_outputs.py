@@ -34,7 +34,7 @@ STILL = 1e-7
 """An element is determined if no direction of unit length in which outputs stay the same moves it by more than this."""
 
 PRECISION = 1e-6
-"""To what the ends of intervals are exact; narrower intervals are none."""
+"""How exact the ends of intervals are; narrower ones are single values."""
 
 Rows = Callable[[], Iterator[tuple[Codes, Floats]]]
 """What yields the codes and weights of all instances, chunk by chunk, each time that it is called."""

@@ -50,7 +50,7 @@ class Stability(Explanation):
     converged : int
         How many refits ended with the status "converged".
     links : tuple of (Link or None)
-        Of each refit: learned anew for an objective that gives probabilities, otherwise that of the model.
+        One per refit: learned with it if the objective gives probabilities, otherwise that of the model.
     """
 
     measure: Measure

@@ -195,7 +195,7 @@ def check_alike(planes: Sequence["xr.DataArray"], chunks: bool = True) -> None:
 def _described(
     fused: "xr.DataArray", X: "xr.DataArray | xr.Dataset", planes: Sequence["xr.DataArray"]
 ) -> "xr.DataArray":
-    """Give the result the attributes of its sources that hold for it, too."""
+    """Give the result those attributes of its sources that also hold for it."""
     attributes = {**X.attrs, **fused.attrs} if isinstance(X, import_optional("xarray").Dataset) else fused.attrs
     fused.attrs = {
         name: value

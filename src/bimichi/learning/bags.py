@@ -232,7 +232,7 @@ class Bags:
         return np.asarray(np.repeat(self.weights / number, np.diff(self.offsets)) * self.counts)
 
     def merged(self, n_jobs: int | None = None) -> "Bags":
-        """Merge equal instances of a bag into one that counts as many, which changes no objective."""
+        """Merge equal instances of a bag into one that counts for all of them, which changes no objective."""
 
         def run(part: slice) -> tuple[Ints, Floats, Ints]:
             rows, offsets = self._part(part)

@@ -20,7 +20,7 @@ LEAST = 3  # scenes (or groups of bags) with targets; with fewer, no standard er
 ROWS = 20_000  # of each kind that are used of a scene
 GAIN = 0.01  # a source alone must rank targets better by more average precision than this
 STRONG = 0.05  # beyond this, it is enough that the fusion does not become worse: it may be perfect already
-RATIO = 4.0  # how much all that is no target counts in a scene, against its targets
+RATIO = 4.0  # how much everything else in a scene counts, relative to its targets
 
 
 @dataclass(frozen=True, eq=False)

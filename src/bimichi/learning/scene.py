@@ -144,7 +144,7 @@ class Scene:
         return _html.view(f"Scene {self.name}", _html.facts(known), _html.pictures(self._pictures()))
 
     def _pictures(self) -> Iterator[tuple[str, str]]:
-        """Give captions and small pictures: the photograph, the sources in the colours of values, the truth."""
+        """Yield captions and small pictures: the photograph, the sources in the colours of values, the truth."""
         if len(self.shape) != 2 or 0 in self.shape:
             return
         step = -(-max(self.shape) // PICTURE)
@@ -276,7 +276,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     Returns
     -------
     Bags
-        Bags whose ids are pairs (name of the scene, segment); `instance` counts through the scenes in order.
+        Bags whose ids are pairs (name of the scene, segment); `instance` is numbered consecutively through all scenes.
 
     Examples
     --------

@@ -197,7 +197,7 @@ class BiCapacity(LatticeMeasure):
                 f"up to {self.table_limit} sources. Use to_matrix()."
             )
         marked = self.flags(bold, "bold")
-        subsets = [self.lattice.sets(int(code))[0] for code in self.lattice.from_masks(np.arange(1 << self.n_sources))]
+        subsets = self.lattice.subsets()
         labels = [set_label(subset, self.source_names) for subset in subsets]
         rows = []
         for up, label in zip(subsets, labels, strict=True):

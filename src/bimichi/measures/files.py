@@ -1,6 +1,6 @@
 """Model files: one versioned format, no pickle, written atomically, checked when read.
 
-A model is a JSON header and named float64 arrays. Small arrays stand inside the JSON; larger ones make the file a ZIP
+A model is a JSON header and named float64 arrays. Small arrays are part of the JSON; larger ones make the file a ZIP
 (``.npz``) of ``header.json`` and one ``.npy`` member per array. See docs/model-format.md.
 """
 

@@ -28,7 +28,7 @@ UP, DOWN = "#b2182b", "#2166ac"
 """The colours of the scale near +1 and -1."""
 
 POSITIVE, NEGATIVE, LEFT_OUT = "#009e73", "#d55e00", "#777777"
-"""Green and red of Okabe and Ito, which differ to the colour-blind, too."""
+"""Green and red of Okabe and Ito, which colour-blind readers can tell apart."""
 
 SMALL: Any = {"textcoords": "offset points", "fontsize": "small", "color": INK}
 VALUE_WIDTH = 36.0  # points that a value takes beside its bar
@@ -106,7 +106,7 @@ def line_style(k: int) -> dict[str, Any]:
 def literal(text: object, limit: int | None = None) -> str:
     r"""Write text so that matplotlib shows it as it is, on one line, cut in its middle if longer than `limit`.
 
-    Matplotlib sets what stands between two $ as a formula, and shows \$ as $.
+    Matplotlib sets text between two $ as a formula, and shows \$ as $.
     """
     line = " ".join(str(text).splitlines())
     if limit is not None and len(line) > limit:

@@ -57,8 +57,7 @@ def plot_matrix(
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
     _draw_cells(ax, g, bold, known)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
-    subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(n))]
-    labels = [style.literal(set_label(subset, names)) for subset in subsets]
+    labels = [style.literal(set_label(subset, names)) for subset in g.lattice.subsets()]
     rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
     ax.set_xticks(range(n), labels, rotation=rotation, ha=align)
     ax.set_yticks(range(n), labels)

@@ -42,10 +42,10 @@ def joined(*content: str) -> Markup:
 
 
 def embedded_json(document: Any) -> Markup:
-    """Return JSON that can stand inside a script element: no sign in it can end the element, or begin another."""
+    """Return JSON that can be put inside a script element: no character in it can end the element, or begin another."""
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 

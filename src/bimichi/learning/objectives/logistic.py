@@ -6,7 +6,7 @@ from bimichi.learning.objectives.base import Objective
 
 
 def bag_term(fused, counts, size, label, first, second):
-    """Sum of log(1 + e^f) - y f over a bag, f the log-odds; merged instances count as many."""
+    """Sum of log(1 + e^f) - y f over a bag, f the log-odds; an instance that stands for several counts as often."""
     total = 0.0
     for i in range(size):
         f = fused[i]

@@ -68,12 +68,12 @@ class Population:
         if found != fingerprint:
             raise ModelFileError(
                 f"The checkpoint {path} is of other data, another objective, other solver parameters or another "
-                "version. Delete it to start anew, or name another file."
+                "version. Delete it to start over, or name another file."
             )
         try:
             made._check(space, size)
         except InvalidInputError as error:
-            raise ModelFileError(f"The checkpoint {path} is damaged: {error} Delete it to start anew.") from error
+            raise ModelFileError(f"The checkpoint {path} is damaged: {error} Delete it to start over.") from error
         return made
 
     @classmethod

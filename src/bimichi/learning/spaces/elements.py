@@ -128,6 +128,19 @@ class ElementSpace(Space):
     def complete(self, partial: Floats, completion: str) -> Completion:
         return completion_of(self.lattice, partial, completion)
 
+    def snapped(self, values: Floats, near: float) -> Floats:
+        """Make equal what lies within `near`, one value after the other; a bound among them is what they become.
+
+        The map from old to new values never falls, and leaves -1, 0 and 1 where they are, so that all order is kept.
+        """
+        bounds = np.array([-1.0, 0.0, 1.0])
+        known = np.union1d(values, bounds)
+        group = np.append(0, np.cumsum(np.diff(known) > near))
+        starts = np.flatnonzero(np.append(True, np.diff(group) > 0))
+        level = known[starts]
+        level[group[np.searchsorted(known, bounds)]] = bounds
+        return np.asarray(level[group[np.searchsorted(known, values)]])
+
     def order(self) -> OrderedPairs:
         return OrderedPairs(self.lattice)
 
