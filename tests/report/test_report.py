@@ -130,7 +130,7 @@ def test_scores_and_curves(written):
     said = text_of(written(model, scene, truth=truth, ignore=ignore))
     assert f"fused {expected.auc:.3f} {expected.average_precision:.3f} {expected.best_f1:.3f}" in said
     assert f"{expected.n:,} pixels are scored" in said
-    found = score_maps(gather(model, scene, None, truth, ignore, *[None] * 7))
+    found = score_maps(gather(model, scene, truth=truth, ignore=ignore))
     assert [name for name, _, _ in found] == ["fused", "1", "2", "3"]
     for _, one, curve in found:
         x, y = np.array(curve).T

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from bimichi._markup import picture
 from bimichi.evaluation.metrics import Scores
 from bimichi.report.markup import Markup, element, joined, write_page
 from bimichi.report.wording import section, shown, table
@@ -85,16 +86,16 @@ def _scenes(entries: Sequence[IndexEntry], folder: Path) -> Markup:
     cards = []
     for entry in entries:
         height, width = entry.shape or (0, 0)
-        picture = element("span", class_="picture")
+        shown_map = element("span", class_="picture")
         if entry.picture:
-            picture = Markup(element("img", src=entry.picture, alt=f"Fused map of {entry.name}").removesuffix("</img>"))
+            shown_map = picture(entry.picture, f"Fused map of {entry.name}")
         facts = [f"{width:,} × {height:,} pixels"] if entry.shape else []
         if entry.scores:
             facts.append(f"AUC {shown(entry.scores.auc, 3)}, AP {shown(entry.scores.average_precision, 3)}")
         elif entry.note:
             facts.append(entry.note)
         lines = [element("span", fact) for fact in facts]
-        cards.append(element("li", _link(entry, folder, picture, element("b", entry.name)), *lines))
+        cards.append(element("li", _link(entry, folder, shown_map, element("b", entry.name)), *lines))
     lead = "The fused map of each scene, blue −1 to red +1, grey without data. A scene leads to its report."
     return section("scenes", "Scenes", element("ul", *cards, class_="scenes"), lead=lead)
 

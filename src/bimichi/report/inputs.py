@@ -101,16 +101,16 @@ class Material:
 def gather(
     model: Any,
     sources: Any,
-    names: Sequence[str] | None,
-    truth: Any,
-    ignore: Any,
-    boxes: Any,
-    segments: Any,
-    labels: Mapping[int, bool] | None,
-    comparison: Comparison | None,
-    title: str | None,
-    notes: Mapping[str, str] | None,
-    n_jobs: int | None,
+    names: Sequence[str] | None = None,
+    truth: Any = None,
+    ignore: Any = None,
+    boxes: Any = None,
+    segments: Any = None,
+    labels: Mapping[int, bool] | None = None,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+    notes: Mapping[str, str] | None = None,
+    n_jobs: int | None = None,
 ) -> Material:
     """Check what `write_report` was given; what is not given is taken from a scene."""
     rule = as_rule(model)

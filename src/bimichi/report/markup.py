@@ -1,6 +1,5 @@
-"""HTML in which text is text: whatever is not `Markup` is escaped."""
+"""What the pages of this package share: their template, the files that it takes in, and data inside a page."""
 
-import html
 import json
 from importlib.resources import files
 from os import PathLike
@@ -8,37 +7,10 @@ from string import Template
 from typing import Any
 
 from bimichi._files import atomic_write
+from bimichi._markup import Markup as Markup, element as element, joined as joined
 
 POLICY = "default-src 'none'; {script}style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """What a page may load: nothing but what it holds itself, of which a script must have the hash that is put in."""
-
-
-class Markup(str):
-    """HTML, to be used as it is."""
-
-    __slots__ = ()
-
-
-def element(tag: str, *content: str, **attributes: str | int | float | bool | None) -> Markup:
-    """Return an element of HTML; content that is not `Markup` is escaped.
-
-    As attributes, ``class_`` stands for class and ``data_code`` for data-code. True is an attribute without a value;
-    False and None leave it out.
-
-    >>> element("p", "a < b ", element("b", "&"), class_="note", hidden=True)
-    '<p class="note" hidden>a &lt; b <b>&amp;</b></p>'
-    """
-    parts = [tag]
-    for name, value in attributes.items():
-        if value is not None and value is not False:
-            name = name.removesuffix("_").replace("_", "-")
-            parts.append(name if value is True else f'{name}="{html.escape(str(value))}"')
-    return Markup(f"<{' '.join(parts)}>{joined(*content)}</{tag}>")
-
-
-def joined(*content: str) -> Markup:
-    """Return pieces in a row; `str` is escaped."""
-    return Markup("".join(part if isinstance(part, Markup) else html.escape(part) for part in content))
 
 
 def embedded_json(document: Any) -> Markup:
