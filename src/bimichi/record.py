@@ -150,7 +150,7 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class SourceInput:
-    """What the images of one source were like in training, so that others can be told from them.
+    """What the images of one source were like in training, so that others are noticed.
 
     Attributes
     ----------

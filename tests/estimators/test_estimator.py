@@ -317,7 +317,7 @@ def test_bags_objects_can_be_fitted(data):
     given = Bags.from_instances(100 * X, y, bags)
     BiMIChI("mean", scale="minmax", random_state=0).fit(given)
     assert np.abs(given.X).max() > 50  # what the user holds is not changed
-    with pytest.raises(InvalidInputError, match="give fit nothing besides"):
+    with pytest.raises(InvalidInputError, match="pass fit nothing else"):
         BiMIChI().fit(Bags.from_instances(X, y, bags), y)
 
 

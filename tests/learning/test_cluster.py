@@ -205,7 +205,7 @@ def test_bad_input():
         (([replace(scene(0, "a"), labels={})],), "None of the scenes has a labelled bag"),
         (([scene(0, "a"), scene(0, "a")],), "Two scenes are named 'a'"),
         (([scene(0, "a"), renamed],), "Scene 'b' has sources x, y, but scene 'a' has 1, 2"),
-        (([lambda: 3],), "A scene must be a Scene, or give one, got int"),
+        (([lambda: 3],), "A scene must be a Scene, its path, or a function that returns it, got int"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             BiMIChI().fit(*arguments)

@@ -34,7 +34,7 @@ FLOATS = [np.float64, np.float32]
 def check_alone(*others: Any) -> None:
     """Raise if `fit` was given anything besides `Bags`."""
     if any(other is not None for other in others):
-        raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+        raise InvalidInputError("Bags have labels and weights of their own; pass fit nothing else.")
 
 
 def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:

@@ -161,7 +161,9 @@ def compare(
     """
     named = dict(methods) if isinstance(methods, Mapping) else {type(m).__name__: m for m in methods}
     if len(named) < len(methods) or not named:
-        raise InvalidInputError("methods must be distinct; give a mapping of name to method to compare several alike.")
+        raise InvalidInputError(
+            "methods must be distinct; give a mapping of name to method to compare several of one class."
+        )
     learned = _checked(train, "train")
     scenes = learned if test is None else _checked(test, "test")
     for scene in scenes:

@@ -25,7 +25,7 @@ MOST_OPEN = 100
 """With more other elements than this, whose programs would take minutes, none is solved."""
 
 NEGLIGIBLE = 1e-9
-"""Rows are taken for equal if they differ by less than this: weights, and thus outputs."""
+"""Rows count as equal if they differ by less than this: their weights, and so their outputs."""
 
 PROBES = 3
 """How many random vectors a row is tried against."""

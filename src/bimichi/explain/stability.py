@@ -1,8 +1,6 @@
 """How much of a learned measure would survive other bags: the bootstrap."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
-from bimichi._progress import checkpoint
 from bimichi._tables import Cell, Table
 from bimichi._types import Flags, Floats, Ints
 from bimichi.explain.indices import Indices, indices, indices_of
 from bimichi.explain.parts import parts_of
 from bimichi.explain.refitting import recorded_objective, refit, training_bags
 from bimichi.explain.results import Explanation
-from bimichi.integral.planes import Planes, check_n_jobs
+from bimichi.integral.planes import Planes, check_n_jobs, in_threads
 from bimichi.learning.bags import Bags
 from bimichi.learning.samples import select_bags
 from bimichi.link import Link
@@ -144,16 +141,13 @@ def bootstrap(
     drawn = [_draw(found.labels, stream) for stream in streams]
 
     def refit_one(which: int) -> tuple[Floats, Indices, bool, Link | None]:
-        checkpoint()
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
         converged = solution.status.startswith(("converged", "exact"))
         return solution.values, refitted, converged, solution.link if objective.links else rule.link
 
-    here = [copy_context() for _ in range(n_resamples)]  # in which refits may be asked to stop
-    with ThreadPoolExecutor(jobs) as pool:
-        refits = pool.map(lambda which: here[which].run(refit_one, which), range(n_resamples))
-        values, others, converged, links = zip(*refits, strict=True)
+    refits = in_threads(refit_one, range(n_resamples), jobs)
+    values, others, converged, links = zip(*refits, strict=True)
     low, high = (1 - level) / 2, (1 + level) / 2
     return Stability(
         measure=rule.measure,

@@ -1,4 +1,4 @@
-"""`Bags`: instances grouped into labelled bags, whichever way users hold them."""
+"""`Bags`: instances grouped into labelled bags, however users hold them."""
 
 import warnings
 from collections.abc import Mapping, Sequence

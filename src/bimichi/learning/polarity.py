@@ -3,7 +3,7 @@
 With a monotone measure, a source that is low on the target cannot help; inverted, it can. A sign is inverted only if
 that makes both the source alone and a quick fusion of all sources rank the targets of left-out scenes better, by more
 than the standard error over these scenes: twice as much for the source alone, since a weak source is seldom worth a
-sign; and if that gains much, the fusion must only not become worse. Where this cannot be told, a source stays as it is.
+sign; and if that gains much, the fusion must merely not become worse. In case of doubt, a source stays as it is.
 """
 
 from collections.abc import Sequence

@@ -172,7 +172,7 @@ class Scene:
 
     def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
-            raise InvalidInputError(f"Scene {self.name!r} has no bags; add them by its with_bags(segments, labels).")
+            raise InvalidInputError(f"Scene {self.name!r} has no bags; add them with .with_bags(segments, labels).")
         return self.segments, self.labels
 
     def save(self, path: str | PathLike[str]) -> None:

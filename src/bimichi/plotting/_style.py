@@ -14,6 +14,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.measures.base import Measure
 from bimichi.measures.lattice import short_names
 from bimichi.measures.on_lattice import LatticeMeasure
+from bimichi.measures.terms import MAX_SOURCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ HATCH = "////"
 LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 LINE_DASHES = ("-", "--", "-.", ":")
 KEY_WIDTH = 64
-Kind = TypeVar("Kind", bound=LatticeMeasure)
+Kind = TypeVar("Kind", bound=Measure)
 
 Elements = Iterable[Any] | Flags | None
 """Elements given by their sources, or as one flag per code."""
@@ -162,25 +163,19 @@ def sides_of_zero(ax: "Axes", places: Any, names: Sequence[str], reach: float, t
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def measure_of(given: Any) -> Measure:
-    """Return the measure of a rule or of a fitted model; a measure is returned as it is."""
-    if isinstance(given, Measure):
-        return given
+def check_measure(given: object, kind: type[Kind], limit: int = MAX_SOURCES, remedy: str = "") -> Kind:
+    """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
     from bimichi.rule import as_rule  # here, because numba takes long to import
 
-    return as_rule(given).measure
-
-
-def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
-    """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
-    measure = measure_of(given)
+    measure = given if isinstance(given, Measure) else as_rule(given).measure
     if not isinstance(measure, kind):
         others = {"Capacity": "plot_capacity", "AdditiveBiCapacity": "plot_terms"}
         other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
         got = f"got {type(measure).__name__}; use {other} for it"
-        raise InvalidInputError(f"This picture shows a {kind.__name__}, {got}.")
+        article = "an" if kind.__name__.startswith("A") else "a"
+        raise InvalidInputError(f"This picture shows {article} {kind.__name__}, {got}.")
     if measure.n_sources > limit:
-        given = f"The {measure.lattice.size:,} elements of {measure.n_sources} sources"
+        given = f"The {measure.n_parts:,} {measure.parts} of {measure.n_sources} sources"
         raise InvalidInputError(f"{given} do not fit this picture, which is drawn up to {limit} sources. {remedy}")
     return measure
 

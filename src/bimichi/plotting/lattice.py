@@ -152,7 +152,7 @@ def _draw_weights(ax: "Axes", g: BiCapacity, place: Floats, codes: list[int], we
 
 
 def _font_size(ax: "Axes", n_sources: int) -> float:
-    """Points at which the five signs of a value fit a node."""
+    """Points at which the five characters of a value fit a node."""
     width, height = NODE[n_sources]
     return style.font_size(
         ax, 0.31 * width / {1: 2.2, 2: 4.2, 3: 8.2, 4: 20.2}[n_sources], 0.36 * height / (2 * n_sources + 0.9)

@@ -73,7 +73,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
     from matplotlib.patches import Rectangle
 
     rows, columns = g.lattice.masks(np.arange(g.lattice.size))
-    size = style.font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for the five signs of a value
+    size = style.font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for five characters
     for code, (row, column, color) in enumerate(zip(rows, columns, style.value_colors(g.values), strict=True)):
         corner, undefined = (column - 0.5, row - 0.5), code == 0 and not g.zero_bound
         face = "white" if undefined else color
