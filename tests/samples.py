@@ -43,6 +43,11 @@ def make_bags(m, n_bags=24, size=8, seed=0):
     return Bags.from_instances(np.clip(X, -1, 1), y, ids)
 
 
+def uninformative_rows():
+    """Rows of two sources that say nothing about the label, which is positive for a quarter of them."""
+    return np.repeat([[0.5, -0.5], [-0.5, 0.5], [0.5, 0.5], [-0.5, -0.5]], 20, axis=0), np.tile([1, 0, 0, 0], 20)
+
+
 def probable_rows(n=400, m=3, seed=0):
     """Rows, and labels whose log-odds are nearly an integral."""
     rng = np.random.default_rng(seed)

@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import shutil
@@ -169,3 +170,16 @@ def test_all_kernels_of_the_package_are_compiled_here():
         if path.name != "_jit.py":
             assert "njit" not in path.read_text(), f"{path} must use bimichi._jit"
             assert "cfunc" not in path.read_text(), f"{path} must use bimichi._jit"
+
+
+def test_all_functions_but_kernels_are_annotated():
+    """In modules with kernels mypy does not ask for it, as numba types those; here, all other functions are."""
+    kernels = {"jit", "_fast", "_vectorised"}
+    bare = []
+    for path in sorted(Path(bimichi.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.returns is None and node.name != "bag_term":
+                marks = {mark.func if isinstance(mark, ast.Call) else mark for mark in node.decorator_list}
+                if not kernels & {getattr(mark, "id", "") for mark in marks}:
+                    bare.append(f"{path.name}:{node.lineno} {node.name}")
+    assert bare == []

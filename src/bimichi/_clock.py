@@ -23,7 +23,7 @@ class CompileClock:
             self.leave()
 
     def enter(self) -> bool:
-        """Begin to count; return whether nothing else was being compiled."""
+        """Start counting; return whether nothing else was being compiled."""
         with self._lock:
             if self._depth == 0:
                 self._since = time.perf_counter()
@@ -31,7 +31,7 @@ class CompileClock:
             return self._depth == 1
 
     def leave(self) -> bool:
-        """End to count; return whether nothing else is being compiled."""
+        """Stop counting; return whether nothing else is being compiled."""
         with self._lock:
             self._depth -= 1
             if self._depth == 0:

@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are whole, and values as JSON can hold them."""
+"""Files that appear under their name only when they are complete, and values as JSON can hold them."""
 
 import hashlib
 import math
@@ -40,9 +40,9 @@ def atomic_write(path: str | PathLike[str], write: Callable[[IO[bytes]], object]
 
 @contextmanager
 def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Path]:
-    """Lend a new, empty file; when the context ends without error, its bytes are on disk and it replaces `path`.
+    """Yield a new, empty file; when the context ends without error, its bytes are on disk and it replaces `path`.
 
-    It lies in the folder of the file that it replaces, under a name that cannot be guessed, so that nobody else can
+    It is in the folder of the file that it replaces, under a name that cannot be guessed, so that nobody else can
     have put a file or link there. A symbolic link is followed; an existing file keeps its mode. `alone` is for large
     files: a second run that writes to the same path is an error, and what a killed run left is removed first. Without
     it, the last of several runs to end prevails; so it does on Windows and on network disks without locks. What killed

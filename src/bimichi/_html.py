@@ -4,13 +4,13 @@ Colours follow values as in every picture, -1 blue and +1 red; they are laid ove
 that text keeps the colour that it has there.
 """
 
-import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from bimichi._tables import Cell, Table, marked
+from bimichi._markup import Markup, element, joined, picture
+from bimichi._tables import Cell, Table, html_table, in_html
 
-Tint = Callable[[int, str], str]
+Tint = Callable[[int, str], dict[str, str]]
 """Gives the attributes of a cell, from its column and its text."""
 
 MOST = 2.0  # beyond, a number is no value or index
@@ -55,24 +55,24 @@ border:1px solid rgb(127 127 127 / .4);background:Canvas}
 
 def view(title: str, *parts: str, note: str = "") -> str:
     """Return a whole result: a title, parts that are HTML already, and a note."""
-    below = f'<p class="note">{html.escape(note)}</p>' if note else ""
-    head = f'<p class="title">{html.escape(title)}</p>' if title else ""
-    return f'<div class="bimichi-view"><style>{STYLE}</style>{head}{"".join(parts)}{below}</div>'
+    head = element("p", title, class_="title") if title else ""
+    below = element("p", note, class_="note") if note else ""
+    return element("div", element("style", Markup(STYLE)), head, *map(Markup, parts), below, class_="bimichi-view")
 
 
 def facts(known: Mapping[str, Any]) -> str:
     """Return names and values, without those that are None or empty."""
     shown = [(name, str(value)) for name, value in known.items() if value is not None and str(value)]
-    rows = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>" for name, value in shown)
-    return f"<dl>{rows}</dl>" if rows else ""
+    rows = [joined(element("dt", name), element("dd", value)) for name, value in shown]
+    return element("dl", *rows) if rows else ""
 
 
-def by_value(column: int, text: str) -> str:
+def by_value(column: int, text: str) -> dict[str, str]:
     """Tint a cell by its number: red above 0, blue below, deepest from -1 and +1 on."""
     value = _number(text) if "." in text else None  # whole numbers are counts
-    if column == 0 or not value or abs(value) > MOST:
-        return ""
-    return f' class="{"up" if value > 0 else "down"}" style="--share:{min(1.0, abs(value)):.3g}"'
+    if not value or abs(value) > MOST:
+        return {}
+    return _tinted("up" if value > 0 else "down", min(1.0, abs(value)))
 
 
 def by_rank(table: Table, higher_is_better: Mapping[int, bool]) -> Tint:
@@ -83,65 +83,61 @@ def by_rank(table: Table, higher_is_better: Mapping[int, bool]) -> Tint:
         if found and max(found) > min(found):
             ranges[column] = (min(found), max(found))
 
-    def tint(column: int, text: str) -> str:
+    def tint(column: int, text: str) -> dict[str, str]:
         value = _number(text)
         if column not in ranges or value is None:
-            return ""
+            return {}
         low, high = ranges[column]
         share = (value - low) / (high - low)
-        return f' class="good" style="--share:{share if higher_is_better[column] else 1 - share:.3g}"'
+        return _tinted("good", share if higher_is_better[column] else 1 - share)
 
     return tint
 
 
 def table(shown: Table, tint: Tint = by_value) -> str:
     """Return a table that scrolls within its cell, its numbers tinted."""
-    head = "".join(f"<th>{html.escape(text)}</th>" for text in shown.header)
-    body = "".join(f"<tr>{''.join(_cell(k, cell, tint) for k, cell in enumerate(row))}</tr>" for row in shown.rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    rows = ([_cell(k, cell, tint) for k, cell in enumerate(row)] for row in shown.rows)
+    return element("div", html_table(shown.header, rows), class_="scroll")
 
 
 def bars(header: Sequence[str], rows: Iterable[tuple[str, Sequence[str], float]]) -> str:
     """Return a table whose rows are a name, some texts, and a number with a bar, to the left if it is below 0."""
     listed = list(rows)
     most = max((abs(value) for _, _, value in listed), default=0.0) or 1.0
-    head = "".join(f"<th>{html.escape(text)}</th>" for text in [*header, ""])
     body = []
     for name, texts, value in listed:
-        bar = f'<b class="{"up" if value > 0 else "down"}" style="--share:{abs(value) / most:.3g}"></b>'
-        sides = f"<i></i><i>{bar}</i>" if value > 0 else f"<i>{bar}</i><i></i>"
-        cells = "".join(f"<td>{html.escape(text)}</td>" for text in texts)
-        body.append(f'<tr><th>{html.escape(name)}</th>{cells}<td><span class="bar">{sides}</span></td></tr>')
-    made = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    return f'<div class="scroll">{made}</div>'
+        bar = element("b", **_tinted("up" if value > 0 else "down", abs(value) / most))
+        sides = (element("i"), element("i", bar)) if value > 0 else (element("i", bar), element("i"))
+        cells = (element("td", text) for text in texts)
+        body.append([element("th", name), *cells, element("td", element("span", *sides, class_="bar"))])
+    return element("div", html_table([*header, ""], body), class_="scroll")
 
 
 def pictures(shown: Iterable[tuple[str, str]]) -> str:
     """Return pictures, data URIs with their captions, side by side as far as there is room."""
-    made = [
-        f'<figure><img src="{html.escape(uri)}" alt="{html.escape(caption)}">'
-        f"<figcaption>{html.escape(caption)}</figcaption></figure>"
-        for caption, uri in shown
-    ]
-    return f'<div class="pictures">{"".join(made)}</div>' if made else ""
+    made = [element("figure", picture(uri, caption), element("figcaption", caption)) for caption, uri in shown]
+    return element("div", *made, class_="pictures") if made else ""
 
 
 def paragraph(text: str) -> str:
     """Return a paragraph of text."""
-    return f"<p>{html.escape(text)}</p>"
+    return element("p", text)
 
 
 def framed(page: str, title: str) -> str:
     """Return a whole page in a frame of its own, which may run its scripts but reaches nothing of the notebook."""
-    return f'<iframe sandbox="allow-scripts" title="{html.escape(title)}" srcdoc="{html.escape(page)}"></iframe>'
+    return element("iframe", sandbox="allow-scripts", title=title, srcdoc=page)
 
 
-def _cell(column: int, cell: Cell, tint: Tint) -> str:
-    text = marked(html.escape(cell.text), cell, ("<b>", "</b>"), ("<u>", "</u>"))
+def _cell(column: int, cell: Cell, tint: Tint) -> Markup:
     if column == 0:
-        return f"<th>{text}</th>"
-    kind = tint(column, cell.text) or (' class="text"' if len(cell.text) > 24 else "")
-    return f"<td{kind}>{text}</td>"
+        return element("th", in_html(cell))
+    long = {"class_": "text"} if len(cell.text) > 24 else {}
+    return element("td", in_html(cell), **tint(column, cell.text) or long)
+
+
+def _tinted(kind: str, share: float) -> dict[str, str]:
+    return {"class_": kind, "style": f"--share:{share:.3g}"}
 
 
 def _number(text: str) -> float | None:

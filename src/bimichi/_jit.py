@@ -1,7 +1,7 @@
 """How kernels are compiled, and kept on disk so that only the first run after a change waits for the compiler.
 
 numba's own ``cache=True`` notices a change in the file of a kernel, but not in the files of kernels that it calls, of
-whose code it holds a copy. Here compiled code lies in a folder named after the content of all files with kernels, so
+whose code it holds a copy. Here compiled code is kept in a folder named after the content of all files with kernels, so
 that stale code cannot be found.
 """
 
@@ -41,11 +41,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a function when it is first called, without the GIL; ``@jit``, or ``@jit(...)`` with options."""
     if function is None:
         return lambda function: jit(function, **options)
-    options = {
-        "nogil": True,
-        "no_cfunc_wrapper": True,
-        **options,
-    }  # a wrapper for callers in C
+    options = {"nogil": True, "no_cfunc_wrapper": True} | options  # which callers in C would need
     kernel: Any = numba.njit(**options)(function)
     if hasattr(kernel, "py_func"):  # else NUMBA_DISABLE_JIT is set
         kernel._cache = KernelCache(function, kernel.targetoptions)
@@ -88,7 +84,7 @@ event.register("numba:compile", _CompileListener())
 
 
 class KernelCache(NullCache):
-    """Compiled code of one kernel on disk, a file per signature and processor; whatever fails is a miss."""
+    """Compiled code of one kernel on disk, one file per signature and processor; whatever fails is a miss."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._function, self._options = function, options
@@ -100,7 +96,7 @@ class KernelCache(NullCache):
         return None if folder is None else str(folder)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the compiled code for a signature, None if there is none, or none that is whole."""
+        """Return the compiled code for a signature, None if there is none that is complete."""
         with COMPILING.running():
             return self._load(signature, target_context)
 
@@ -166,7 +162,7 @@ def _frozen(function: Any, seen: set[int]) -> list[str] | None:
 
 
 def _code(code: CodeType, names: set[str]) -> Iterator[str]:
-    """Give the instructions and constants of a function and those inside it; add the names it uses to `names`."""
+    """Yield the instructions and constants of a function and those inside it; add the names it uses to `names`."""
     names.update(code.co_names)
     yield repr((code.co_code, code.co_names, code.co_varnames))
     for constant in code.co_consts:
@@ -200,7 +196,7 @@ def cache_folder() -> Path | None:
 
 
 def _places() -> Iterator[Path]:
-    """Give the places that may hold folders of compiled code, best first; outside the package, one per installation."""
+    """Yield places for folders of compiled code, best first; outside the package, there is one per installation."""
     mine = f"{__version__}-{hashlib.sha256(os.fsencode(PACKAGE)).hexdigest()[:16]}"
     if os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(os.environ["NUMBA_CACHE_DIR"]) / "bimichi" / mine

@@ -34,6 +34,7 @@ OTHER_NAME = {
     "integral.unlabelled": "integral.labelled",
     "io": "measures.files",
     "measure": "measures.base",
+    "report.thumbnails": "_pictures",
     "scale.arrays": "integral.labelled",
     "scale.gdal": "imaging.raster_layers",
     "term_kernels": "integral.terms",

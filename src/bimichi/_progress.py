@@ -34,7 +34,7 @@ def checkpoint() -> None:
 
 @contextmanager
 def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
-    """Lend ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
+    """Yield ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
     console = _console(verbose)
     if console is None:
         yield lambda steps, value: None
@@ -56,7 +56,7 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
 
 @contextmanager
 def status_line(what: str, verbose: int) -> Iterator[Callable[[str], None]]:
-    """Lend a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
+    """Yield a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
     console = _console(verbose)
     if console is None:
         yield lambda text: None
@@ -92,7 +92,7 @@ class CompileNotice:
         self._count += 1
         if self._count == 1:
             self.say(FIRST_USE)
-        if self.bars and not self._others and sys.stderr.isatty():
+        if self.bars and not self._others:
             self._bar = _moving_bar(f"kernel {self._count}: {kernel.strip('_')}")
 
     def end(self) -> None:
@@ -112,14 +112,14 @@ class CompileNotice:
 
 
 def _moving_bar(text: str) -> Any:
-    """Start a bar for work of unknown length; None without rich."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    except ImportError:
+    """Start a bar for work of unknown length; None without a terminal or rich."""
+    console = _console(verbose=1)
+    if console is None:
         return None
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("compiling"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = Progress(*columns, console=console, transient=True)
     bar.add_task(text, total=None)
     bar.start()
     return bar

@@ -1,8 +1,10 @@
 """Small tables as Markdown, HTML, LaTeX and plain text; every cell is escaped."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from bimichi._markup import Markup, element, joined
 
 LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "{}&%$#_"}
@@ -35,15 +37,8 @@ class Table:
 
     def to_html(self) -> str:
         """Render as an HTML table without styles of its own."""
-        head = "".join(f"<th>{html.escape(text)}</th>" for text in self.header)
-        body = []
-        for row in self.rows:
-            cells = [f"<th>{html.escape(row[0].text)}</th>"]
-            for cell in row[1:]:
-                text = marked(html.escape(cell.text), cell, ("<b>", "</b>"), ("<u>", "</u>"))
-                cells.append(f"<td>{text}</td>")
-            body.append(f"<tr>{''.join(cells)}</tr>")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+        rows = [[element("th", name.text), *(element("td", in_html(one)) for one in rest)] for name, *rest in self.rows]
+        return html_table(self.header, rows)
 
     def to_latex(self) -> str:
         """Render as a LaTeX tabular with the rules of booktabs."""
@@ -66,6 +61,18 @@ class Table:
             ).rstrip()
             for line in lines
         )
+
+
+def html_table(header: Sequence[str], rows: Iterable[Iterable[Markup]]) -> Markup:
+    """Return a table of cells that are HTML already."""
+    head = element("thead", element("tr", *(element("th", text) for text in header)))
+    return element("table", head, element("tbody", *(element("tr", *cells) for cells in rows)))
+
+
+def in_html(cell: Cell) -> Markup:
+    """Return the text of a cell with its emphasis."""
+    text = element("u", cell.text) if cell.underlined and cell.text else joined(cell.text)
+    return element("b", text) if cell.bold and text else text
 
 
 def number(value: float) -> str:

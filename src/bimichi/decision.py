@@ -1,7 +1,7 @@
 """`Decision`: how targets are found in the map that a rule gives of an image."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -70,15 +70,14 @@ class Decision:
 
     def pack(self) -> dict[str, Any]:
         """Return the header field of a model file."""
-        smooth = None if self.smooth is None else list(self.smooth)
-        return {"threshold": self.threshold, "chosen": self.chosen, "min_size": self.min_size, "smooth": smooth}
+        return asdict(self)
 
     @classmethod
     def unpack(cls, header: Any) -> Self:
         """Return the decision in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
             raise InvalidInputError(f"its decision must have a threshold and other fields, got {header!r}.")
-        return cls(**{name: header[name] for name in ("threshold", "chosen", "min_size", "smooth") if name in header})
+        return cls(**{one.name: header[one.name] for one in fields(cls) if one.name in header})
 
 
 def smooth_map(fused: NDArray[Any], widths: tuple[float, float]) -> NDArray[Any]:

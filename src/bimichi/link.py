@@ -27,14 +27,14 @@ class Link:
     Parameters
     ----------
     slope : float
-        Not negative: a larger output never means a less likely target. With 0, every instance is as likely.
+        Not negative: a larger output never means a less likely target. With 0, all instances are equally likely.
     offset : float
         The log-odds where the output is 0.
     base_rate : float, optional
         The share of targets among the instances that the two were learned from, between 0 and 1.
     outputs : (sequence of float, sequence of float), optional
-        How outputs of the training were distributed over `BINS` bins, of instances that were no targets and of those
-        that were; each adds up to 1.
+        How outputs of the training were distributed over `BINS` bins, of instances that were not targets and of
+        those that were; each adds up to 1.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Link:
         return probability_of(self.log_odds(output))
 
     def shifted(self, base_rate: float) -> "Link":
-        """Return the link for data in which the share of targets is another: all log-odds move by the same.
+        """Return the link for data in which the share of targets is another: all log-odds move by the same amount.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Link:
         The share is that of `estimate_base_rate`. It holds if targets and all else look as they did in training. Where
         they do not, say in images of another gain, it is far off, and most often too high. So
 
-        - a share above that in training is not believed, and becomes that in training, unless `upward`;
+        - a share above that in training is not trusted, and becomes that in training, unless `upward`;
         - nothing is changed where the outputs are not distributed as that share of targets, and others, like those in
           training would be, by more than `DEPARTURE`, if the link knows these.
 
@@ -169,10 +169,10 @@ def probability_of(log_odds: Any) -> Any:
 def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
     """Estimate the share of targets among instances whose log-odds were learned where it was another [1]_.
 
-    Let targets and others look as they did in training, and only their shares differ. Then the log-odds f, moved by the
-    difference of the log-odds of both shares, are right for the new share, which is the mean of the probabilities
-    sigma(f + shift). EM repeats this from the old share; as the likelihood is concave in the share, the end of that
-    iteration is found directly. O(n) a step, some 50 steps.
+    Suppose that targets and others look as they did in training, and only their shares differ. Then the log-odds f,
+    moved by the difference of the log-odds of both shares, are right for the new share, which is the mean of the
+    probabilities sigma(f + shift). EM repeats this from the old share; as the likelihood is concave in the share, the
+    end of that iteration is found directly. O(n) per step, about 50 steps.
 
     Parameters
     ----------

@@ -24,12 +24,9 @@ TYPES: dict[str, tuple[type, ...]] = {
     "selection": (dict, type(None)),
 }
 LABELS = (int, float, str, bool)
-PROOF: dict[str, Any] = {"global_bound": None, "n_nodes": 0, "certificate": ""}
-"""What a file without a proof does not have."""
+OPTIONAL = ("global_bound", "n_nodes", "certificate", "selection", "label_line")
+"""Fields that a file has only if they are not as by default, so that files of other models stay as they were."""
 DTYPES = ("bool", "int8", "uint8", *(f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (16, 32, 64)))
-
-LATER = ("selection", "label_line")
-"""What files before version 4 do not have."""
 
 OLD_KIND = "BiMIChI"
 """What versions 1 and 2 of the format called a fitted model."""
@@ -108,25 +105,19 @@ class TrainingRecord:
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """Return the header field and the arrays of a model file."""
-        header = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("history", "usage")}
-        if self.global_bound is None:
-            header = {name: value for name, value in header.items() if name not in PROOF}
-        if self.selection is None:
-            del header["selection"]
+        named = {f.name: (getattr(self, f.name), f.default) for f in fields(self) if f.name not in ("history", "usage")}
+        header = {name: value for name, (value, usual) in named.items() if name not in OPTIONAL or value != usual}
         header["objective_value"] = self.objective_value if math.isfinite(self.objective_value) else None
         arrays = {"history": self.history}
         for name, counts in self.usage.items():
             arrays |= pack_counts(name, counts)
-        if self.label_line is None:
-            del header["label_line"]  # so that files of other models stay as they were
         return header | {"usage": list(self.usage)}, arrays
 
     @classmethod
     def unpack(cls, header: Any, arrays: Arrays, size: int) -> Self:
         """Return the record in a file, checked, for a measure of `size` values; the inverse of `pack`."""
-        header = PROOF | header
-        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage", *LATER)}
-        kept["selection"] = header.get("selection")
+        header = {f.name: f.default for f in fields(cls) if f.name in OPTIONAL} | header
+        kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage")}
         for what, kinds in TYPES.items():
             if type(kept[what]) not in kinds:
                 raise InvalidInputError(f"{what} of its training must be {kinds[0].__name__}, got {kept[what]!r}.")
@@ -148,7 +139,7 @@ class TrainingRecord:
             raise InvalidInputError("its array history must hold numbers.")
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             raise InvalidInputError("usage of its training must be a list of names.")
-        line = header.get("label_line")
+        line = kept["label_line"]
         numbers = isinstance(line, list) and len(line) == 2 and all(type(part) in (int, float) for part in line)
         if line is not None and (not numbers or not all(map(math.isfinite, line)) or line[0] < 0):
             rule = "label_line of its training must be a slope, not negative, and an offset"
@@ -159,7 +150,7 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class SourceInput:
-    """What the images of one source were like in training, so that others can be told from them.
+    """What the images of one source were like in training, so that others are noticed.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """`FusionRule`: all that was learned, in one frozen object that fuses, and that model files hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any, Literal, Self, cast
@@ -14,7 +14,7 @@ from bimichi._types import Floats, Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import integrate
-from bimichi.integral.matching import own_names
+from bimichi.integral.labelled import fuse_array, unlabelled
 from bimichi.integral.planes import out_of_range, split_planes
 from bimichi.link import Link
 from bimichi.measures import files
@@ -39,7 +39,7 @@ MEASURES: dict[str, type[Measure]] = {kind.kind: kind for kind in (BiCapacity, C
 
 @dataclass(frozen=True, eq=False)
 class FusionRule:
-    """A measure, how sources enter its integral, what is output, how sources are made of images, and the training.
+    """A measure, how sources enter its integral, what is output, how sources are made from images, and the training.
 
     A source x enters the integral as ``(x - centre) * factor * polarity``, clipped to the range of the measure if a
     scale was learned.
@@ -57,7 +57,7 @@ class FusionRule:
     low : float, optional
         The least value with which a source enters: that of the measure by default. With 0, outputs lie in [0, 1].
     recipes : sequence of str, optional
-        How each source is made of an image.
+        How each source is made from an image.
     training : TrainingRecord, optional
         How the rule was learned.
     inputs : sequence of SourceInput, optional
@@ -171,8 +171,6 @@ class FusionRule:
     def integral(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the integral C of every instance; inputs as in `enter`. NaN in a source gives NaN."""
         if is_xarray(X):
-            from bimichi.integral.labelled import fuse_array
-
             return fuse_array(self, X, method="integral")  # type: ignore[return-value]  # an array of xarray
         planes = self._planes(X)
         try:
@@ -183,8 +181,15 @@ class FusionRule:
 
     def fuse(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the confidence of every instance: C or |C|, or with a link the probability; inputs as in `enter`."""
-        output = self._output(X, n_jobs)
+        return self.output_of(self.integral(X, n_jobs))
+
+    def output_of(self, integral: NDArray[Any]) -> NDArray[Any]:
+        """Return what `fuse` gives where these are the integrals."""
+        output = self._unlinked(integral)
         return output if self.link is None else cast(NDArray[Any], self.link.probability(output))
+
+    def _unlinked(self, integral: NDArray[Any]) -> NDArray[Any]:
+        return integral if self.output == "integral" else abs(integral)
 
     def log_odds(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the log-odds of a target, slope * output + offset, of every instance; inputs as in `enter`.
@@ -196,7 +201,7 @@ class FusionRule:
         """
         if self.link is None:
             raise _no_link()
-        return cast(NDArray[Any], self.link.log_odds(self._output(X, n_jobs)))
+        return cast(NDArray[Any], self.link.log_odds(self._unlinked(self.integral(X, n_jobs))))
 
     def linked(self, slope: float, offset: float, base_rate: float | None = None) -> Self:
         """Return the same rule with another `Link`, whose parameters these are."""
@@ -231,11 +236,7 @@ class FusionRule:
             raise _no_link()
         if base_rate is not None:
             return replace(self, link=self.link.shifted(base_rate))
-        return replace(self, link=self.link.adapted(self._output(X, n_jobs), upward))
-
-    def _output(self, X: Any, n_jobs: int | None) -> NDArray[Any]:
-        integral = self.integral(X, n_jobs)
-        return integral if self.output == "integral" else abs(integral)
+        return replace(self, link=self.link.adapted(self._unlinked(self.integral(X, n_jobs)), upward))
 
     def renamed(self, source_names: Sequence[str] | None) -> Self:
         """Return the same rule with other names of its sources."""
@@ -310,9 +311,7 @@ class FusionRule:
 
     def _planes(self, X: Any) -> list[NDArray[Any]]:
         if is_xarray(X):
-            from bimichi.integral.labelled import unlabelled
-
-            return unlabelled(X, own_names(self), self.n_sources).planes
+            return unlabelled(X, self).planes
         if hasattr(X, "columns"):
             expected = list((self.training and self.training.feature_names) or self.source_names)
             if list(map(str, X.columns)) != expected:
@@ -324,16 +323,8 @@ class FusionRule:
         return split_planes(X, self.n_sources)[1]
 
     def _entered(self, planes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Scale and invert planes; those that do not change are not copied."""
-        done = []
-        for plane, centre, factor, sign in zip(planes, self.centre, self.factor, self.polarity, strict=True):
-            if centre == 0 and factor == 1 and self.scale is None:
-                done.append(plane if sign > 0 else -plane.astype(np.result_type(plane, np.float32), copy=False))
-                continue
-            kind = plane.dtype if plane.dtype.kind == "f" else np.dtype(np.float64)
-            scaled = np.asarray((plane - kind.type(centre)) * kind.type(factor * sign))
-            done.append(scaled if self.scale is None else np.clip(scaled, self.low, 1, out=scaled))
-        return done
+        low = None if self.scale is None else self.low
+        return scaled_planes(planes, self.centre, self.factor * self.polarity, low)
 
     def _check_range(self, planes: Sequence[NDArray[Any]]) -> None:
         """Raise if a source leaves its range; with a learned scale, it is clipped instead."""
@@ -345,6 +336,21 @@ class FusionRule:
             worst = max(ends, key=lambda end: max(low - end, end - high), default=low)
             if worst < low or worst > high:
                 raise out_of_range(k, self.source_names, worst, low, "Rescale it as the training data was.")
+
+
+def scaled_planes(
+    planes: Iterable[NDArray[Any]], centre: Floats, factor: Floats, low: float | None
+) -> list[NDArray[Any]]:
+    """Return ``(plane - centre) * factor``, clipped to [low, 1] unless `low` is None; what stays is not copied."""
+    done = []
+    for plane, middle, times in zip(planes, centre, factor, strict=True):
+        if middle == 0 and abs(times) == 1 and low is None:
+            done.append(plane if times > 0 else -plane.astype(np.result_type(plane, np.float32), copy=False))
+            continue
+        kind = plane.dtype if plane.dtype.kind == "f" else np.dtype(np.float64)
+        scaled = np.asarray((plane - kind.type(middle)) * kind.type(times))
+        done.append(scaled if low is None else np.clip(scaled, low, 1, out=scaled))
+    return done
 
 
 def as_rule(what: Any) -> FusionRule:

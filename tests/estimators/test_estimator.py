@@ -294,7 +294,7 @@ class TestFiles:
         ({"objective": "best"}, [0, 1], "objective must be one of"),
         ({"solver": "simplex"}, [0, 1], "solver must be one of"),
         ({"polarity": "guess"}, [0, 1], "polarity must be one of given, learn"),
-        ({"scale": "zscore"}, [0, 1], "scale must be None, 'minmax' or 'maxabs'"),
+        ({"scale": "zscore"}, [0, 1], "scale must be one of None, minmax, maxabs"),
         ({"source_names": ["a"]}, [0, 1], "1 names for 2 sources"),
         ({"n_jobs": 0}, [0, 1], "n_jobs"),
         ({"random_state": "x"}, [0, 1], "random_state"),
@@ -317,7 +317,7 @@ def test_bags_objects_can_be_fitted(data):
     given = Bags.from_instances(100 * X, y, bags)
     BiMIChI("mean", scale="minmax", random_state=0).fit(given)
     assert np.abs(given.X).max() > 50  # what the user holds is not changed
-    with pytest.raises(InvalidInputError, match="give fit nothing besides"):
+    with pytest.raises(InvalidInputError, match="pass fit nothing else"):
         BiMIChI().fit(Bags.from_instances(X, y, bags), y)
 
 

@@ -23,7 +23,7 @@ def test_what_cannot_be_divided_is_explained():
         list(SceneKFold(3).split(y, y, groups))
     with pytest.raises(InvalidInputError, match="needs y, and groups"):
         list(SceneKFold(2).split(y, y))
-    with pytest.raises(InvalidInputError, match="targets only"):
+    with pytest.raises(InvalidInputError, match="only targets"):
         list(SceneKFold(2).split(y, [1, 1, 1, 0], ["a", "b", "c", "d"]))
 
 

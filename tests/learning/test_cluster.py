@@ -196,7 +196,7 @@ def test_bad_input():
         ((lazy,), "y is missing"),
         ((lazy, y[:-1], ids), "y has shape"),
         ((lazy, np.arange(len(y)) % 2, ids), "y must be the same for all instances of a bag"),
-        ((lazy, y, ids % 7), "Rows of a bag must stand together"),
+        ((lazy, y, ids % 7), "Rows of a bag must be contiguous"),
         ((lazy, 0 * y, ids), "y must have two classes"),
         ((lazy * 9, y, ids), r"reaches .*; sources must lie in \[-1, 1\]"),
         (([scene(0, "a")], y), "Scenes have labels and bags of their own"),
@@ -204,7 +204,7 @@ def test_bad_input():
         (([replace(scene(0, "a"), labels={})],), "None of the scenes has a labelled bag"),
         (([scene(0, "a"), scene(0, "a")],), "Two scenes are named 'a'"),
         (([scene(0, "a"), renamed],), "Scene 'b' has sources x, y, but scene 'a' has 1, 2"),
-        (([lambda: 3],), "A scene must be a Scene, or give one, got int"),
+        (([lambda: 3],), "A scene must be a Scene, its path, or a function that returns it, got int"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             BiMIChI().fit(*arguments)

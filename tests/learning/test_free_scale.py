@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from samples import probable_rows, probable_scenes
+from samples import probable_rows, probable_scenes, uninformative_rows
 
 from bimichi import BiMIChI, InvalidInputError, explain, join_bags
 from bimichi.learning.bags import Bags
@@ -71,8 +71,7 @@ def test_weights_count_as_repeated_bags():
 
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_sources_without_information_give_the_mean_label(additivity):
-    X = np.repeat([[0.5, -0.5], [-0.5, 0.5], [0.5, 0.5], [-0.5, -0.5]], 20, axis=0)
-    y = np.tile([1, 0, 0, 0], 20)
+    X, y = uninformative_rows()
     model = BiMIChI("mean", additivity=additivity, free_scale=True).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), -0.5, atol=1e-4)
 

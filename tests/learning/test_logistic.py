@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from samples import probable_rows, probable_scenes
+from samples import probable_rows, probable_scenes, uninformative_rows
 from scipy.optimize import minimize
 
 from bimichi import BiMIChI, InvalidInputError, linear_form
@@ -91,8 +91,7 @@ def test_weights_count_as_repetitions_do_and_bags_as_their_instances(additivity)
 
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_sources_without_information_give_the_base_rate(additivity):
-    X = np.repeat([[0.5, -0.5], [-0.5, 0.5], [0.5, 0.5], [-0.5, -0.5]], 20, axis=0)
-    y = np.tile([1, 0, 0, 0], 20)
+    X, y = uninformative_rows()
     model = BiMIChI("logistic", additivity=additivity).fit(X, y)
     np.testing.assert_allclose(model.fuse(X), 0.25, atol=1e-4)
     constant = BiMIChI("logistic", additivity=additivity).fit(np.zeros((80, 2)), y)

@@ -164,7 +164,7 @@ def test_bad_objectives(fourth):
         (lambda: register_objective(fourth), "An objective named 'fourth' is registered"),
         (lambda: register_objective(fourth_power), "must be an Objective, got function"),
         (lambda: fourth.with_parameters(gain=0), "gain must be a finite number above 0, got 0"),
-        (lambda: fourth.with_parameters(power=4), "'power' is no parameter of objective 'fourth'; it has gain"),
+        (lambda: fourth.with_parameters(power=4), "'power' is not a parameter of objective 'fourth'; it has gain"),
         (lambda: replace(fourth, settings=fourth.settings * 3), "3 settings; it may have two"),
         (
             lambda: get_objective("fifth"),

@@ -12,7 +12,8 @@ from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import OBJECTIVES, get_objective
 from bimichi.learning.problem import InMemory
 from bimichi.learning.solvers import ConvexSolver, convex
-from bimichi.learning.solvers.snapping import _elements, snapped
+from bimichi.learning.solvers.snapping import snapped
+from bimichi.learning.spaces import ElementSpace
 
 EVERY = [(objective, k) for objective in OBJECTIVES for k in (None, 1, 2) if k is None or objective != "bipolar"]
 """Each objective with each additivity; `bipolar` has no zero bound, which additive measures need."""
@@ -58,7 +59,7 @@ def test_snapping_never_raises_j(objective, additivity, monkeypatch):
 
 def test_values_near_a_bound_or_each_other_become_equal_and_stay_in_order():
     values = np.array([-1 + 1e-13, -1, -0.5, -0.5 + 3e-8, -0.5 + 6e-8, 2e-9, 0.3, 0.30001, 1 - 1e-8])
-    made = _elements(values, 1e-7)
+    made = ElementSpace(2).snapped(values, 1e-7)
     np.testing.assert_array_equal(made, [-1, -1, -0.5, -0.5, -0.5, 0, 0.3, 0.30001, 1])
 
 

@@ -94,9 +94,9 @@ def changed(**changes):
     [
         ('{"format": "bimichi-model", "version": 5, "tables": {}}', "format version 5; this bimichi .* reads up to 4"),
         (changed(version=5), "format version 5; this bimichi .* reads up to 4. Upgrade"),
-        (changed(version="1"), "no valid format version, but '1'"),
-        (changed(version=True), "no valid format version"),
-        (changed(version=0), "no valid format version"),
+        (changed(version="1"), "format version is not valid: '1'"),
+        (changed(version=True), "format version is not valid"),
+        (changed(version=0), "format version is not valid"),
         (changed(format="other"), "its format is 'other'"),
         (changed(kind="capacity"), "holds a 'capacity', not a 'bicapacity'"),
         (changed(arrays="gone"), "arrays are missing"),

@@ -103,7 +103,7 @@ def test_terms_of_many_sources_and_of_none_but_sources():
     model = BiMIChI("mean", additivity=1).fit(X, [1, 0, 0])
     for given in (model, model.rule_, model.rule_.measure):
         assert [len(bars) for bars in plot_terms(given).containers] == [2, 2, 0]
-    with pytest.raises(InvalidInputError, match="terms of an additive bi-capacity, got BiCapacity; use plot_matrix"):
+    with pytest.raises(InvalidInputError, match="shows an AdditiveBiCapacity, got BiCapacity; use plot_matrix"):
         plot_terms(BiCapacity.random(2, random_state=0))
 
 

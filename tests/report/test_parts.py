@@ -10,11 +10,11 @@ from matplotlib.colors import to_hex
 from pages import planes_of
 from PIL import Image
 
+from bimichi.report import thumbnail
 from bimichi.report.colours import MISSING, colour_of, swatch
 from bimichi.report.embedding import embed_plane
 from bimichi.report.markup import element
 from bimichi.report.sampling import Sampling
-from bimichi.report.thumbnails import thumbnail
 
 
 def test_markup_escapes_text_and_attributes():

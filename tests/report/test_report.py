@@ -104,7 +104,7 @@ def test_scores_and_curves(written):
     said = text_of(written(model, scene, truth=truth, ignore=ignore))
     assert f"fused {expected.auc:.3f} {expected.average_precision:.3f} {expected.best_f1:.3f}" in said
     assert f"{expected.n:,} pixels are scored" in said
-    found = score_maps(gather(model, scene, None, truth, ignore, *[None] * 7))
+    found = score_maps(gather(model, scene, truth=truth, ignore=ignore))
     assert [name for name, _, _ in found] == ["fused", "1", "2", "3"]
     for _, one, curve in found:
         x, y = np.array(curve).T
@@ -185,7 +185,7 @@ def test_values_beyond_training_are_reported(written):
         ({"sources": [np.zeros((4, 5)), np.zeros((4, 5)), np.zeros((5, 4))]}, "one shape"),
         ({"truth": np.zeros((12, 16))}, "one class only: 0 of the 192 pixels"),
         ({"truth": np.eye(3)}, r"truth must be .* in the shape of a source, \(12, 16\), got float64 of shape \(3, 3\)"),
-        ({"truth": np.full((12, 16), 7)}, "truth must be bool, 0 and 1, or -1 and .1; found 7"),
+        ({"truth": np.full((12, 16), 7)}, "truth must be 0 and 1, -1 and .1, or bool; found 7"),
         ({"ignore": np.zeros((12, 16))}, "ignore must be a bool mask"),
         ({"boxes": [[1, 2, 3]]}, "boxes must have shape"),
         ({"boxes": [[1, 2, 0, 4]]}, "above 0"),

@@ -12,7 +12,7 @@ from rasterio.enums import ColorInterp
 from rasters import GRID, MEASURE, NAMED, NAMES, read, write
 
 from bimichi import BiMIChI, FusionRule, InvalidInputError, MeanFusion, choquet
-from bimichi.imaging import SOURCE_RECIPES, gdal
+from bimichi.imaging import SOURCE_RECIPES, raster_layers
 from bimichi.scale import fuse_raster, geotiffs, rasters
 
 

@@ -157,8 +157,7 @@ class _SceneReports:
         """Write the report of one scene; return what the index shows of it."""
         from bimichi.evaluation.engine import Result
         from bimichi.evaluation.metrics import scores
-        from bimichi.report import IndexEntry, write_report
-        from bimichi.report.thumbnails import thumbnail
+        from bimichi.report import IndexEntry, thumbnail, write_report
 
         read, fused, seconds = {}, {}, {}
         for file, rule in self.rules.items():

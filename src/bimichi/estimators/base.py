@@ -19,6 +19,7 @@ from bimichi._checks import is_xarray, refuse_masked
 from bimichi._extras import import_optional
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
+from bimichi.integral.labelled import aligned, fuse_array, unlabelled
 from bimichi.integral.planes import Planes, split_planes
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import group
@@ -33,7 +34,7 @@ FLOATS = [np.float64, np.float32]
 def check_alone(*others: Any) -> None:
     """Raise if `fit` was given anything besides `Bags`."""
     if any(other is not None for other in others):
-        raise InvalidInputError("Bags bring labels and weights; give fit nothing besides.")
+        raise InvalidInputError("Bags have labels and weights of their own; pass fit nothing else.")
 
 
 def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
@@ -42,8 +43,6 @@ def takes_xarray(method: Callable[..., NDArray[Any]]) -> Callable[..., Any]:
     @wraps(method)
     def either(self: "Fusion", X: Any, *arguments: Any, **named: Any) -> Any:
         if self.needs != "image" and is_xarray(X):
-            from bimichi.integral.labelled import fuse_array
-
             return fuse_array(self, X, method=method.__name__)
         return method(self, X, *arguments, **named)
 
@@ -83,8 +82,6 @@ def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
         X: Any = arguments[0] if arguments else named.get("X")
         if self.needs == "image" or not is_xarray(X):
             return method(self, *arguments, **named)
-        from bimichi.integral.labelled import unlabelled
-
         planes, names, like = unlabelled(X)
         rows: Any = np.stack([plane.ravel() for plane in planes], axis=1)
         if names is not None:
@@ -102,8 +99,6 @@ def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def flat_like(given: Any, like: Any, what: str) -> NDArray[Any]:
     """Return one entry per pixel of an array of xarray, from an array of its shape, or of as many entries."""
-    from bimichi.integral.labelled import aligned
-
     array = np.asarray(aligned(given, like, what))
     if array.shape not in (like.shape, (like.size,)):
         raise InvalidInputError(
@@ -244,7 +239,7 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         return getattr(getattr(self, "rule_", None), "link", None) is not None
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of every instance; one with NaN is no target."""
+        """Return the class of every instance; one with NaN is not a target."""
         positive = self.decision_function(X) > 0  # which checks that there are classes
         if is_xarray(X):
             named: Any = positive

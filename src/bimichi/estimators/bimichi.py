@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier
-from bimichi.estimators.measured import BagFusion
+from bimichi.estimators.measured import BagFusion, View
 from bimichi.integral.planes import check_n_jobs, out_of_range
 from bimichi.learning.bags import Bags
 from bimichi.learning.fit import check_training
@@ -68,7 +68,7 @@ class BiMIChI(FusionClassifier, BagFusion):
         below: from few scenes, it generalises best. Both have the zero bound, so that the objective is "magnitude",
         "mean" or "logistic", and the solver "convex".
     free_scale : bool, default=False
-        For "mean": let a C + b come near to the labels, with a slope a >= 0 and an offset b that are learned, too, so
+        For "mean": let a C + b come near to the labels, with a slope a >= 0 and an offset b that are also learned, so
         that the measure is free to rank. `fuse` still gives C; `decision_function` gives a C + b.
 
     Attributes
@@ -113,15 +113,12 @@ class BiMIChI(FusionClassifier, BagFusion):
     free_scale: bool = False
     calibrate: bool = False
 
+    bicapacity_ = View[Any]("measure", "The learned bi-capacity; an `AdditiveBiCapacity` with `additivity`.")
+
     @property
     def output_range(self) -> tuple[float, float]:
         """Range of `fuse`: (0, 1) for "magnitude" and "logistic", else (-1, 1)."""
         return self.rule_.output_range if hasattr(self, "rule_") else get_objective(self.objective).output_range
-
-    @property
-    def bicapacity_(self) -> Any:
-        """The learned bi-capacity; an `AdditiveBiCapacity` with `additivity`."""
-        return self.rule_.measure
 
     def _has_link(self) -> bool:
         if hasattr(self, "rule_"):
@@ -199,4 +196,5 @@ class BiMIChI(FusionClassifier, BagFusion):
                 worst = float(max(low[k], high[k], key=abs))
                 raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
         entering = {"centre": scale.centre, "factor": scale.factor, "scale": self.scale}
-        return self._fit(training.scaled(scale), objective, solver, self.polarity, **entering)
+        scaled = training if self.scale is None else training.scaled(scale)
+        return self._fit(scaled, objective, solver, self.polarity, **entering)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, Needs, NormalisedFusion
-from bimichi.estimators.measured import MeasureFusion
+from bimichi.estimators.measured import MeasureFusion, View
 from bimichi.integral.planes import Planes
 from bimichi.learning.fit import FitResult
 from bimichi.learning.inputs import check_weights
@@ -45,14 +45,8 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
                 weights = check_weights(weights * np.where(positive, share[1], share[0]), len(X), "class_weight")
         problem = Summed.of_instances(X, positive, weights, objective, self.n_jobs)
         solution = solve_least_squares(problem, completion="highest")
-        space = problem.space
-        usage = space.count_usage(X, self.n_jobs)
-        result = FitResult(
-            space.measure(solution.values, self._names()),
-            np.ones(X.shape[1]),
-            solution,
-            {kind: usage.counts(kind == "weighted") for kind in ("touched", "weighted")},
-        )
+        usage = problem.space.count_usage(X, self.n_jobs)
+        result = FitResult.of(problem.space, solution, usage, np.ones(X.shape[1]), self._names())
         return self._set_rule(result, replace(objective, name="least squares"), ConvexSolver(), **entering)
 
     def _restored(self, rule: FusionRule) -> Self:
@@ -94,6 +88,8 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
 
     class_weight: ClassWeight = None
 
+    capacity_ = View[Capacity]("measure", "The learned measure.")
+
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure.
 
@@ -111,11 +107,6 @@ class ChoquetQP(_LeastSquares, NormalisedFusion):
         X, positive = self._take(X, y)
         rows = self._normalised_rows(X)
         return self._learn(rows, positive, sample_weight, NORMALISED_MEAN, **self._unit_scale())
-
-    @property
-    def capacity_(self) -> Capacity:
-        """The learned measure."""
-        return cast(Capacity, self.measure_)
 
 
 @dataclass(eq=False, repr=False)
@@ -145,6 +136,8 @@ class BiCapacityQP(_LeastSquares):
     targets: tuple[float, float] = (-1.0, 1.0)
     class_weight: ClassWeight = None
 
+    bicapacity_ = View[BiCapacity]("measure", "The learned measure.")
+
     def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure; parameters as in `ChoquetQP.fit`."""
         given = np.asarray(self.targets)
@@ -154,8 +147,3 @@ class BiCapacityQP(_LeastSquares):
         Planes(X, names=self._names()).check_range(-1.0, "Rescale it.")
         objective = replace(MEAN, zero_bound=bool(self.zero_bound), parameters=(float(given[0]), float(given[1])))
         return self._learn(X, positive, sample_weight, objective)
-
-    @property
-    def bicapacity_(self) -> BiCapacity:
-        """The learned measure."""
-        return cast(BiCapacity, self.measure_)

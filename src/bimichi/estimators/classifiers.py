@@ -24,8 +24,8 @@ class _Classifier(FusionClassifier):
     """A classifier of instances whose probability of the target is the confidence.
 
     If there are more than `max_samples` training instances, that many are drawn without replacement, the same share of
-    each class, but at least `min_per_class` of the rarer one if there are so many. Equal instances are classified once,
-    which on 8-bit images are most.
+    each class, but at least `min_per_class` of the rarer one if there are so many. Equal instances,
+    which are most of those of 8-bit images, are classified once.
     """
 
     needs: ClassVar[Needs] = "instances"

@@ -210,7 +210,7 @@ def _pick_mask(masks: Any, name: str | None) -> tuple[NDArray[Any], str]:
     if isinstance(masks, Mapping):
         if name not in masks:
             shown = ", ".join(repr(known) for known in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
-            raise InvalidInputError(f"masks has none of the name {name!r}; pass one of these to fuse: name={shown}.")
+            raise InvalidInputError(f"masks has no mask named {name!r}; pass one of these to fuse: name={shown}.")
         masks, what = masks[name], f"masks[{name!r}]"
     elif isinstance(masks, str | PathLike) and Path(masks).is_dir():
         if name is None:

@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._types import Floats, Ints
-from bimichi.estimators.networks import FLOAT, WHOLE, Nodes, Wanted, check_outputs, fit, import_pillow, run
+from bimichi.estimators.networks import (
+    FLOAT,
+    WHOLE,
+    Nodes,
+    Wanted,
+    check_outputs,
+    fit,
+    import_pillow,
+    interpolated,
+    run,
+)
 
 PERSON, SURE = 1, 0.7
 """The class of people in COCO, where 0 is the background; and the score from which the authors show detections."""
@@ -141,22 +151,15 @@ def paste_mask(
     centre, half = (box[2:] + box[:2]) * 0.5, (box[2:] - box[:2]) * 0.5 * (n_cells / len(mask))
     left, top = (int(edge) for edge in centre - half)
     right, bottom = (int(edge) for edge in centre + half)
-    rows, row, next_row, down = _cells(top, bottom, out.shape[0], n_cells)
-    columns, column, next_column, across = _cells(left, right, out.shape[1], n_cells)
-    padded = np.pad(mask, 1)
-    lines = padded[row] * (1 - down[:, None]) + padded[next_row] * down[:, None]
-    inside = lines[:, column] * (1 - across) + lines[:, next_column] * across > threshold
+    rows, down = _cells(top, bottom, out.shape[0], n_cells)
+    columns, across = _cells(left, right, out.shape[1], n_cells)
     part = out[rows, columns]
-    np.maximum(part, np.float32(value), out=part, where=inside)
+    np.maximum(part, np.float32(value), out=part, where=interpolated(np.pad(mask, 1), down, across) > threshold)
 
 
-def _cells(
-    first: int, last: int, n_pixels: int, n_cells: int
-) -> tuple[slice, NDArray[np.intp], NDArray[np.intp], Floats]:
-    """Return, along one axis, a box's pixels in the image, the two cells each lies between, and how far along."""
+def _cells(first: int, last: int, n_pixels: int, n_cells: int) -> tuple[slice, Floats]:
+    """Return, along one axis, a box's pixels in the image, and where among the cells each lies."""
     start = max(first, 0)
     stop = max(start, min(last + 1, n_pixels))
     pixels = np.arange(start, stop) - first
-    at = np.clip((pixels + 0.5) * (n_cells / max(last - first + 1, 1)) - 0.5, 0, n_cells - 1)
-    cell = at.astype(np.intp)
-    return slice(start, stop), cell, np.minimum(cell + 1, n_cells - 1), at - cell
+    return slice(start, stop), np.asarray((pixels + 0.5) * (n_cells / max(last - first + 1, 1)) - 0.5, np.float64)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from operator import attrgetter
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Generic, Literal, NoReturn, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,26 @@ SOLVED = ("objective_value", "lower_bound", "global_bound", "n_nodes", "certific
 """Fields of a `Solution` that a record keeps."""
 
 
+Value = TypeVar("Value")
+
+
+class View(Generic[Value]):
+    """A read-only attribute of a fitted model that is a part of its rule, found there by `path`."""
+
+    def __init__(self, path: str, about: str) -> None:
+        self._part, self.__doc__ = attrgetter(f"rule_.{path}"), about
+
+    @overload
+    def __get__(self, model: None, kind: type) -> Self: ...
+    @overload
+    def __get__(self, model: object, kind: type) -> Value: ...
+    def __get__(self, model: object | None, kind: type) -> Any:
+        return self if model is None else self._part(model)
+
+    def __set__(self, model: object, value: Any) -> NoReturn:
+        raise AttributeError("This attribute is a view of rule_; set rule_ instead.")
+
+
 @dataclass(eq=False, repr=False)
 class MeasureFusion(Fusion):
     """A method that learns a measure: `rule_` holds what it learned; the other attributes are views of it.
@@ -44,30 +65,11 @@ class MeasureFusion(Fusion):
     rule_: FusionRule = field(init=False)
     solution_: Solution = field(init=False)
 
-    @property
-    def measure_(self) -> Any:
-        """The learned measure."""
-        return self.rule_.measure
-
-    @property
-    def polarity_(self) -> Floats:
-        """+1, or -1 for sources that are inverted before the integral."""
-        return self.rule_.polarity
-
-    @property
-    def objective_value_(self) -> float:
-        """J, on the training data."""
-        return self._record.objective_value
-
-    @property
-    def history_(self) -> Floats:
-        """J after each round (or generation) of the best start."""
-        return self._record.history
-
-    @property
-    def n_iter_(self) -> int:
-        """Number of rounds (or generations)."""
-        return self._record.n_iter
+    measure_ = View[Any]("measure", "The learned measure.")
+    polarity_ = View[Floats]("polarity", "+1, or -1 for sources that are inverted before the integral.")
+    objective_value_ = View[float]("training.objective_value", "J, on the training data.")
+    history_ = View[Floats]("training.history", "J after each round (or generation) of the best start.")
+    n_iter_ = View[int]("training.n_iter", "Number of rounds (or generations).")
 
     @property
     def usage_(self) -> dict[str, Ints]:

@@ -1,7 +1,7 @@
 """`MICI`, `BinaryMICI` and `MICIRegressor`: normalised measures learned from labelled bags."""
 
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bimichi._checks import is_xarray
 from bimichi.errors import InvalidInputError
 from bimichi.estimators.base import FusionClassifier, NormalisedFusion, check_alone
-from bimichi.estimators.measured import BagFusion
+from bimichi.estimators.measured import BagFusion, View
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
 from bimichi.learning.objectives.min_max import MIN_MAX
@@ -24,14 +24,11 @@ from bimichi.measures.capacity import Capacity
 class _MeasureFromBags(BagFusion, NormalisedFusion):
     """What the three share: bags in, a `Capacity` out."""
 
+    capacity_ = View[Capacity]("measure", "The learned measure.")
+
     def _learn(self, bags: Bags, objective: Objective, solver: Any) -> Self:
         bags.X = self._normalised_rows(bags.X)
         return self._fit(BagsInMemory(bags), objective, solver, "given", **self._unit_scale())
-
-    @property
-    def capacity_(self) -> Capacity:
-        """The learned measure."""
-        return cast(Capacity, self.measure_)
 
 
 @dataclass(eq=False, repr=False)

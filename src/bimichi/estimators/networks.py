@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
+from bimichi._types import Floats
 from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.integral.planes import check_n_jobs
 
@@ -77,6 +78,21 @@ def check_outputs(found: Sequence[NDArray[Any]], shapes: Sequence[Sizes], expect
             raise ModelFileError(f"The network gave outputs of the shapes {got}; expected {expected}.")
     if not all(np.isfinite(array).all() for array in found):
         raise ModelFileError(f"The network gave NaN or infinite values on {size}.")
+
+
+def interpolated(mask: NDArray[Any], rows: Floats, columns: Floats) -> NDArray[Any]:
+    """Return the values of a mask between its cells, bilinearly, at all of these rows and columns."""
+    row, next_row, down = _between(mask.shape[0], rows)
+    column, next_column, across = _between(mask.shape[1], columns)
+    lines = mask[row] * (1 - down[:, None]) + mask[next_row] * down[:, None]
+    return np.asarray(lines[:, column] * (1 - across) + lines[:, next_column] * across)
+
+
+def _between(n_cells: int, at: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    """Return the two cells that each place lies between, and how far along; beyond the ends, the end."""
+    at = np.clip(at, 0, n_cells - 1)
+    cell = at.astype(np.intp)
+    return cell, np.minimum(cell + 1, n_cells - 1), at - cell
 
 
 def import_pillow() -> Any:

@@ -1,4 +1,4 @@
-"""Models of scenes: fitted to one or many, and completed by how their sources are made of images."""
+"""Models of scenes: fitted to one or many, and completed by how their sources are made from images."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ def scene_rule(
     inputs: tuple[SourceInput, ...] | None,
     decision: Decision | None = None,
 ) -> FusionRule:
-    """Return what a model has learned from sources that these recipes make of images, for new images."""
+    """Return what a model has learned from sources that these recipes make from images, for new images."""
     rule: FusionRule = model.rule_
     made = tuple(followed(*pair) for pair in zip(recipes, rule.recipes or recipes, strict=True))
     return replace(rule, recipes=made, inputs=inputs, decision=decision)

@@ -61,7 +61,7 @@ class SceneKFold(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn is u
             test = np.sort(np.concatenate([some[j] for some, block in chosen for j in block]))
             if (labels[test] == classes[1]).all():
                 raise InvalidInputError(
-                    "A fold has targets only: groups of targets alone need as many groups without; use fewer n_splits."
+                    "A fold has only targets: groups of targets alone need as many groups without; use fewer n_splits."
                 )
             yield test
 

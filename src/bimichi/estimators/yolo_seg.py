@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError, ModelFileError
-from bimichi.estimators.networks import FLOAT, Wanted, check_outputs, fit, import_pillow, run
+from bimichi.estimators.networks import FLOAT, Wanted, check_outputs, fit, import_pillow, interpolated, run
 
 PERSON, SURE = 0, 0.25
 """The class of people in COCO without a background, and the score from which the authors show detections."""
@@ -141,16 +141,12 @@ def _paste(
     right, bottom = (min(n, int(np.ceil(edge - 0.5))) for edge, n in zip(corners[2:], out.shape[::-1], strict=True))
     if left >= right or top >= bottom:
         return
-    rows, down = _between(np.arange(top, bottom), place.ratio, place.top, mask.shape[0], inner[0])
-    columns, across = _between(np.arange(left, right), place.ratio, place.left, mask.shape[1], inner[1])
-    lines = mask[rows[0]] * (1 - down[:, None]) + mask[rows[1]] * down[:, None]
-    logits = lines[:, columns[0]] * (1 - across) + lines[:, columns[1]] * across
-    part = out[top:bottom, left:right]
-    np.maximum(part, np.float32(value), out=part, where=expit(logits) > threshold)
-
-
-def _between(pixels: Any, ratio: float, offset: int, n_cells: int, length: int) -> tuple[Any, Floats]:
-    """Return the two cells of a mask between which the centre of each pixel of the image lies, and how far along."""
-    at = np.clip(((pixels + 0.5) * ratio + offset) * (n_cells / length) - 0.5, 0, n_cells - 1)
-    cell = at.astype(np.intp)
-    return (cell, np.minimum(cell + 1, n_cells - 1)), at - cell
+    rows, columns = (
+        ((np.arange(start, stop) + 0.5) * place.ratio + first) * (n_cells / length) - 0.5
+        for start, stop, first, n_cells, length in (
+            (top, bottom, place.top, mask.shape[0], inner[0]),
+            (left, right, place.left, mask.shape[1], inner[1]),
+        )
+    )
+    part, inside = out[top:bottom, left:right], expit(interpolated(mask, rows, columns)) > threshold
+    np.maximum(part, np.float32(value), out=part, where=inside)

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
 from bimichi import _html
 from bimichi._extras import import_optional
 from bimichi._progress import progress_bar
@@ -12,6 +14,7 @@ from bimichi.estimators.base import Fusion
 from bimichi.evaluation.engine import COLUMNS, Result, TrainingData, evaluate, named_row, score_cells
 from bimichi.evaluation.methods import Candidate, labels_needed
 from bimichi.integral.planes import check_n_jobs
+from bimichi.learning.objectives import to_common_scale
 from bimichi.learning.scene import Scene, Scenes
 from bimichi.measures.base import Measure
 from bimichi.measures.bicapacity import BiCapacity
@@ -88,6 +91,11 @@ class Comparison:
         rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)
 
+    def maps(self) -> dict[str, NDArray[Any]]:
+        """Return the map of the first test scene by every method that ran, all on [-1, 1], if maps were kept."""
+        kept = [result for result in self.results if result.maps]
+        return {result.name: to_common_scale(result.maps[0], result.model.output_range) for result in kept}
+
     def measures(self) -> dict[str, Measure]:
         """Return the learned measures, by method."""
         return {result.name: result.measure for result in self.results if result.measure is not None}
@@ -153,7 +161,9 @@ def compare(
     """
     named = dict(methods) if isinstance(methods, Mapping) else {type(m).__name__: m for m in methods}
     if len(named) < len(methods) or not named:
-        raise InvalidInputError("methods must be distinct; give a mapping of name to method to compare several alike.")
+        raise InvalidInputError(
+            "methods must be distinct; give a mapping of name to method to compare several of one class."
+        )
     learned = _checked(train, "train")
     scenes = learned if test is None else _checked(test, "test")
     for scene in scenes:

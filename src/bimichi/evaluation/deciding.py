@@ -73,8 +73,8 @@ def choose_threshold(
     if not targets.size or not others.size:
         raise InvalidInputError(f"labels has one class only: {targets.size:,} targets, {others.size:,} others.")
     counted = tally(targets, others)
-    hits, found = counted.hits, counted.hits + counted.alarms
-    share, f1 = hits / found, 2 * hits / (found + targets.size)
+    hits, f1 = counted.hits, counted.f1
+    share = hits / (hits + counted.alarms)
     if recall is not None:
         at = int(np.argmax(hits >= recall * targets.size * (1 - 1e-12)))  # which absorbs rounding of the product
     elif precision is not None:
@@ -143,7 +143,7 @@ def decide(
 
 
 def known_pixels(scene: Scene) -> NDArray[np.int8]:
-    """Return 1 for pixels that are known to be targets, -1 for those that are none, 0 for unknown ones."""
+    """Return 1 for pixels that are known to be targets, -1 for those known not to be, 0 for unknown ones."""
     if len(scene.boxes):
         height, width = scene.shape
         return label_pixels((height, width), scene.boxes, ignore=scene.ignore)
@@ -168,10 +168,8 @@ def _folds(scenes: Scenes | Sequence[Scene], n_folds: int) -> list[tuple[Any, An
     fold = np.empty(len(order), np.int64)
     fold[order] = np.arange(len(order)) % n  # those with targets first, so that every fold has some
 
-    def take(which: Flags) -> Scenes | list[Scene]:
+    def take(which: Flags) -> Sequence[Scene]:
         chosen = np.flatnonzero(which).tolist()
-        if isinstance(scenes, Scenes):
-            return Scenes([scenes.names[k] for k in chosen], scenes._load)
-        return [scenes[k] for k in chosen]
+        return scenes.take(chosen) if isinstance(scenes, Scenes) else [scenes[k] for k in chosen]
 
     return [(take(fold != f), take(fold == f)) for f in range(n)]

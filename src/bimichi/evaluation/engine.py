@@ -160,7 +160,7 @@ class TrainingData:
 
     @contextmanager
     def arguments(self, candidate: Candidate) -> Iterator[tuple[Any, ...]]:
-        """Lend the arguments of `fit`; raises `NotRunError` if the scenes lack the labels that the candidate needs."""
+        """Yield the arguments of `fit`; raises `NotRunError` if the scenes lack the labels that the candidate needs."""
         gather = self._gatherer(candidate)
         try:
             with self._lock:  # of two that need the same, one gathers it and the other waits

@@ -46,7 +46,7 @@ class Scores(NamedTuple):
 
 
 def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
-    """Return the area under the ROC curve of the raw output: how often a target is above a pixel that is none.
+    """Return the area under the ROC curve of the raw output: how often a target is above a pixel that is not one.
 
     A tie counts half. Values that are closer than 1e-6 are ties, so that a map in float32 has the score of one in
     float64; a map whose range is below 1 is compared to a millionth of its range. Costs a sort of the map,
@@ -172,11 +172,11 @@ def scores(
 def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float, float, float, float]:
     """Return AUC, average precision, best F1 and its threshold; sorts `others` in place."""
     if not targets.size or not others.size:
-        found = f"{targets.size:,} targets and {others.size:,} other pixels count"
-        raise InvalidInputError(f"truth has one class only: {found}. Only rmse is defined for one.")
+        counted = f"{targets.size:,} targets and {others.size:,} other pixels count"
+        raise InvalidInputError(f"truth has one class only: {counted}. Only rmse is defined for one.")
     found = tally(targets, others)
     precision, area = found.ranking()
-    f1 = 2 * found.hits / (found.hits + found.alarms + targets.size)
+    f1 = found.f1
     best = np.argmax(f1)
     return area, precision, float(f1[best]), float(found.thresholds[best])
 

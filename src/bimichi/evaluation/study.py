@@ -53,7 +53,7 @@ class StudyRow(Scored):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "StudyRow":
-        """Take a row of a results file, which writes NaN as null; older versions said "turned over" for "inverted"."""
+        """Read a row of a results file, which writes NaN as null; older versions said "turned over" for "inverted"."""
         given = _with_nan(data)
         given["name"] = data["name"].replace(", turned over", ", inverted")
         if "turned_over" in given:

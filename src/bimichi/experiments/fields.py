@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from bimichi import estimators
 from bimichi._checks import check_choice, check_integer
 from bimichi._tables import Table
@@ -17,8 +15,8 @@ from bimichi.evaluation.comparison import Comparison, compare
 from bimichi.evaluation.engine import Result
 from bimichi.evaluation.files import write_figure, write_json, write_text
 from bimichi.evaluation.split import shows_both
+from bimichi.experiments.paper import scene_panels
 from bimichi.imaging import ImageAnnotations, boxes_of, write_annotations
-from bimichi.learning.objectives import to_common_scale
 from bimichi.learning.scene import Scene
 
 if TYPE_CHECKING:
@@ -103,9 +101,6 @@ class FieldResult:
 
     def scene_figure(self) -> "Figure":
         """Draw the images of the first test scene, its truth, and its labelled bags."""
-        from bimichi.plotting import plot_bags
-        from bimichi.plotting._style import panels
-
         scene = self.test[0]
         drawn = next(one for one in self.images if one.name == scene.name)
         if isinstance(drawn, BrainImages):
@@ -113,30 +108,17 @@ class FieldResult:
         else:
             shown = {name: drawn.radar[..., k].clip(-28, 0) for k, name in enumerate(("VV", "VH"))}
             shown |= {"Optical, natural colours": drawn.rgb, "Water in earlier years": drawn.occurrence}
-        shown |= {"Truth": scene.truth, "Labelled bags": None}
-        width = 2.9 * min(len(shown), 3)
-        height = (2.9 * scene.shape[0] / scene.shape[1] + 0.35) * -(-len(shown) // 3)
-        figure, axes = panels(len(shown), 3, (width, height))
-        for ax, (title, image) in zip(axes, shown.items(), strict=True):
-            ax.set_title(title, fontsize=10)
-            if image is None:
-                plot_bags(np.asarray(scene.segments), scene.labels or {}, scene.rgb, ax)
-            else:
-                ax.imshow(image, cmap="gray")
-                ax.set(xticks=[], yticks=[])
-        return figure
+        shown["Truth"] = scene.truth
+        width, n_rows = 2.9 * min(len(shown) + 1, 3), -(-(len(shown) + 1) // 3)
+        size = (width, (2.9 * scene.shape[0] / scene.shape[1] + 0.35) * n_rows)
+        return scene_panels(scene, shown, scene.rgb, 3, size)[0]
 
     def figure(self) -> "Figure":
         """Draw the map of every method on the first test scene."""
         from bimichi.plotting import plot_maps
 
-        return plot_maps(
-            {
-                one.name: to_common_scale(one.maps[0], one.model.output_range)
-                for one in self.comparison.results
-                if one.maps and not one.name.endswith("inverted")
-            }
-        )
+        maps = self.comparison.maps()
+        return plot_maps({name: plane for name, plane in maps.items() if not name.endswith("inverted")})
 
     def to_markdown(self) -> str:
         """Write the table as Markdown, with notes on how to read it and the commands for the files."""

@@ -1,4 +1,4 @@
-"""What the paper prints: its numbers, to be shown beside those measured here, and bi-capacities in its form.
+"""What the paper prints: its numbers, to be shown beside those measured here; and figures as it has them.
 
 References
 ----------
@@ -9,10 +9,14 @@ Tables II and III (UM), and VII (pedestrians; one KAIST frame; the paper does no
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from bimichi.learning.scene import Scene
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.rule import FusionRule, as_rule
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -53,6 +57,23 @@ def _numbered(rule: FusionRule) -> tuple[BiCapacity, Any]:
     g = rule.measure.to_bicapacity()
     touched = rule.usage.get("touched") if g is rule.measure else None
     return BiCapacity(g.values, None, g.zero_bound), None if touched is None else touched > 0
+
+
+def scene_panels(
+    scene: Scene, images: Mapping[str, Any], background: Any, n_columns: int, size: tuple[float, float]
+) -> "tuple[Figure, list[Axes]]":
+    """Draw images of a scene by title, and last its labelled bags over a background, if there is one."""
+    from bimichi.plotting import plot_bags
+    from bimichi.plotting._style import panels
+
+    figure, axes = panels(len(images) + 1, n_columns, size)
+    for ax, (title, image) in zip(axes, images.items(), strict=False):
+        ax.set_title(title, fontsize=10)
+        ax.imshow(image, cmap="gray")
+        ax.set(xticks=[], yticks=[])
+    axes[-1].set_title("Labelled bags", fontsize=10)
+    plot_bags(np.asarray(scene.segments), scene.labels or {}, background, axes[-1])
+    return figure, axes
 
 
 def bicapacity_figure(models: Mapping[str, Any]) -> "Figure":

@@ -17,8 +17,7 @@ from bimichi.evaluation.comparison import Comparison, compare
 from bimichi.evaluation.files import file_name, write_figure, write_json, write_text
 from bimichi.evaluation.methods import paper_methods
 from bimichi.evaluation.split import shows_both
-from bimichi.experiments.paper import PEDESTRIAN, bicapacity_figure, bicapacity_markdown
-from bimichi.learning.objectives import to_common_scale
+from bimichi.experiments.paper import PEDESTRIAN, bicapacity_figure, bicapacity_markdown, scene_panels
 from bimichi.learning.scene import Scene
 from bimichi.learning.solvers import ConvexSolver
 from bimichi.measures.bicapacity import BiCapacity
@@ -52,11 +51,7 @@ class PedestrianResult:
 
     def maps(self) -> dict[str, NDArray[Any]]:
         """Return the map of every method that ran, all on [-1, 1]."""
-        return {
-            result.name: to_common_scale(result.maps[0], result.model.output_range)
-            for result in self.comparison.results
-            if result.maps
-        }
+        return self.comparison.maps()
 
     def models(self) -> dict[str, Any]:
         """Return the fitted models that learned a measure: each has a `rule_`, and can be saved and reported."""
@@ -75,23 +70,16 @@ class PedestrianResult:
         """Draw the images with their boxes, the truth, and the labelled bags."""
         from matplotlib.patches import Rectangle
 
-        from bimichi.plotting import plot_bags
-        from bimichi.plotting._style import POSITIVE, panels
+        from bimichi.plotting._style import POSITIVE
 
         scene = self.scene
         images: dict[str, Any] = {} if scene.rgb is None else {"RGB, brightened": (scene.rgb / 255.0) ** 0.5}
         images |= {} if scene.thermal is None else {"Thermal": scene.thermal}
-        shown = images | {f"Truth, from {scene.truth_from}": scene.truth, "Labelled bags": None}
-        height = (3.6 * scene.shape[0] / scene.shape[1] + 0.6) * -(-len(shown) // 2)
-        figure, axes = panels(len(shown), 2, (7.6, height))
-        for ax, (title, image) in zip(axes, shown.items(), strict=True):
-            ax.set_title(title, fontsize=10)
-            if image is None:
-                plot_bags(np.asarray(scene.segments), scene.labels or {}, images.get("Thermal"), ax)
-                continue
-            ax.imshow(image, cmap="gray")
-            ax.set(xticks=[], yticks=[])
-            for x, y, width, tall in scene.boxes if title in images else ():
+        shown = images | {f"Truth, from {scene.truth_from}": scene.truth}
+        height = (3.6 * scene.shape[0] / scene.shape[1] + 0.6) * -(-(len(shown) + 1) // 2)
+        figure, axes = scene_panels(scene, shown, images.get("Thermal"), 2, (7.6, height))
+        for ax in axes[: len(images)]:
+            for x, y, width, tall in scene.boxes:
                 ax.add_patch(Rectangle((x, y), width, tall, fill=False, edgecolor=POSITIVE, linewidth=1.2))
         return figure
 

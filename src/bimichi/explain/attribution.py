@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi import _html
 from bimichi._checks import is_xarray
 from bimichi._tables import Cell, Table, number
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import prepare
 from bimichi.explain.results import Explanation
-from bimichi.integral.matching import own_names
+from bimichi.integral.labelled import relabelled, unlabelled
 from bimichi.integral.planes import check_n_jobs, run_chunks
 from bimichi.link import Link, probability_of
 from bimichi.rule import FusionRule, as_rule
@@ -80,14 +79,12 @@ class Chain(Explanation):
         rows = [[Cell(name), Cell(""), Cell(""), Cell(number(end), bold=True)] for name, end in ends.items()]
         return Table(self.columns, [*super().to_table().rows, *rows])
 
-    def __repr__(self) -> str:
-        long = f"{'C' if self.link is None else 'log-odds'} = {number(self.total)}, {len(self.steps)} terms"
-        shown = self.to_table().to_text() if self._fits() else long
-        return "\n".join(filter(None, [shown, self._note]))
+    def _head(self) -> str:
+        return f"{'C' if self.link is None else 'log-odds'} = {number(self.total)}"
 
-    def _repr_html_(self) -> str:
-        head = f"{'C' if self.link is None else 'log-odds'} = {number(self.total)}"
-        return _html.view(head, *([_html.table(self.to_table())] if self._fits() else []), note=self._note)
+    def __repr__(self) -> str:
+        shown = self.to_table().to_text() if self._fits() else f"{self._head()}, {len(self.steps)} terms"
+        return "\n".join(filter(None, [shown, self._note]))
 
     @property
     def _note(self) -> str:
@@ -113,12 +110,9 @@ def chain(model: Any, x: ArrayLike) -> Chain:
     g_{thermal,∅}      0.30   0.70     0.21
     C                                  0.29
     """
-    if is_xarray(x):
-        from bimichi.integral.labelled import unlabelled
-
-        rule = as_rule(model)  # of a dataset, a pixel has variables without dimensions, which are no sources
-        found = unlabelled(x.expand_dims("instance"), own_names(rule), rule.n_sources)  # type: ignore[union-attr]
-        x = np.stack(found.planes, axis=-1)[0]
+    if is_xarray(x):  # of a dataset, a pixel has variables without dimensions, which are no sources
+        rows = x.expand_dims("instance")  # type: ignore[union-attr]
+        x = np.stack(unlabelled(rows, as_rule(model)).planes, axis=-1)[0]
     given = np.asarray(x)
     if given.ndim != 1:
         raise InvalidInputError(f"x must be one instance, 1-D with one value per source, got shape {given.shape}.")
@@ -168,10 +162,8 @@ def contributions(model: Any, X: ArrayLike | Sequence[ArrayLike], *, n_jobs: int
     """
     jobs = check_n_jobs(n_jobs)
     if is_xarray(X):
-        from bimichi.integral.labelled import relabelled, unlabelled
-
         rule = as_rule(model)
-        found = unlabelled(X, own_names(rule), rule.n_sources)  # type: ignore[arg-type]  # is_xarray has looked
+        found = unlabelled(X, rule)
         made = contributions(rule, found.planes, n_jobs=n_jobs)
         return relabelled(made, found.like, "contribution", rule.source_names)  # type: ignore[return-value]
     rule, parts, planes = prepare(model, X)

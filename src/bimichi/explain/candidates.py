@@ -178,7 +178,7 @@ def candidates_of(view: View, ranks: Ranks, rule: FusionRule, open_parts: Flags,
         missed = float(ranks.negative_above(height)) if len(ranks.negative) else 0.0
         reason = (
             f"Labelled as a target, but fused at {number(float(height))} only: {percent(missed)} of the regions that "
-            "are no target are as high. Is the label right, and does any source show it?"
+            "are not targets are as high. Is the label right, and does any source show it?"
         )
         yield _made(view, view.positive[2][bag], "conflict", missed, reason)
     score = np.nan_to_num(ranks.rise(view.negative))

@@ -94,7 +94,7 @@ class ElementParts(Parts):
         return up, down, both_up, both_down, mixed
 
     def _difference(self, up: tuple[int, ...], down: tuple[int, ...]) -> float:
-        """Average the mixed difference of `up` rising from silent to for, and `down` from against to silent.
+        """Average the mixed difference of `up` rising from neutral to for, and `down` from against to neutral.
 
         Over the sets K of the n other sources, those of size k weigh (n - k)! k! / (n + 1)! each. In a capacity, what
         is not in K is absent.
@@ -134,7 +134,7 @@ class ElementParts(Parts):
             for j in range(i + 1, m):
                 by_digits = terms.reshape(base ** (m - 1 - j), base, base ** (j - i - 1), base, base**i).sum((0, 2, 4))
                 up[i, j] = up[j, i] = by_digits[1, 1]
-                if base == 3:  # rows: the digit of j; down is one step below silent, hence the sign of mixed terms
+                if base == 3:  # rows: the digit of j; down is one step below neutral, hence the sign of mixed terms
                     down[i, j] = down[j, i] = by_digits[2, 2]
                     mixed[i, j], mixed[j, i] = -by_digits[2, 1], -by_digits[1, 2]
         return up, down, mixed
@@ -146,7 +146,7 @@ class ElementParts(Parts):
 
 
 @jit
-def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
+def _fill_potential(values, base, potential):
     """Fill ``P(A, B) = (g(A, B) + sum of P without one source) / size``, an element without one of its sources first.
 
     On each step of the integral, the game ``v(S) = C(x with the sources outside S set to 0)`` is that of one element;
@@ -165,7 +165,7 @@ def _fill_potential(values, base, potential):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
+def _sort(sources, i, order, key):
     """Sort sources of one instance by |x|; return the largest, NaN if there is any."""
     for k in range(key.size):
         size = abs(sources[k, i])
@@ -180,7 +180,7 @@ def _sort(sources, i, order, key):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _contribute(sources, steps, potential, out):  # type: ignore[no-untyped-def]
+def _contribute(sources, steps, potential, out):
     m, n = sources.shape
     order, key = np.empty(m, np.int64), np.empty(m)
     step, total = np.empty(m, np.int64), np.empty(m)

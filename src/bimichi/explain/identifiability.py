@@ -157,7 +157,7 @@ def identifiability(
         touched, counts = rule.usage["touched"], rule.usage["weighted"]
     else:
         raise InvalidInputError(
-            "X must be given: this rule has no counts of its training data. Pass the data that elements were used by."
+            "X must be given: this rule has no counts of its training data. Pass data, in which elements are counted."
         )
     used = counts > 0
     found = None

@@ -32,15 +32,15 @@ class Indices(SourceIndices):
     Attributes
     ----------
     up, down : ndarray of shape (m,)
-        What a source adds, on the average, when it rises from silent to for, and from against to silent. Of a
-        capacity: its Shapley value, and 0.
+        What a source adds, on average, when it rises from neutral (0) to for (+1), and from against (-1) to neutral.
+        Of a capacity: its Shapley value, and 0.
     shapley : ndarray of shape (m,)
         Their sum. Over all sources it adds up to 2; of a capacity, to 1.
     interaction_up, interaction_down : ndarray of shape (m, m)
-        Of sources i and j, both rising from silent to for, or both from against to silent. Above 0 they add more
+        Of sources i and j, both rising from neutral to for, or both from against to neutral. Above 0 they add more
         together than separately (complements), below 0 less (substitutes). Symmetric; the diagonal is NaN.
     interaction_mixed : ndarray of shape (m, m)
-        The same, i rising from silent to for, j from against to silent; not symmetric. Above 0, i for adds less
+        The same, i rising from neutral to for, j from against to neutral; not symmetric. Above 0, i for adds less
         while j is against.
     source_names : tuple of str
         Names of the sources.

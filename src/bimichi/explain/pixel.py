@@ -14,6 +14,7 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.explain.attribution import Chain, chain, contributions
 from bimichi.explain.results import Explanation
+from bimichi.integral.labelled import unlabelled
 from bimichi.integral.matching import own_names
 from bimichi.integral.planes import split_planes
 from bimichi.learning.scene import Scene
@@ -61,16 +62,14 @@ class PixelExplanation(Explanation):
         return {"source": self.source_names} | {name: part.tolist() for name, part in zip(names, numbers, strict=True)}
 
     @property
-    def _notes(self) -> str:
-        inverted, unmet = ", ".join(self.chain.inverted), ", ".join(self.unmet)
-        notes = [f"Inverted before the integral: {inverted}."] if inverted else []
-        notes += [f"Not met in training, so that the value follows from others: {unmet}."] if unmet else []
-        return " ".join(notes)
+    def _note(self) -> str:
+        unmet = f"Not met in training, so that the value follows from others: {', '.join(self.unmet)}."
+        return " ".join(filter(None, [self.chain._note, unmet if self.unmet else ""]))
 
     def __repr__(self) -> str:
         steps = self.chain.to_table().to_text() if self.chain._fits() else repr(self.chain)
         whole = f"{self._head()}\n{self.to_table().to_text()}\n\n{steps}"
-        return f"{whole}\n{self._notes}" if self._notes else whole
+        return f"{whole}\n{self._note}" if self._note else whole
 
     def _repr_html_(self) -> str:
         rows = zip(self.source_names, self.values, self.entered, self.contributions, strict=True)
@@ -78,7 +77,7 @@ class PixelExplanation(Explanation):
         parts = [_html.bars(list(self._columns()), listed)]
         if self.chain._fits():
             parts.append(_html.table(self.chain.to_table()))
-        return _html.view(self._head(), *parts, note=self._notes)
+        return _html.view(self._head(), *parts, note=self._note)
 
 
 def explain_pixel(model: Any, sources: Any, row: int, column: int) -> PixelExplanation:
@@ -140,12 +139,7 @@ def _planes(rule: FusionRule, sources: Any) -> list[NDArray[Any]]:
                 f"are {', '.join(rule.source_names)}. Give a scene with these sources, in this order."
             )
         sources = sources.sources
-    if is_xarray(sources):
-        from bimichi.integral.labelled import unlabelled
-
-        planes = unlabelled(sources, own_names(rule), rule.n_sources).planes
-    else:
-        planes = split_planes(sources, rule.n_sources)[1]
+    planes = unlabelled(sources, rule).planes if is_xarray(sources) else split_planes(sources, rule.n_sources)[1]
     if planes[0].ndim != 2:
         raise InvalidInputError(
             f"sources must be an image, so that each source has two axes; here they have {planes[0].ndim}. "

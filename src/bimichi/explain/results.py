@@ -27,6 +27,11 @@ class Explanation(ABC):
         """Return what is printed above the table."""
         return type(self).__name__
 
+    @property
+    def _note(self) -> str:
+        """What is printed below the table."""
+        return ""
+
     @abstractmethod
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of the data frame by name, all equally long; the first one names the rows."""
@@ -59,7 +64,7 @@ class Explanation(ABC):
         return f"{self._head()}\n{self.to_table().to_text()}" if self._fits() else self._head()
 
     def _repr_html_(self) -> str:
-        return _html.view(self._head(), *([_html.table(self.to_table())] if self._fits() else []))
+        return _html.view(self._head(), *([_html.table(self.to_table())] if self._fits() else []), note=self._note)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,7 +25,7 @@ MOST_OPEN = 100
 """With more other elements than this, whose programs would take minutes, none is solved."""
 
 NEGLIGIBLE = 1e-9
-"""Rows are taken for equal if they differ by less than this: weights, and thus outputs."""
+"""Rows count as equal if they differ by less than this: their weights, and so their outputs."""
 
 PROBES = 3
 """How many random vectors a row is tried against."""
@@ -34,7 +34,7 @@ STILL = 1e-7
 """An element is determined if no direction of unit length in which outputs stay the same moves it by more than this."""
 
 PRECISION = 1e-6
-"""To what the ends of intervals are exact; narrower intervals are none."""
+"""How exact the ends of intervals are; narrower ones are single values."""
 
 Rows = Callable[[], Iterator[tuple[Codes, Floats]]]
 """What yields the codes and weights of all instances, chunk by chunk, each time that it is called."""

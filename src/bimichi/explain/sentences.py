@@ -24,7 +24,7 @@ HARDLY = 0.05  # one with at most this share hardly matters
 STRONG = 0.05  # an interaction with at least this share is reported
 MOST = 3  # how many interactions are reported at most, the strongest first
 SHIFTS = 0.05  # open elements matter if they can move the share of the first source by at least this much
-AGAINST = 0.02  # a high source counts against a target (or a low one for it) if it does by this much on the average
+AGAINST = 0.02  # a high source counts against a target (or a low one for it) if it does by this much on average
 OFTEN = 0.01  # what happens in a smaller share of the instances is not reported
 
 

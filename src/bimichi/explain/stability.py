@@ -1,8 +1,6 @@
 """How much of a learned measure would survive other bags: the bootstrap."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import check_integer, check_number
-from bimichi._progress import checkpoint
 from bimichi._tables import Cell, Table
 from bimichi._types import Flags, Floats, Ints
 from bimichi.explain.indices import Indices, indices, indices_of
 from bimichi.explain.parts import parts_of
 from bimichi.explain.refitting import recorded_objective, refit, training_bags
 from bimichi.explain.results import Explanation
-from bimichi.integral.planes import Planes, check_n_jobs
+from bimichi.integral.planes import Planes, check_n_jobs, in_threads
 from bimichi.learning.bags import Bags
+from bimichi.learning.samples import select_bags
 from bimichi.link import Link
 from bimichi.measures.base import Measure
 from bimichi.measures.sampling import random_generator
@@ -49,7 +47,7 @@ class Stability(Explanation):
     converged : int
         How many refits ended with the status "converged".
     links : tuple of (Link or None)
-        Of each refit: learned anew for an objective that gives probabilities, otherwise that of the model.
+        One per refit: learned with it if the objective gives probabilities, otherwise that of the model.
     """
 
     measure: Measure
@@ -143,16 +141,13 @@ def bootstrap(
     drawn = [_draw(found.labels, stream) for stream in streams]
 
     def refit_one(which: int) -> tuple[Floats, Indices, bool, Link | None]:
-        checkpoint()
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
         converged = solution.status.startswith(("converged", "exact"))
         return solution.values, refitted, converged, solution.link if objective.links else rule.link
 
-    here = [copy_context() for _ in range(n_resamples)]  # in which refits may be asked to stop
-    with ThreadPoolExecutor(jobs) as pool:
-        refits = pool.map(lambda which: here[which].run(refit_one, which), range(n_resamples))
-        values, others, converged, links = zip(*refits, strict=True)
+    refits = in_threads(refit_one, range(n_resamples), jobs)
+    values, others, converged, links = zip(*refits, strict=True)
     low, high = (1 - level) / 2, (1 + level) / 2
     return Stability(
         measure=rule.measure,
@@ -182,17 +177,8 @@ def _draw(labels: NDArray[Any], rng: np.random.Generator) -> tuple[Ints, int]:
 
 def _resampled(bags: Bags, counts: Ints) -> Bags:
     """Return the bags that were drawn, their weights times how often."""
-    drawn, sizes = counts > 0, np.diff(bags.offsets)
-    rows = np.repeat(drawn, sizes)
-    return Bags(
-        bags.X[rows],
-        np.concatenate([[0], np.cumsum(sizes[drawn])]),
-        bags.labels[drawn],
-        (bags.weights * counts)[drawn],
-        bags.counts[rows],
-        bags.instance[rows],
-        [name for name, one in zip(bags.ids, drawn, strict=True) if one],
-    )
+    drawn = counts > 0
+    return replace(select_bags(bags, drawn), weights=(bags.weights * counts)[drawn])
 
 
 def _percentile(own: Indices, others: Sequence[Indices], share: float) -> Indices:

@@ -1,8 +1,8 @@
 """The terms of an additive bi-capacity, as explanations see them: all in O(m^2), up to 64 sources.
 
 The integral is a sum of terms, each b times |x| of its source, or times the smaller |x| of its two sources. In the game
-``v(S) = C(x with the sources outside S set to 0)`` a term is there when all its sources are. So its Shapley values are
-equal shares: a term of one source belongs to it, and that of a pair to each of the two by half.
+``v(S) = C(x with the sources outside S set to 0)`` a term is present when all its sources are. So its Shapley values
+are equal shares: a term of one source belongs to it, and half of that of a pair to each of the two.
 """
 
 from collections.abc import Callable
@@ -76,7 +76,7 @@ class TermParts(Parts):
     def indices(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Return the averages in closed form: of every other source, half of the sets hold it, and half do not.
 
-        So a source rising from silent to for adds its own term, and half of its terms with each other source for and
+        So a source rising from neutral to for adds its own term, and half of its terms with each other source for and
         against; the difference of two sources rising at once is their one term.
         """
         m = self.space.n_sources
@@ -98,7 +98,7 @@ class TermParts(Parts):
 
 
 @_fast
-def _contribute(sources, table, pairs, out):  # type: ignore[no-untyped-def]
+def _contribute(sources, table, pairs, out):
     m, n = sources.shape
     size, sign, total = np.zeros((m, LANES)), np.zeros((m, LANES)), np.zeros((m, LANES))
     missing = np.empty(LANES, np.bool_)
@@ -120,8 +120,8 @@ def _contribute(sources, table, pairs, out):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _share_pair(size, sign, other_size, other_sign, parts, total, other_total):  # type: ignore[no-untyped-def]
-    """Add the term of a pair by half to each of the two; `parts` as in `bimichi.integral.terms.sign_table`."""
+def _share_pair(size, sign, other_size, other_sign, parts, total, other_total):
+    """Add half of the term of a pair to each of the two; `parts` as in `bimichi.integral.terms.sign_table`."""
     a, b, c, d = parts[0], parts[1], parts[2], parts[3]
     for lane in range(LANES):
         s, t = sign[lane], other_sign[lane]

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._checks import is_xarray
-from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.explain.parts import parts_of, prepare
@@ -16,7 +15,7 @@ from bimichi.explain.results import Explanation, percent
 from bimichi.explain.same_fit import same_fit
 from bimichi.explain.stability import Stability
 from bimichi.integral.integrals import integrate
-from bimichi.integral.matching import own_names
+from bimichi.integral.labelled import relabelled, unlabelled
 from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.rule import FusionRule, as_rule
 
@@ -94,12 +93,6 @@ class Uncertainty(Explanation):
             f"share above {WIDE:g}": [float((width > WIDE).mean()) if width.size else np.nan for width in known],
         }
 
-    def to_table(self) -> Table:
-        """Return the mean and the largest width of each interval as a table."""
-        columns = self._columns()
-        rows = zip(*columns.values(), strict=True)
-        return Table(list(columns), [[Cell(name), *(Cell(number(one)) for one in rest)] for name, *rest in rows])
-
 
 def uncertainty(
     model: Any, X: Any, *, training: Any = None, stability: Stability | None = None, n_jobs: int | None = None
@@ -139,9 +132,7 @@ def uncertainty(
     """
     rule = as_rule(model)
     if is_xarray(X):
-        from bimichi.integral.labelled import relabelled, unlabelled
-
-        found = unlabelled(X, own_names(rule), rule.n_sources)
+        found = unlabelled(X, rule)
         made = uncertainty(rule, found.planes, training=training, stability=stability, n_jobs=n_jobs)
         given: dict[str, Any] = {name: getattr(made, name) for name in ARRAYS}
         named = {name: relabelled(array, found.like, name) for name, array in given.items() if array is not None}
@@ -158,9 +149,9 @@ def uncertainty(
     spread = (None, None) if stability is None else _spread(rule, stability, entered, n_jobs)
     parts = parts_of(rule.measure)
     return Uncertainty(
-        fused=_linked(rule, abs(integral) if rule.output == "magnitude" else integral),
-        lower=_linked(rule, low),
-        upper=_linked(rule, high),
+        fused=rule.output_of(integral),
+        lower=rule.output_of(low),
+        upper=rule.output_of(high),
         exact=exact,
         n_open=int((~used[parts.listed]).sum()),
         output_range=rule.output_range,
@@ -187,10 +178,6 @@ def used_parts(rule: FusionRule, training: Any, n_jobs: int | None) -> Flags:
     return used
 
 
-def _linked(rule: FusionRule, output: NDArray[Any]) -> NDArray[Any]:
-    return output if rule.link is None else np.asarray(rule.link.probability(output))
-
-
 def _spread(
     rule: FusionRule, stability: Stability, entered: list[NDArray[Any]], n_jobs: int | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -209,8 +196,7 @@ def _spread(
         sources = list(planes.contiguous(chunk))
         fused = np.empty((len(sources[0]), len(rules)), planes.dtype)
         for k, one in enumerate(rules):
-            integral = integrate(sources, one.measure, check_range=False, n_jobs=1)
-            fused[:, k] = _linked(one, abs(integral) if one.output == "magnitude" else integral)
+            fused[:, k] = one.output_of(integrate(sources, one.measure, check_range=False, n_jobs=1))
         out[:, planes.instances(chunk)] = np.quantile(fused, ends, axis=1)
 
     run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))

@@ -83,7 +83,7 @@ def _sorting_network(n: int) -> Ints:
 
 
 @_fast
-def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-def]
+def _general(sources, values, steps, network, out):
     """Integrate sources of shape (m, n) into out; the largest |x| is returned, infinity if out of range below."""
     m, n = sources.shape
     key = np.zeros((m, LANES), sources.dtype)
@@ -115,7 +115,7 @@ def _general(sources, values, steps, network, out):  # type: ignore[no-untyped-d
 
 
 @_fast
-def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-untyped-def]
+def _load(x, key, step, positive, negative, signed, peak):
     """Fill one source's lanes; for a capacity (not signed), what is below zero counts as beyond the peak."""
     zero, beyond = x.dtype.type(0), x.dtype.type(np.inf)
     for lane in range(x.size):
@@ -128,7 +128,7 @@ def _load(x, key, step, positive, negative, signed, peak):  # type: ignore[no-un
 
 
 @_fast
-def _order(key_i, key_j, step_i, step_j):  # type: ignore[no-untyped-def]
+def _order(key_i, key_j, step_i, step_j):
     """Swap, lane by lane, what is out of order; selections instead of branches, so that it is vectorised."""
     for lane in range(LANES):
         u, v = key_i[lane], key_j[lane]
@@ -157,7 +157,7 @@ def _sign_terms(g: Measure) -> Floats:
 
 
 @_fast
-def _fold(plain, signed, s):  # type: ignore[no-untyped-def]
+def _fold(plain, signed, s):
     """Nine terms with one more source of sign s in them."""
     return (
         plain[0] + signed[0] * s,
@@ -173,37 +173,37 @@ def _fold(plain, signed, s):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _sum2(c, s, t, x, y, xy):  # type: ignore[no-untyped-def]
+def _sum2(c, s, t, x, y, xy):
     """Terms of two sources with signs s, t; x, y, xy are the minima of |.| that their subsets stand for."""
     both = c[4] + c[5] * s + t * (c[7] + c[8] * s)
     return (c[1] + c[2] * s) * x + (c[3] + c[6] * t) * y + both * xy
 
 
 @_fast
-def _sum3(c, s, t, u, x, y, z, xy, xz, yz, xyz):  # type: ignore[no-untyped-def]
+def _sum3(c, s, t, u, x, y, z, xy, xz, yz, xyz):
     with_third = _fold(c[9:18], c[18:27], u)
     return _sum2(c[:9], s, t, x, y, xy) + with_third[0] * z + _sum2(with_third, s, t, xz, yz, xyz)
 
 
 @_fast
-def _lesser(x, y):  # type: ignore[no-untyped-def]
+def _lesser(x, y):
     return x if x < y else y
 
 
 @_fast
-def _greater(x, y):  # type: ignore[no-untyped-def]
+def _greater(x, y):
     return x if x > y else y
 
 
 @_fast
-def _within(total, top):  # type: ignore[no-untyped-def]
+def _within(total, top):
     """Rounding must not carry the integral beyond the largest |x|. NaN stays."""
     total = top if total > top else total
     return -top if total < -top else total
 
 
 @_fast
-def _two(a, b, terms, out):  # type: ignore[no-untyped-def]
+def _two(a, b, terms, out):
     """Integrate two planes into out; the largest |x| is returned, as by the other small kernels."""
     zero, one = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
@@ -218,7 +218,7 @@ def _two(a, b, terms, out):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _three(a, b, c, terms, out):  # type: ignore[no-untyped-def]
+def _three(a, b, c, terms, out):
     zero, one = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
     for start in range(0, out.size, BLOCK):
@@ -236,7 +236,7 @@ def _three(a, b, c, terms, out):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _four(a, b, c, d, terms, out):  # type: ignore[no-untyped-def]
+def _four(a, b, c, d, terms, out):
     zero, one = out.dtype.type(0), out.dtype.type(1)
     plain, signed = terms[27:54], terms[54:81]
     peak = np.zeros(BLOCK, out.dtype)

@@ -11,12 +11,15 @@ from bimichi._extras import import_optional
 from bimichi._nodata import FILLS, fills_of, to_nan
 from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import check_arguments, integrate
-from bimichi.integral.matching import Fuser, fuser_of, match_sources
+from bimichi.integral.matching import Fuser, fuser_of, match_sources, own_names
 from bimichi.measures.base import Measure
 
 if TYPE_CHECKING:
     import xarray as xr
 
+
+SOURCE = "source"
+"""The dimension of sources of an array."""
 
 OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
 """Attributes that describe how sources are stored, which do not apply to the fused array."""
@@ -192,7 +195,7 @@ def check_alike(planes: Sequence["xr.DataArray"], chunks: bool = True) -> None:
 def _described(
     fused: "xr.DataArray", X: "xr.DataArray | xr.Dataset", planes: Sequence["xr.DataArray"]
 ) -> "xr.DataArray":
-    """Give the result the attributes of its sources that hold for it, too."""
+    """Give the result those attributes of its sources that also hold for it."""
     attributes = {**X.attrs, **fused.attrs} if isinstance(X, import_optional("xarray").Dataset) else fused.attrs
     fused.attrs = {
         name: value
@@ -207,13 +210,6 @@ def _described(
     return fused
 
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-SOURCE = "source"
-"""The dimension of sources of an array."""
-
-
 class Unlabelled(NamedTuple):
     """One plain array per source, the names of the sources if they have any, and an array with their coordinates."""
 
@@ -222,17 +218,15 @@ class Unlabelled(NamedTuple):
     like: "xr.DataArray"
 
 
-def unlabelled(
-    X: "xr.DataArray | xr.Dataset", expected: Sequence[str] | None = None, n_expected: int | None = None
-) -> Unlabelled:
+def unlabelled(X: Any, model: Any = None) -> Unlabelled:
     """Load the sources of an array with the dimension "source", or of a dataset; values that mean nodata become NaN.
 
-    Sources with names are put in the order of those expected. Lazy arrays are computed.
+    Sources with names are put in the order of those of a rule or a measure, if one is given. Lazy arrays are computed.
     """
     planes, names = sources_of(X, SOURCE, "Rename the one of its sources, e.g. X.rename(band='source').")
-    if n_expected is not None:
+    if model is not None:
         where, remedy = "X", "Choose and name the sources as the model has them, with X.sel or X[[...]]."
-        order = match_sources(expected, n_expected, names, len(planes), where, remedy)
+        order = match_sources(own_names(model), model.n_sources, names, len(planes), where, remedy)
         planes, names = [planes[k] for k in order], None if names is None else [names[k] for k in order]
     check_alike(planes, chunks=False)
     dims, fills = planes[0].dims, [fills_of({**X.attrs, **plane.attrs}) for plane in planes]

@@ -84,7 +84,7 @@ def usage_counts(
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
-class Usage:
+class ElementUsage:
     """How often instances use each element, with sources as they are or with any of them inverted.
 
     For the elements `codes` that are used at all: how many instances touch each at a level above zero (`touched`), how
@@ -98,13 +98,13 @@ class Usage:
     weighted: Ints
     patterns: Ints
 
-    def __add__(self, other: "Usage") -> "Usage":
+    def __add__(self, other: "ElementUsage") -> "ElementUsage":
         """Return the usage by the instances of both."""
         codes, where = np.unique(np.concatenate([self.codes, other.codes]), return_inverse=True)
         sums = np.zeros((3, len(codes)), np.int64)
         for some, places in ((self, where[: len(self.codes)]), (other, where[len(self.codes) :])):
             sums[:, places] += np.stack([some.touched, some.weighted, some.patterns])
-        return Usage(self.lattice, codes, *sums)
+        return ElementUsage(self.lattice, codes, *sums)
 
     def counts(self, weighted: bool, signs: ArrayLike | None = None) -> Ints:
         """Return how many instances touch each element, or give it weight, if sources of sign -1 are inverted."""
@@ -127,7 +127,7 @@ def count_usage(
     *,
     check_range: bool = True,
     n_jobs: int | None = None,
-) -> Usage:
+) -> ElementUsage:
     """Count in one pass what `usage_counts` returns for every choice of signs; parameters as there."""
     lattice, planes = _for_rows(X, measure, check_range)
     steps = digit_steps(lattice)
@@ -142,7 +142,7 @@ def count_usage(
 
     run_chunks(run, planes.chunks(stacked=True), check_n_jobs(n_jobs))
     codes = np.flatnonzero(tables.any(axis=0))
-    return Usage(lattice, codes.astype(np.int32), *tables[:, codes])
+    return ElementUsage(lattice, codes.astype(np.int32), *tables[:, codes])
 
 
 def digit_steps(lattice: Lattice) -> Codes:
@@ -161,7 +161,7 @@ def _for_rows(X: Any, measure: str, check_range: bool) -> tuple[Lattice, Planes]
 
 
 @jit
-def _sort_instance(sources, i, steps, key, step):  # type: ignore[no-untyped-def]
+def _sort_instance(sources, i, steps, key, step):
     """Stable insertion sort of one instance; False if it has a NaN."""
     signed = steps[0, 0] != steps[1, 0]
     for k in range(key.size):
@@ -179,7 +179,7 @@ def _sort_instance(sources, i, steps, key, step):  # type: ignore[no-untyped-def
 
 
 @jit
-def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
+def _form(sources, steps, codes, weights):
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
     for i in range(n):
@@ -192,7 +192,7 @@ def _form(sources, steps, codes, weights):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _count(sources, steps, tables):  # type: ignore[no-untyped-def]
+def _count(sources, steps, tables):
     m, n = sources.shape
     key, step = np.empty(m, sources.dtype), np.empty(m, np.int32)
     for i in range(n):

@@ -88,7 +88,7 @@ class Planes:
 
     @contextmanager
     def writing(self, chunk: slice) -> Iterator[NDArray[Any]]:
-        """Lend a contiguous 1-D array for the chunk's result, which ends up in `out`."""
+        """Yield a contiguous 1-D array for the chunk's result, which ends up in `out`."""
         part = self._out[chunk]
         if part.flags.c_contiguous:
             yield part.reshape(-1)

@@ -31,7 +31,7 @@ def sign_table(space: Terms, values: Floats) -> Floats:
 
 
 @_fast
-def largest(peak):  # type: ignore[no-untyped-def]
+def largest(peak):
     """The largest of some numbers, none of them NaN; numba's own maximum takes half a second to compile."""
     most = peak[0]
     for lane in range(peak.size):
@@ -50,7 +50,7 @@ def integrate_terms(sources: NDArray[Any], table: Floats, out: NDArray[Any]) -> 
 
 
 @_fast
-def _integrate(sources, table, out):  # type: ignore[no-untyped-def]
+def _integrate(sources, table, out):
     m, n = sources.shape
     size, sign = np.zeros((m, LANES), out.dtype), np.zeros((m, LANES), out.dtype)
     total, top, peak = np.empty(LANES, out.dtype), np.empty(LANES, out.dtype), np.zeros(LANES, out.dtype)
@@ -73,7 +73,7 @@ def _integrate(sources, table, out):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _load(x, size, sign, top):  # type: ignore[no-untyped-def]
+def _load(x, size, sign, top):
     one = size.dtype.type(1)
     for lane in range(x.size):
         v = abs(size.dtype.type(x[lane]))
@@ -83,14 +83,14 @@ def _load(x, size, sign, top):  # type: ignore[no-untyped-def]
 
 
 @_fast
-def _add_single(size, sign, parts, total):  # type: ignore[no-untyped-def]
+def _add_single(size, sign, parts, total):
     a, b = parts[0], parts[1]
     for lane in range(LANES):
         total[lane] += size[lane] * (a + b * sign[lane])
 
 
 @_fast
-def _add_pair(size, sign, other_size, other_sign, parts, total):  # type: ignore[no-untyped-def]
+def _add_pair(size, sign, other_size, other_sign, parts, total):
     a, b, c, d = parts[0], parts[1], parts[2], parts[3]
     for lane in range(LANES):
         s, t = sign[lane], other_sign[lane]
@@ -99,7 +99,7 @@ def _add_pair(size, sign, other_size, other_sign, parts, total):  # type: ignore
 
 
 @jit
-def term_features(X, first, second, out):  # type: ignore[no-untyped-def]
+def term_features(X, first, second, out):
     """Write, for rows X, the features of some terms into out; `first` and `second` are their sides, or twice one."""
     n, m = X.shape
     y = np.empty(2 * m)
@@ -112,7 +112,7 @@ def term_features(X, first, second, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def add_features(X, factor, index, pairs, total):  # type: ignore[no-untyped-def]
+def add_features(X, factor, index, pairs, total):
     """Add the features of all rows X, times a factor each, to total, of shape (2 m^2,); of pairs only if `pairs`."""
     n, m = X.shape
     for j in range(n):
@@ -126,7 +126,7 @@ def add_features(X, factor, index, pairs, total):  # type: ignore[no-untyped-def
 
 
 @jit
-def add_single_squares(X, share, matrix, linear):  # type: ignore[no-untyped-def]
+def add_single_squares(X, share, matrix, linear):
     """Add share * (C - 1)^2 of all rows X, as a form in the terms of single sources, to its matrix and linear part."""
     n, m = X.shape
     for j in range(n):
@@ -141,7 +141,7 @@ def add_single_squares(X, share, matrix, linear):  # type: ignore[no-untyped-def
 
 
 @jit
-def term_rows(X, index, codes, weights):  # type: ignore[no-untyped-def]
+def term_rows(X, index, codes, weights):
     """Write the terms that rows X use, and their features: one per source, and one per pair if there is room."""
     n, m = X.shape
     pairs = codes.shape[1] > m

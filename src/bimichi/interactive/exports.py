@@ -24,8 +24,7 @@ from bimichi.interactive.repeating import command_line, python_text
 from bimichi.interactive.scenes import StudioScene
 from bimichi.interactive.windows import as_windows
 from bimichi.interactive.workspace import Workspace
-from bimichi.report import IndexEntry, write_index, write_report
-from bimichi.report.thumbnails import thumbnail
+from bimichi.report import IndexEntry, thumbnail, write_index, write_report
 from bimichi.scale.rasters import fuse_windows
 
 LABELS = {"coco": "labels.json", "geojson": "labels.geojson", "csv": "labels.csv"}

@@ -24,7 +24,7 @@ def map_bytes(number: int, last: int, values: NDArray[np.uint16]) -> bytes:
 
 def material_of(trained: Trained, scene: Any) -> Material:
     """Return what the report would show of this model on a scene."""
-    return gather(trained.rule, scene.sources, None, None, None, None, None, None, None, None, None, None)
+    return gather(trained.rule, scene.sources)
 
 
 def model_json(trained: Trained, material: Material) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_
     if "elements" in missing:
         raise InvalidInputError(
             f"{start} with additivity={objective.additivity}: it changes single elements, and those of an additive "
-            "bi-capacity are not free of each other. Use solver='convex'."
+            "bi-capacity are not independent of each other. Use solver='convex'."
         )
     if missing & {"in memory", "rows"}:
         remedy = "Use solver='convex', or fit" if objective.convex else "Fit"

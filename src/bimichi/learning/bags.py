@@ -1,4 +1,4 @@
-"""`Bags`: instances grouped into labelled bags, whichever way users hold them."""
+"""`Bags`: instances grouped into labelled bags, however users hold them."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from bimichi._checks import check_choice, is_xarray, refuse_masked
 from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
+from bimichi.integral.labelled import aligned, unlabelled
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.learning.inputs import (
     check_labels,
@@ -193,9 +194,7 @@ class Bags:
             How much a bag counts; 1 for those that it does not name.
         """
         if is_xarray(X):
-            from bimichi.integral.labelled import aligned, unlabelled
-
-            X, _, like = unlabelled(X)  # type: ignore[arg-type]  # is_xarray has looked
+            X, _, like = unlabelled(X)
             segments = aligned(segments, like, "segments")
         planes = Planes(X)
         numbers = np.asarray(refuse_masked(segments, "segments"))
@@ -233,7 +232,7 @@ class Bags:
         return np.asarray(np.repeat(self.weights / number, np.diff(self.offsets)) * self.counts)
 
     def merged(self, n_jobs: int | None = None) -> "Bags":
-        """Merge equal instances of a bag into one that counts as many, which changes no objective."""
+        """Merge equal instances of a bag into one that counts for all of them, which changes no objective."""
 
         def run(part: slice) -> tuple[Ints, Floats, Ints]:
             rows, offsets = self._part(part)

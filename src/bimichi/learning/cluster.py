@@ -85,7 +85,7 @@ class ClusterExecutor(Executor):
             del futures[:BATCH]
 
     def _gathered(self, futures: list[Any]) -> list[Any]:
-        """Wait for answers, as long as workers live; without a bound, Dask would compute lost parts for ever."""
+        """Wait for answers, as long as workers are alive; without a bound, Dask would go on computing lost parts."""
         from distributed import KilledWorker, wait
 
         try:
@@ -116,7 +116,7 @@ def _summary_and_problem(item: Any, plan: ReductionPlan, scale: Scale | None) ->
 
 
 class Partitioned(Problem):
-    """A problem in parts on the workers, whose rows are numbered through them."""
+    """A problem in parts on the workers, whose rows are numbered consecutively through all of them."""
 
     offers = ON_CLUSTER
 
@@ -198,7 +198,7 @@ class _BagsOfRows(NamedTuple):
         labels, ids = one_per(y, n, "y"), np.arange(n) if bags is None else one_per(bags, n, "bags")
         begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         if len(begins) != len(np.unique(ids[begins])):
-            raise InvalidInputError("Rows of a bag must stand together. Sort X, y and bags by bag first.")
+            raise InvalidInputError("Rows of a bag must be contiguous. Sort X, y and bags by bag first.")
         offsets, names = np.append(begins, n), ids[begins].tolist()
         check_constant(labels, offsets, names, "y")
         weights = np.ones(len(begins))

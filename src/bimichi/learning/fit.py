@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from bimichi.learning.abilities import IN_MEMORY, check_solver
 from bimichi.learning.objectives import Objective
 from bimichi.learning.polarity import trusted_signs
 from bimichi.learning.problem import Solution
+from bimichi.learning.spaces.base import Space, Usage
 from bimichi.learning.training import Training
 from bimichi.measures.sampling import random_generator
 
@@ -37,6 +38,12 @@ class FitResult:
     polarity: Floats
     solution: Solution
     usage: dict[str, Ints]
+
+    @classmethod
+    def of(cls, space: Space, solution: Solution, usage: Usage, signs: Floats, names: Sequence[str] | None) -> Self:
+        """Make the measure that a solver found, and count how training instances, with these signs, use it."""
+        counts = {kind: usage.counts(kind == "weighted", signs) for kind in ("touched", "weighted")}
+        return cls(space.measure(solution.values, names), signs, solution, counts)
 
 
 def check_training(
@@ -108,7 +115,4 @@ def fit_measure(
     signs = trusted_signs(training.samples()).signs if polarity == "learn" else np.ones(training.n_sources)
     problem = training.problem(objective, n_jobs).with_signs(signs)
     solution: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
-    usage = training.usage(objective, n_jobs)
-    counts = {kind: usage.counts(kind == "weighted", signs) for kind in ("touched", "weighted")}
-    measure = objective.space(training.n_sources).measure(solution.values, names)
-    return FitResult(measure, signs, solution, counts)
+    return FitResult.of(problem.space, solution, training.usage(objective, n_jobs), signs, names)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bimichi._checks import check_binary, is_xarray, refuse_masked
+from bimichi._checks import check_binary, is_xarray, real_array, refuse_masked
 from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 
@@ -70,11 +70,9 @@ def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
             f"{what} is an object of xarray, but rows are taken here. Pass Bags.from_image(X, segments, labels), or X "
             "to fit."
         )
-    rows = np.asarray(refuse_masked(X, what))
+    rows = real_array(refuse_masked(X, what), what, "instances must be real numbers.")
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise InvalidInputError(f"{what} must have shape (n_instances, n_sources), got {rows.shape}.")
-    if rows.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{what} has type {rows.dtype}; instances must be real numbers.")
     return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
 
 

@@ -90,7 +90,9 @@ def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
     if isinstance(scene, Part):
         return scene
     if not isinstance(scene, Scene):
-        raise InvalidInputError(f"A scene must be a Scene, or give one, got {type(scene).__name__}.")
+        raise InvalidInputError(
+            f"A scene must be a Scene, a path of one, or a function that returns one, got {type(scene).__name__}."
+        )
     bags = join_bags([scene], one_class=True, nan=nan) if scene.labels is None or len(scene.labels) else None
     return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name, scene)
 

@@ -3,8 +3,8 @@
 With a monotone measure, a source that is low on the target cannot help; inverted, it can. A sign is inverted only if
 that makes both the source alone and a quick fusion of all sources rank the targets of left-out scenes better, by more
 than the standard error over these scenes: twice as much for the source alone, since a weak source is seldom worth a
-sign; and if that gains much, the fusion must only not become clearly worse. Where this cannot be told, a source stays
-as it is.
+sign; and if that gains much, the fusion must only not become clearly worse. In case of doubt, a source stays as it
+is.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LEAST = 3  # scenes (or groups of bags) with targets; with fewer, no standard er
 ROWS = 20_000  # of each kind that are used of a scene
 GAIN = 0.01  # a source alone must rank targets better by more average precision than this
 STRONG = 0.05  # beyond this, it is enough that the fusion is not clearly worse: it may be as good without the source
-RATIO = 4.0  # how much all that is no target counts in a scene, against its targets
+RATIO = 4.0  # how much everything else in a scene counts, relative to its targets
 
 
 @dataclass(frozen=True, eq=False)

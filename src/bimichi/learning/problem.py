@@ -257,7 +257,7 @@ class Summed(Sums):
 
 
 @jit
-def _value(term, fused, counts, offsets, labels, weights):  # type: ignore[no-untyped-def]
+def _value(term, fused, counts, offsets, labels, weights):
     total = 0.0
     for b in range(labels.size):
         bag = slice(offsets[b], offsets[b + 1])
@@ -266,7 +266,7 @@ def _value(term, fused, counts, offsets, labels, weights):  # type: ignore[no-un
 
 
 @jit
-def _extremes(fused, offsets):  # type: ignore[no-untyped-def]
+def _extremes(fused, offsets):
     n = offsets.size - 1
     low, high = np.empty(n), np.empty(n)
     low_row, high_row = np.empty(n, np.int64), np.empty(n, np.int64)

@@ -50,6 +50,12 @@ class Tally(NamedTuple):
         """Targets at or above each threshold."""
         return np.cumsum(self.counts)
 
+    @property
+    def f1(self) -> NDArray[np.float64]:
+        """F1 at each threshold."""
+        hits = self.hits
+        return np.asarray(2 * hits / (hits + self.alarms + hits[-1]))
+
     def ranking(self, share: float = 1.0) -> Ranking:
         """Return how well targets are ranked; a tie counts half in the AUC. See `rank`."""
         hits, n_targets = self.hits, int(self.counts.sum())

@@ -14,7 +14,7 @@ PROBE = 16  # then each 16th further one is tried first; if few of these are dro
 
 
 @jit
-def merge_equal(X, bits, offsets, counts):  # type: ignore[no-untyped-def]
+def merge_equal(X, bits, offsets, counts):
     """Indices of the first of equal rows within each bag, what they count together, and new offsets.
 
     `bits` is X as unsigned integers of the same size. X must have no -0, which equals 0 in other bits.
@@ -58,7 +58,7 @@ def merge_equal(X, bits, offsets, counts):  # type: ignore[no-untyped-def]
 
 
 @jit
-def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
+def undominated(X, offsets, zero_bound):
     """Mark rows that no other row of their bag is above of; without the zero bound only equal peaks compare."""
     n, m = X.shape
     keep = np.ones(n, np.bool_)
@@ -97,7 +97,7 @@ def undominated(X, offsets, zero_bound):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sort(order, key, spare):  # type: ignore[no-untyped-def]
+def _sort(order, key, spare):
     """Sort row numbers by their keys: short runs by insertion, which are then merged, two by two; stable."""
     n = order.size
     for start in range(0, n, RUN):
@@ -125,7 +125,7 @@ def _sort(order, key, spare):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _below(x, peak, front, zero_bound):  # type: ignore[no-untyped-def]
+def _below(x, peak, front, zero_bound):
     """Whether x is below a row of the front; that row then moves ahead, as it will be above others, too."""
     m = x.size
     for f in range(front.shape[0]):

@@ -1,9 +1,9 @@
 """`Sample`: rows of a scene with targets and without, by which learned fusions are compared on data they have not seen.
 
 Where boxes say where targets are, their cores are the targets: the central 60 % of the width and 90 % of the height.
-The rest of a box is unknown, and all outside is no target. Models learn from these. They are scored by the average
-precision of the innermost 40 % x 70 % against the outside, which follows that against the truth of every pixel closely,
-while a larger core favours blurred maps. Where bags alone are labelled, the largest value of each bag counts.
+The rest of a box is unknown, and pixels outside are not targets. Models learn from these. They are scored by the
+average precision of the innermost 40 % x 70 % against the outside, which follows that against the truth of every pixel
+closely, while a larger core favours blurred maps. Where bags alone are labelled, the largest value of each bag counts.
 """
 
 from collections.abc import Sequence
@@ -105,10 +105,10 @@ class Sample:
 
 
 def pixel_labels(scene: Scene, core: tuple[float, float] = CORE) -> NDArray[np.int8] | None:
-    """Return 1 for targets, -1 for what is none, 0 for unknown; None if bags alone are known.
+    """Return 1 for targets, -1 for others, 0 for unknown; None if bags alone are known.
 
-    Unless a scene says so itself, the cores of boxes are targets, and all outside is none. Pixels of bags that are left
-    out of learning, that are ignored, or that have no data, are unknown.
+    Unless a scene says so itself, the cores of boxes are targets, and pixels outside are not. Pixels of bags that are
+    left out of learning, that are ignored, or that have no data, are unknown.
     """
     found = None if scene.pixels is None else scene.pixels.copy()
     if found is None:
@@ -244,6 +244,4 @@ def grouped_bags(name: str, bags: Bags, group: Ints | None) -> list[Sample]:
 
 def scaled_sample(sample: Sample, scale: Scale) -> Sample:
     """Return the same rows with sources mapped by a learned scale."""
-    ones = np.ones(sample.targets.shape[1])
-    first, second = (np.stack(scale.apply(list(rows.T), ones), axis=1) for rows in (sample.targets, sample.others))
-    return replace(sample, targets=first, others=second)
+    return replace(sample, targets=scale.rows(sample.targets), others=scale.rows(sample.others))

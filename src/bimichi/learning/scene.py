@@ -16,6 +16,7 @@ from bimichi._files import atomic_write
 from bimichi._pictures import data_uri, thumbnail
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
+from bimichi.integral.labelled import aligned, as_image, unlabelled
 from bimichi.learning.bags import Bags
 from bimichi.learning.inputs import check_segment_labels, distinct
 from bimichi.measures.base import check_names
@@ -121,8 +122,6 @@ class Scene:
         given = {what: getattr(self, what) for what in ("sources", "segments", "truth", "ignore", "rgb", "thermal")}
         if not any(map(is_xarray, given.values())):
             return
-        from bimichi.integral.labelled import aligned, as_image, unlabelled
-
         sources, like = given.pop("sources"), None
         if is_xarray(sources):
             planes, names, like = unlabelled(sources)
@@ -145,7 +144,7 @@ class Scene:
         return _html.view(f"Scene {self.name}", _html.facts(known), _html.pictures(self._pictures()))
 
     def _pictures(self) -> Iterator[tuple[str, str]]:
-        """Give captions and small pictures: the photograph, the sources in the colours of values, the truth."""
+        """Yield captions and small pictures: the photograph, the sources in the colours of values, the truth."""
         if len(self.shape) != 2 or 0 in self.shape:
             return
         step = -(-max(self.shape) // PICTURE)
@@ -173,7 +172,7 @@ class Scene:
 
     def _parts(self) -> tuple[NDArray[np.integer[Any]], Mapping[int, bool]]:
         if self.segments is None or self.labels is None:
-            raise InvalidInputError(f"Scene {self.name!r} has no bags; add them by its with_bags(segments, labels).")
+            raise InvalidInputError(f"Scene {self.name!r} has no bags; add them with .with_bags(segments, labels).")
         return self.segments, self.labels
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -251,11 +250,15 @@ class Scenes(Sequence[Scene]):
     def __getitem__(self, which: slice) -> "Scenes": ...
     def __getitem__(self, which: int | str | slice) -> "Scene | Scenes":
         if isinstance(which, slice):
-            return Scenes(self.names[which], self._load)
+            return self.take(range(len(self))[which])
         name = which if isinstance(which, str) else self.names[which]
         if name not in self.names:
             raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
         return self._load(name)
+
+    def take(self, which: Iterable[int]) -> "Scenes":
+        """Return some of the scenes, by position; reads none."""
+        return Scenes([self.names[k] for k in which], self._load)
 
 
 def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["raise", "drop"] = "raise") -> Bags:
@@ -273,7 +276,7 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     Returns
     -------
     Bags
-        Bags whose ids are pairs (name of the scene, segment); `instance` counts through the scenes in order.
+        Bags whose ids are pairs (name of the scene, segment); `instance` is numbered consecutively through all scenes.
 
     Examples
     --------

@@ -138,7 +138,7 @@ def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
 
 
 def joined_bags(parts: Sequence[Bags]) -> Bags:
-    """Join bags of several parts; their instances are numbered through."""
+    """Join bags of several parts; their instances are numbered consecutively."""
     starts = np.concatenate([[0], np.cumsum([len(bags.instance) for bags in parts])])
     return _joined(deque(zip(starts.tolist(), parts, strict=False)))
 
@@ -161,8 +161,8 @@ def lazy_training(
 
     Arguments are those of `BiMIChI.fit` and of `bimichi.learning.fit.fit_measure`, which decide what is kept of each
     part, and whether a scale will be learned (`scaled`). Scenes are `Scene` objects, Dask delayed ones, functions that
-    return one, or paths of files of `Scene.save`. Rows of a bag of an array must stand together; labels, ids of bags
-    and weights are held in memory here.
+    return one, or paths of files of `Scene.save`. Rows of a bag of an array must be contiguous; labels, ids of bags and
+    weights are held in memory here.
     """
     client = _client()
     executor: Executor = LocalExecutor(n_jobs)

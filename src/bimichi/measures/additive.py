@@ -122,12 +122,12 @@ class AdditiveBiCapacity(Measure):
         return (self.order,)
 
     def describe(self) -> str:
-        """Say in a word or two what it is."""
+        """Return what kind of measure it is, in a word or two."""
         return f"{self.order}-additive BiCapacity"
 
     @property
     def n_parts(self) -> int:
-        """How many terms may differ from 0; they stand first."""
+        """How many terms may differ from 0; they come first."""
         return self._space.size if self._space.pairs else 2 * self.n_sources
 
     @property

@@ -91,7 +91,7 @@ class Measure(ABC):
         return self._values
 
     def describe(self) -> str:
-        """Say in a word or two what it is."""
+        """Return what kind of measure it is, in a word or two."""
         return type(self).__name__
 
     @property

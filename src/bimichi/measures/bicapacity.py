@@ -196,8 +196,8 @@ class BiCapacity(LatticeMeasure):
                 f"The table of {self.n_sources} sources has {2**self.n_sources} rows and columns; tables are offered "
                 f"up to {self.table_limit} sources. Use to_matrix()."
             )
-        marked = self._marked(bold)
-        subsets = [self.lattice.sets(int(code))[0] for code in self.lattice.from_masks(np.arange(1 << self.n_sources))]
+        marked = self.flags(bold, "bold")
+        subsets = self.lattice.subsets()
         labels = [set_label(subset, self.source_names) for subset in subsets]
         rows = []
         for up, label in zip(subsets, labels, strict=True):

@@ -106,7 +106,7 @@ class Capacity(LatticeMeasure):
                 f"The listing of {self.n_sources} sources has {self.lattice.size:,} entries; listings are offered "
                 f"up to {self.table_limit} sources. Use listing()."
             )
-        marked = self._marked(bold)
+        marked = self.flags(bold, "bold")
         rows = [
             [Cell(set_label(subset, self.source_names)), Cell(number(value), bool(marked[self.code(subset)]))]
             for subset, value in self.listing()

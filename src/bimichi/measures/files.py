@@ -1,6 +1,6 @@
 """Model files: one versioned format, no pickle, written atomically, checked when read.
 
-A model is a JSON header and named float64 arrays. Small arrays stand inside the JSON; larger ones make the file a ZIP
+A model is a JSON header and named float64 arrays. Small arrays are part of the JSON; larger ones make the file a ZIP
 (``.npz``) of ``header.json`` and one ``.npy`` member per array. See docs/model-format.md.
 """
 
@@ -104,7 +104,7 @@ def _check_header(header: dict[str, Any]) -> None:
         raise ModelFileError(f"its format is {header.get('format')!r}, not {FORMAT!r}.")
     version = header.get("version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"it has no valid format version, but {version!r}.")
+        raise ModelFileError(f"its format version is not valid: {version!r}.")
     if version > VERSION:
         raise ModelFileError(
             f"it is of format version {version}; this bimichi {__version__} reads up to {VERSION}. "
@@ -166,7 +166,7 @@ def _check_names(header: dict[str, Any], names: Iterable[str]) -> None:
     known = {*ARRAYS, *usage, *(f"{name}_codes" for name in (*USAGE, *usage))}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ModelFileError(f"it holds {unknown[0][:40]!r}, which is no part of a model.")
+        raise ModelFileError(f"it holds {unknown[0][:40]!r}, which is not part of a model.")
 
 
 def _unpacked(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:

@@ -125,6 +125,10 @@ class Lattice:
         sources = range(self.n_sources)
         return tuple(k for k in sources if up >> k & 1), tuple(k for k in sources if down >> k & 1)
 
+    def subsets(self) -> list[tuple[int, ...]]:
+        """Source indices of all subsets, in bitmask order: that of rows and columns of the paper's table."""
+        return [tuple(k for k in range(self.n_sources) if mask >> k & 1) for mask in range(1 << self.n_sources)]
+
     def _check_code(self, code: int) -> None:
         if not 0 <= code < self.size:
             raise InvalidInputError(f"A code of {self.n_sources} sources must lie in 0..{self.size - 1}, got {code}.")

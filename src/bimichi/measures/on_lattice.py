@@ -150,17 +150,16 @@ class LatticeMeasure(Measure):
             return _html.view(repr(self))
         return _html.view(self._head(), _html.table(self.to_table()))
 
-    def _marked(self, bold: Iterable[Any] | Flags | None) -> Flags:
-        """Turn a set of elements, or a boolean array, into a boolean array."""
-        if isinstance(bold, np.ndarray):
-            if bold.dtype != bool or bold.shape != self._values.shape:
-                raise InvalidInputError(
-                    f"bold must be a boolean array of shape {self._values.shape}, got {bold.dtype} of {bold.shape}."
-                )
-            return bold
-        marked = np.zeros(self.lattice.size, dtype=bool)
-        marked[[self.code(element) for element in bold or ()]] = True
-        return marked
+    def flags(self, elements: Iterable[Any] | Flags | None, what: str) -> Flags:
+        """Return one flag per code for elements given by their sources, or as such flags; errors call them `what`."""
+        if isinstance(elements, np.ndarray):
+            if elements.dtype != bool or elements.shape != self._values.shape:
+                rule = f"elements, or bool of shape {self._values.shape} such as usage_counts(X) > 0"
+                raise InvalidInputError(f"{what} must be {rule}; got {elements.dtype} of shape {elements.shape}.")
+            return elements
+        flags = np.zeros(self.lattice.size, dtype=bool)
+        flags[[self.code(element) for element in elements or ()]] = True
+        return flags
 
 
 def complete(lattice: Lattice, values: Floats, completion: str, names: Sequence[str]) -> Floats:
@@ -227,7 +226,7 @@ def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequenc
         raise InvalidInputError(
             f"values has NaN at {lattice.label(int(missing[0]), names)}; use from_elements to complete it."
         )
-    low = -1.0 if lattice.base == 3 else 0.0
+    low = lattice.low
     outside = np.flatnonzero((checked < low - TOLERANCE) | (checked > 1 + TOLERANCE))
     if outside.size:
         code = int(outside[0])

@@ -30,7 +30,7 @@ MARGIN = 1e-14
 class Terms:
     """The order of the terms in an array, and what makes them monotone.
 
-    First stand the 2 m sides, then the pairs (s, t), s < t, in lexicographic order.
+    The 2 m sides come first, then the pairs (s, t), s < t, in lexicographic order.
 
     Attributes
     ----------

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bimichi._colours import INK as INK, MISSING
 from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import Measure
 from bimichi.measures.lattice import short_names
 from bimichi.measures.on_lattice import LatticeMeasure
+from bimichi.measures.terms import MAX_SOURCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,17 +29,15 @@ UP, DOWN = "#b2182b", "#2166ac"
 """The colours of the scale near +1 and -1."""
 
 POSITIVE, NEGATIVE, LEFT_OUT = "#009e73", "#d55e00", "#777777"
-"""Green and red of Okabe and Ito, which differ to the colour-blind, too."""
+"""Green and red of Okabe and Ito, which colour-blind readers can tell apart."""
 
-INK = "#222222"
 SMALL: Any = {"textcoords": "offset points", "fontsize": "small", "color": INK}
 VALUE_WIDTH = 36.0  # points that a value takes beside its bar
-MISSING = "#bdbdbd"
 HATCH = "////"
 LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 LINE_DASHES = ("-", "--", "-.", ":")
 KEY_WIDTH = 64
-Kind = TypeVar("Kind", bound=LatticeMeasure)
+Kind = TypeVar("Kind", bound=Measure)
 
 Elements = Iterable[Any] | Flags | None
 """Elements given by their sources, or as one flag per code."""
@@ -107,7 +107,7 @@ def line_style(k: int) -> dict[str, Any]:
 def literal(text: object, limit: int | None = None) -> str:
     r"""Write text so that matplotlib shows it as it is, on one line, cut in its middle if longer than `limit`.
 
-    Matplotlib sets what stands between two $ as a formula, and shows \$ as $.
+    Matplotlib sets text between two $ as a formula, and shows \$ as $.
     """
     line = " ".join(str(text).splitlines())
     if limit is not None and len(line) > limit:
@@ -163,25 +163,19 @@ def sides_of_zero(ax: "Axes", places: Any, names: Sequence[str], reach: float, t
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def measure_of(given: Any) -> Measure:
-    """Return the measure of a rule or of a fitted model; a measure is returned as it is."""
-    if isinstance(given, Measure):
-        return given
+def check_measure(given: object, kind: type[Kind], limit: int = MAX_SOURCES, remedy: str = "") -> Kind:
+    """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
     from bimichi.rule import as_rule  # here, because numba takes long to import
 
-    return as_rule(given).measure
-
-
-def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> Kind:
-    """Return the measure of a rule, a model or a measure if it is of this `kind` and has at most `limit` sources."""
-    measure = measure_of(given)
+    measure = given if isinstance(given, Measure) else as_rule(given).measure
     if not isinstance(measure, kind):
         others = {"Capacity": "plot_capacity", "AdditiveBiCapacity": "plot_terms"}
         other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
         got = f"got {type(measure).__name__}; use {other} for it"
-        raise InvalidInputError(f"This picture shows a {kind.__name__}, {got}.")
+        article = "an" if kind.__name__.startswith("A") else "a"
+        raise InvalidInputError(f"This picture shows {article} {kind.__name__}, {got}.")
     if measure.n_sources > limit:
-        given = f"The {measure.lattice.size:,} elements of {measure.n_sources} sources"
+        given = f"The {measure.n_parts:,} {measure.parts} of {measure.n_sources} sources"
         raise InvalidInputError(f"{given} do not fit this picture, which is drawn up to {limit} sources. {remedy}")
     return measure
 
@@ -189,22 +183,8 @@ def check_measure(given: object, kind: type[Kind], limit: int, remedy: str) -> K
 def element_marks(measure: LatticeMeasure, used: Elements, identified: Elements) -> tuple[Flags, Flags, list[str]]:
     """Return which elements are bold and which are known, by code, and the line that explains the marks, if any."""
     notes = ["bold, framed: used"] * (used is not None) + ["hatched: not identified"] * (identified is not None)
-    bold, known = _mask(measure, used, "used", False), _mask(measure, identified, "identified", True)
-    return bold, known, ["     ".join(notes)] if notes else []
-
-
-def _mask(measure: LatticeMeasure, given: Elements, what: str, default: bool) -> Flags:
-    """Return one flag per code; None is `default` for all."""
-    if given is None:
-        return np.full(measure.lattice.size, default)
-    if isinstance(given, np.ndarray):
-        if given.dtype != bool or given.shape != measure.values.shape:
-            rule = f"elements, or bool of shape {measure.values.shape} such as usage_counts(X) > 0"
-            raise InvalidInputError(f"{what} must be {rule}; got {given.dtype} of shape {given.shape}.")
-        return given
-    mask = np.zeros(measure.lattice.size, dtype=bool)
-    mask[[measure.code(element) for element in given]] = True
-    return mask
+    known = measure.flags(identified, "identified") | (identified is None)
+    return measure.flags(used, "used"), known, ["     ".join(notes)] if notes else []
 
 
 def names_and_key(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:

@@ -144,10 +144,7 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
     -------
     ax : matplotlib Axes
     """
-    g = style.measure_of(measure)
-    if not isinstance(g, AdditiveBiCapacity):
-        got = f"got {type(g).__name__}; use plot_matrix or plot_lattice for it"
-        raise InvalidInputError(f"This picture shows the terms of an additive bi-capacity, {got}.")
+    g = style.check_measure(measure, AdditiveBiCapacity)
     names = [style.literal(name, NAME_WIDTH) for name in g.source_names]
     above, below = np.diagonal(g.up), np.diagonal(g.down)
     pairs, values = _pairs(g, names)
@@ -168,10 +165,8 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
 
 def _pairs(g: AdditiveBiCapacity, names: list[str]) -> tuple[list[str], Floats]:
     """Labels and terms of the pairs that are not 0.00, strongest first."""
-    m = len(names)
-    table = np.block([[g.up, g.cross], [g.cross.T, g.down]])
-    first, second = np.triu_indices(2 * m, 1)
-    values = table[first, second]
+    first, second = g.space.sides
+    values = g.values[2 * g.n_sources :]
     order = np.argsort(-np.abs(values), kind="stable")
     order = order[np.abs(values[order]) >= FAINT]
     sides = [f"{name} {mark}" for mark in (ABOVE, BELOW) for name in names]

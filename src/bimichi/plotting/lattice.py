@@ -36,7 +36,7 @@ def plot_lattice(
         Of up to 4 sources. A node shows "A,B" and its value; names longer than a letter are numbered, with a key.
         Without the zero bound, (empty, empty) has no value and no neighbours; lines pass behind it.
     path : iterable of (A, B), optional
-        style.Elements to connect and to frame in green, each a neighbour above the one before (or each below):
+        Elements to connect and to frame in green, each a neighbour above the one before (or each below):
         for example ``[((), (0, 1)), ((), (1,)), ((0,), (1,)), ((0,), ()), ((0, 1), ())]``.
     x : array-like of shape (n_sources,), optional
         An instance. The elements that its integral uses are connected and framed in black with their weights; the sum
@@ -152,7 +152,7 @@ def _draw_weights(ax: "Axes", g: BiCapacity, place: Floats, codes: list[int], we
 
 
 def _font_size(ax: "Axes", n_sources: int) -> float:
-    """Points at which the five signs of a value fit a node."""
+    """Points at which the five characters of a value fit a node."""
     width, height = NODE[n_sources]
     return style.font_size(
         ax, 0.31 * width / {1: 2.2, 2: 4.2, 3: 8.2, 4: 20.2}[n_sources], 0.36 * height / (2 * n_sources + 0.9)

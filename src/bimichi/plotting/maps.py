@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bimichi._checks import check_integer
+from bimichi._checks import check_integer, real_array
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.plotting._style import axes_for, color_bar, color_scale, fitted, panels
@@ -138,12 +138,10 @@ def _check_range(output_range: tuple[float, float]) -> tuple[float, float]:
 
 
 def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> Floats:
-    given = np.asarray(plane)
+    given = real_array(plane, what, "a map holds real numbers.")
     if given.ndim != 2 or given.size == 0:
         rule = f"{what} must have shape (height, width), got {given.shape}"
         raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].")
-    if given.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{what} has type {given.dtype}; a map holds real numbers.")
     if given.dtype == bool:
         return np.where(given, high, low)
     values = given.astype(np.float64)

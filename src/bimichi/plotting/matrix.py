@@ -57,8 +57,7 @@ def plot_matrix(
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
     _draw_cells(ax, g, bold, known)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
-    subsets = [g.lattice.sets(int(code))[0] for code in g.lattice.from_masks(np.arange(n))]
-    labels = [style.literal(set_label(subset, names)) for subset in subsets]
+    labels = [style.literal(set_label(subset, names)) for subset in g.lattice.subsets()]
     rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
     ax.set_xticks(range(n), labels, rotation=rotation, ha=align)
     ax.set_yticks(range(n), labels)
@@ -74,7 +73,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
     from matplotlib.patches import Rectangle
 
     rows, columns = g.lattice.masks(np.arange(g.lattice.size))
-    size = style.font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for the five signs of a value
+    size = style.font_size(ax, 0.29 / (1 << g.n_sources), 0.5 / (1 << g.n_sources))  # for five characters
     for code, (row, column, color) in enumerate(zip(rows, columns, style.value_colors(g.values), strict=True)):
         corner, undefined = (column - 0.5, row - 0.5), code == 0 and not g.zero_bound
         face = "white" if undefined else color

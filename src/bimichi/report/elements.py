@@ -117,8 +117,7 @@ def _matrix(found: _Elements) -> list[Markup]:
     lattice, own = found.measure.lattice, found.measure.source_names
     names, numbered = short_names(own, LABEL_LIMIT)
     subsets = range(1 << len(own))
-    sets = [lattice.sets(int(code))[0] for code in lattice.from_masks(np.arange(len(subsets)))]
-    labels, titles = ([set_label(members, part) for members in sets] for part in (names, own))
+    labels, titles = ([set_label(members, part) for members in lattice.subsets()] for part in (names, own))
     corner = element("th", element("span", "A \\ B", class_="corner"), scope="col")
     head = [corner, *(_axis(label, title, "col") for label, title in zip(labels, titles, strict=True))]
     rows = []

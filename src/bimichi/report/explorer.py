@@ -23,7 +23,7 @@ KEYS = (
 
 
 def explorer_section(material: Material) -> Markup:
-    """Return the section of the maps; the measure stands beside them, or below if it is wide."""
+    """Return the section of the maps; the measure is beside them, or below if it is wide."""
     height, width = material.integral.shape
     fused = _map("fused", "Fused" + (", |C|" if material.absolute else ""), material.fused, main=True)
     small = [

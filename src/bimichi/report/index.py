@@ -5,17 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from string import Template
 from urllib.parse import quote
 
 import numpy as np
 
-from bimichi._files import atomic_write
+from bimichi._markup import picture
 from bimichi.evaluation.metrics import Scores
-from bimichi.report.markup import Markup, element, joined, resource
+from bimichi.report.markup import Markup, element, joined, write_page
 from bimichi.report.wording import section, shown, table
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,7 @@ class IndexEntry:
     page : path, optional
         Its report; None if it could not be written.
     picture : str
-        Its fused map as a data URI, as `bimichi.report.thumbnails.thumbnail` returns it.
+        Its fused map as a data URI, as `bimichi.report.thumbnail` returns it.
     shape : (int, int), optional
         Height and width.
     scores : Scores, optional
@@ -66,14 +63,7 @@ def write_index(path: str | PathLike[str], entries: Sequence[IndexEntry], title:
     if failed:
         rows = [element("div", element("dt", entry.name), element("dd", entry.note)) for entry in failed]
         parts.append(section("failed", "Not reported", element("dl", *rows, class_="facts notice")))
-    page = Template(resource("index.html")).substitute(
-        policy=POLICY,
-        title=joined(title),
-        introduction=joined(_introduction(written, failed)),
-        style=resource("report.css"),
-        sections=joined(*parts),
-    )
-    atomic_write(path, lambda file: file.write(page.encode(errors="replace")))
+    write_page(path, title, _introduction(written, failed), joined(*parts))
 
 
 def _introduction(written: Sequence[IndexEntry], failed: Sequence[IndexEntry]) -> str:
@@ -96,16 +86,16 @@ def _scenes(entries: Sequence[IndexEntry], folder: Path) -> Markup:
     cards = []
     for entry in entries:
         height, width = entry.shape or (0, 0)
-        picture = element("span", class_="picture")
+        shown_map = element("span", class_="picture")
         if entry.picture:
-            picture = Markup(element("img", src=entry.picture, alt=f"Fused map of {entry.name}").removesuffix("</img>"))
+            shown_map = picture(entry.picture, f"Fused map of {entry.name}")
         facts = [f"{width:,} × {height:,} pixels"] if entry.shape else []
         if entry.scores:
             facts.append(f"AUC {shown(entry.scores.auc, 3)}, AP {shown(entry.scores.average_precision, 3)}")
         elif entry.note:
             facts.append(entry.note)
         lines = [element("span", fact) for fact in facts]
-        cards.append(element("li", _link(entry, folder, picture, element("b", entry.name)), *lines))
+        cards.append(element("li", _link(entry, folder, shown_map, element("b", entry.name)), *lines))
     lead = "The fused map of each scene, blue −1 to red +1, grey without data. A scene leads to its report."
     return section("scenes", "Scenes", element("ul", *cards, class_="scenes"), lead=lead)
 

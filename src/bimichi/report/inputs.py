@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._checks import check_boxes, is_xarray
+from bimichi._checks import check_binary, check_boxes, is_xarray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.evaluation.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
 from bimichi.imaging.detections import Detections, detect
 from bimichi.integral.integrals import integrate
-from bimichi.integral.matching import own_names
+from bimichi.integral.labelled import aligned, unlabelled
 from bimichi.integral.planes import split_planes
 from bimichi.learning.inputs import check_segment_labels
 from bimichi.learning.scene import Scene
@@ -27,6 +27,7 @@ MAX_SOURCES = 12
 """All elements are in the page; 13 sources have 1.6 million. Additive measures have few terms, and no such limit."""
 
 MAX_SEGMENTS = 2**16 - 1
+BINARY = "0 and 1, -1 and +1, or bool"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,7 @@ class Material:
     @property
     def fused(self) -> NDArray[Any]:
         """The map: C, or its magnitude; or the probability of a rule with a link."""
-        output = np.abs(self.integral) if self.absolute else self.integral
-        return output if self.rule.link is None else np.asarray(self.rule.link.probability(output))
+        return self.rule.output_of(self.integral)
 
     @property
     def absolute(self) -> bool:
@@ -101,16 +101,16 @@ class Material:
 def gather(
     model: Any,
     sources: Any,
-    names: Sequence[str] | None,
-    truth: Any,
-    ignore: Any,
-    boxes: Any,
-    segments: Any,
-    labels: Mapping[int, bool] | None,
-    comparison: Comparison | None,
-    title: str | None,
-    notes: Mapping[str, str] | None,
-    n_jobs: int | None,
+    names: Sequence[str] | None = None,
+    truth: Any = None,
+    ignore: Any = None,
+    boxes: Any = None,
+    segments: Any = None,
+    labels: Mapping[int, bool] | None = None,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+    notes: Mapping[str, str] | None = None,
+    n_jobs: int | None = None,
 ) -> Material:
     """Check what `write_report` was given; what is not given is taken from a scene."""
     rule = as_rule(model)
@@ -124,9 +124,7 @@ def gather(
         title = scene.name if title is None else title
         notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(notes or {})
     if is_xarray(sources):
-        from bimichi.integral.labelled import aligned, unlabelled
-
-        sources, found, like = unlabelled(sources, own_names(rule), rule.n_sources)
+        sources, found, like = unlabelled(sources, rule)
         names = found if names is None else names
         truth, ignore = aligned(truth, like, "truth"), aligned(ignore, like, "ignore")
         segments = aligned(segments, like, "segments")
@@ -144,7 +142,7 @@ def gather(
         planes=planes,
         entered=entered,
         integral=integral,
-        truth=None if truth is None else _truth(truth, shape),
+        truth=None if truth is None else check_binary(_like_source(truth, "truth", "biuf", BINARY, shape), "truth"),
         ignore=None if ignore is None else _like_source(ignore, "ignore", "b", "a bool mask", shape),
         boxes=check_boxes([] if boxes is None else boxes, "boxes"),
         segments=numbered,
@@ -207,15 +205,6 @@ def _like_source(given: Any, name: str, kinds: str, rule: str, shape: tuple[int,
             f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}."
         )
     return array
-
-
-def _truth(truth: Any, shape: tuple[int, ...]) -> Flags:
-    rule = "bool, 0 and 1, or -1 and +1"
-    given = _like_source(truth, "truth", "biuf", rule, shape)
-    found = np.unique(given).tolist()
-    if not (set(found) <= {0, 1} or set(found) <= {-1, 1}):
-        raise InvalidInputError(f"truth must be {rule}; found {', '.join(map(str, found[:5]))}.")
-    return np.asarray(given == 1)
 
 
 def _bags(

@@ -5,23 +5,19 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from string import Template
 from typing import Any
 
-from bimichi._files import atomic_write
 from bimichi.evaluation.comparison import Comparison
 from bimichi.report.contents import contents
 from bimichi.report.inline import Report
 from bimichi.report.inputs import gather
-from bimichi.report.markup import embedded_json, joined, resource
+from bimichi.report.markup import Markup, embedded_json, joined, resource, write_page
 from bimichi.report.overview import introduction, notices
 from bimichi.report.sections import SECTIONS
 
 SCRIPTS = ("planes.js", "integral.js", "maps.js", "readout.js", "report.js")
-POLICY = (
-    "default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'"
-)
+SKIP = '<a class="skip" href="#maps">Skip to the maps</a>\n'
+BUTTON = '<button type="button" id="theme" hidden>Dark</button>\n'
 
 
 def write_report(
@@ -86,15 +82,8 @@ def write_report(
     sections = [section(given) for section in SECTIONS]
     script = "\n".join(map(resource, SCRIPTS))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = Template(resource("report.html")).substitute(
-        policy=POLICY.format(digest=digest),
-        title=joined(given.title),
-        introduction=joined(introduction(given)),
-        notices=notices(given),
-        style=resource("report.css"),
-        sections=joined(*(part for part in sections if part is not None)),
-        data=embedded_json(contents(given)),
-        script=script,
-    )
-    atomic_write(path, lambda file: file.write(page.encode(errors="replace")))  # names of files may be no valid text
+    data = f'<script type="application/json" id="data">{embedded_json(contents(given))}</script>'
+    shown = joined(notices(given), Markup("\n"), *(part for part in sections if part is not None))
+    scripts = f"{data}\n<script>{script}</script>\n"
+    write_page(path, given.title, introduction(given), shown, digest, SKIP, BUTTON, scripts)
     return Report(Path(path))

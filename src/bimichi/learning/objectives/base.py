@@ -27,7 +27,7 @@ class Term(NamedTuple):
 
 
 @jit
-def term_of_bag(term, fused, counts, label):  # type: ignore[no-untyped-def]
+def term_of_bag(term, fused, counts, label):
     """Term of one bag, from the integrals of its instances; `label` is above 0 for a positive bag, or real."""
     return term.of_bag(fused.ctypes, counts.ctypes, fused.size, label, term.first, term.second)
 
@@ -177,7 +177,7 @@ class Objective:
         if self.convex != "mean":
             raise InvalidInputError(
                 f"free_scale=True is for objective='mean', got {self.name!r}. Leave free_scale out, or use 'mean'; "
-                "'logistic' has a free scale always."
+                "'logistic' always has a free scale."
             )
         return replace(self, free_scale=True)
 
@@ -187,7 +187,7 @@ class Objective:
         unknown = sorted(set(given) - set(names))
         if unknown:
             raise InvalidInputError(
-                f"{unknown[0]!r} is no parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}."
+                f"{unknown[0]!r} is not a parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}."
             )
         chosen = [setting.check(given.get(setting.name, setting.default)) for setting in self.settings]
         return replace(self, parameters=tuple(chosen)) if chosen else self

@@ -3,7 +3,7 @@
 from bimichi.learning.objectives.base import ConvexForm, Objective
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):
     """Eqs. (2) and (3): max (C + 1)^2 over a negative bag, min (C - 1)^2 over a positive one.
 
     Since C lies in [-1, 1], both are decided by the largest C.

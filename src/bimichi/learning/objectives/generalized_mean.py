@@ -6,7 +6,7 @@ from bimichi._jit import jit
 from bimichi.learning.objectives.base import Objective, Parameter
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):
     """Return (mean (C - target)^(2 power))^(1 / power), taken relative to the leading square: nothing overflows."""
     target, power = (1.0, second) if label > 0 else (0.0, first)
     lead = (fused[0] - target) ** 2
@@ -27,7 +27,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
 
 
 @jit(fastmath=True)
-def _whole_powers(fused, counts, size, target, lead, power, rising):  # type: ignore[no-untyped-def]
+def _whole_powers(fused, counts, size, target, lead, power, rising):
     """Sum of whole powers below 16 of squares over the leading one (or its inverse); vectorised, unlike a power."""
     one, two, four, eight = power & 1 != 0, power & 2 != 0, power & 4 != 0, power & 8 != 0
     total = 0.0

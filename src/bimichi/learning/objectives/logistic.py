@@ -5,8 +5,8 @@ from math import exp, log1p
 from bimichi.learning.objectives.base import Objective
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
-    """Sum of log(1 + e^f) - y f over a bag, f the log-odds; merged instances count as many."""
+def bag_term(fused, counts, size, label, first, second):
+    """Sum of log(1 + e^f) - y f over a bag, f the log-odds; an instance that stands for several counts as often."""
     total = 0.0
     for i in range(size):
         f = fused[i]

@@ -3,7 +3,7 @@
 from bimichi.learning.objectives.base import ConvexForm, Objective
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):
     """Eqs. (5) and (6): max C^2 over a negative bag, min (1 - |C|)^2 over a positive one: the largest |C|."""
     top = 0.0
     for i in range(size):

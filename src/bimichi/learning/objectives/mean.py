@@ -5,8 +5,8 @@ from dataclasses import replace
 from bimichi.learning.objectives.base import Objective
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
-    """Mean of (C - target)^2 over a bag; merged instances count as many."""
+def bag_term(fused, counts, size, label, first, second):
+    """Mean of (C - target)^2 over a bag; an instance that stands for several counts as often."""
     target = second if label > 0 else first
     total, number = 0.0, 0.0
     for i in range(size):

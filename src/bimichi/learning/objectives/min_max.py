@@ -3,7 +3,7 @@
 from bimichi.learning.objectives.base import ConvexForm, Objective
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):
     """Return max C^2 over a negative bag, min (C - 1)^2 over a positive one: since C is in [0, 1], the largest C."""
     top = fused[0]
     for i in range(size):

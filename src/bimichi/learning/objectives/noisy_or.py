@@ -18,7 +18,7 @@ IMPOSSIBLE = -690.0  # the least ln N, so that N is not 0 in double precision; b
 _vectorised = jit(fastmath={"contract", "reassoc", "arcp", "nsz"})
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):
     """Return minus sum ln(1 - N) over a negative bag, minus ln(1 - prod (1 - N)) over a positive one.
 
     N = exp(-(C - mu)^2 / (2 sigma^2)) is how surely an instance is a target, kept between e^-690 and 1 - 2^-53. Also
@@ -35,7 +35,7 @@ def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-unty
 
 
 @jit
-def _silence(fused, counts, mu, factor, positive):  # type: ignore[no-untyped-def]
+def _silence(fused, counts, mu, factor, positive):
     """Return ln of the probability that no instance is a target; without an array of their chances."""
     silence, product, factors = 0.0, 1.0, 0.0
     for i in range(fused.size):
@@ -53,7 +53,7 @@ def _silence(fused, counts, mu, factor, positive):  # type: ignore[no-untyped-de
 
 
 @jit
-def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
+def _silence_of_many(fused, counts, mu, factor):
     """Return the same; chances, and the small ones' sum, are computed side by side."""
     chances = np.empty_like(fused)
     for i in range(fused.size):
@@ -70,7 +70,7 @@ def _silence_of_many(fused, counts, mu, factor):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _add_loud(chance, count, silence, product, factors):  # type: ignore[no-untyped-def]
+def _add_loud(chance, count, silence, product, factors):
     """Add a likely target: ``ln(1 - N)``, of many at a time as the logarithm of their product."""
     left = 1.0 - min(SURE, chance)
     if count > FACTORS or count != math.floor(count):
@@ -83,7 +83,7 @@ def _add_loud(chance, count, silence, product, factors):  # type: ignore[no-unty
 
 
 @_vectorised
-def _chance(distance, factor):  # type: ignore[no-untyped-def]
+def _chance(distance, factor):
     """Return N; far from the mean as the 32nd power of ``exp(x / 32)``, right to 1e-11."""
     x = factor * distance * distance
     x = x if x > IMPOSSIBLE else IMPOSSIBLE
@@ -98,7 +98,7 @@ def _chance(distance, factor):  # type: ignore[no-untyped-def]
 
 
 @_vectorised
-def _near(x):  # type: ignore[no-untyped-def]
+def _near(x):
     """Return ``exp(x)``: ``exp(x / 256)`` by nine terms of its series, squared eight times; right to 1e-13, no call."""
     x = x * (1 / 256)
     y = 1.0 + x * (1 / 9)
@@ -122,7 +122,7 @@ def _near(x):  # type: ignore[no-untyped-def]
 
 
 @_vectorised
-def _quiet(chance, counts):  # type: ignore[no-untyped-def]
+def _quiet(chance, counts):
     """Sum of ln(1 - N) over quiet instances, and how many are not."""
     silence, loud = 0.0, 0.0
     for i in range(chance.size):

@@ -3,7 +3,7 @@
 from bimichi.learning.objectives.base import Objective
 
 
-def bag_term(fused, counts, size, label, first, second):  # type: ignore[no-untyped-def]
+def bag_term(fused, counts, size, label, first, second):
     """Return min (C - label)^2 over the bag."""
     best = (fused[0] - label) ** 2
     for i in range(size):

@@ -88,7 +88,7 @@ class SavedSolver:
     def solve(self, problem: Problem, rng: Any, n_jobs: int | None = None, verbose: int = 0) -> NoReturn:
         """Raise an error that says how to fit."""
         raise InvalidInputError(
-            f"The model was fitted by {self.name}, which a model file can name but not contain. To fit it anew, set "
+            f"The model was fitted by {self.name}, which a model file can name but not contain. To refit it, set "
             "solver to a solver object, or call register_solver before loading the model."
         )
 

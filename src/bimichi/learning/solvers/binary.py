@@ -69,7 +69,7 @@ class BinarySolver:
 
 
 @jit
-def _reach(X, offsets):  # type: ignore[no-untyped-def]
+def _reach(X, offsets):
     """For each bag and set, the largest over the bag's instances of the smallest source in the set."""
     n_bags, m = offsets.size - 1, X.shape[1]
     reach = np.zeros((n_bags, 1 << m))
@@ -86,7 +86,7 @@ def _reach(X, offsets):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _value_of(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
+def _value_of(reach, labels, weights, wins):
     total = 0.0
     for b in range(labels.size):
         top = 0.0
@@ -98,7 +98,7 @@ def _value_of(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _values(reach, labels, weights, candidates):  # type: ignore[no-untyped-def]
+def _values(reach, labels, weights, candidates):
     found = np.empty(len(candidates))
     for i in range(len(candidates)):
         found[i] = _value_of(reach, labels, weights, candidates[i])
@@ -106,7 +106,7 @@ def _values(reach, labels, weights, candidates):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _may_flip(wins, code):  # type: ignore[no-untyped-def]
+def _may_flip(wins, code):
     """Whether `wins` stays monotone: a set without winning neighbours below may lose, one without losing above, win."""
     bit = 1
     while bit < wins.size:
@@ -119,7 +119,7 @@ def _may_flip(wins, code):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _descend(reach, labels, weights, wins):  # type: ignore[no-untyped-def]
+def _descend(reach, labels, weights, wins):
     """Flip the element that lowers J most, until none does; `wins` is changed in place, and its J returned."""
     J = _value_of(reach, labels, weights, wins)
     while True:

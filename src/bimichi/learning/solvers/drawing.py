@@ -85,14 +85,14 @@ def _neighbours(size: int, lower: NDArray[Any], upper: NDArray[Any]) -> tuple[In
 
 
 @jit
-def copy(values, place):  # type: ignore[no-untyped-def]
+def copy(values, place):
     """Copy an array; an assignment of slices takes two seconds to compile, for the text of its error."""
     for i in range(values.size):
         place[i] = values[i]
 
 
 @jit
-def uniform(state):  # type: ignore[no-untyped-def]
+def uniform(state):
     """A number in [0, 1) from a splitmix64 stream, which is one word of state."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -103,7 +103,7 @@ def uniform(state):  # type: ignore[no-untyped-def]
 
 
 @jit
-def bounds_of(order, values, drawn, code):  # type: ignore[no-untyped-def]
+def bounds_of(order, values, drawn, code):
     """Bounds of an element by its drawn neighbours; the boundary is always drawn."""
     low, high = order.least, 1.0
     for n in range(order.start[code], order.start[code + 1]):
@@ -117,7 +117,7 @@ def bounds_of(order, values, drawn, code):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _visits(order, state, queue):  # type: ignore[no-untyped-def]
+def _visits(order, state, queue):
     """The order in which a new measure's elements are drawn."""
     if order.by_rank.size:
         copy(order.by_rank, queue)
@@ -145,7 +145,7 @@ def _visits(order, state, queue):  # type: ignore[no-untyped-def]
 
 
 @jit
-def draw(order, state, values, queue, drawn):  # type: ignore[no-untyped-def]
+def draw(order, state, values, queue, drawn):
     """Draw a new measure into `values`."""
     for code in range(drawn.size):
         drawn[code] = False

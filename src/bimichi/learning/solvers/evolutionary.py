@@ -249,7 +249,7 @@ def _index(problem: InMemory) -> _Index:
 
 
 @jit
-def _fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
+def _fuse_bag(rows, values, b, fused):
     """Write the integrals of the instances of bag b to the start of `fused`, which is returned cut to length."""
     start, stop = rows.offsets[b], rows.offsets[b + 1]
     for i in range(start, stop):
@@ -261,7 +261,7 @@ def _fuse_bag(rows, values, b, fused):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-untyped-def]
+def _evaluate(rows, objective, values, limit, fused, terms):
     """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
     total = 0.0
     for b in range(terms.size):
@@ -275,7 +275,7 @@ def _evaluate(rows, objective, values, limit, fused, terms):  # type: ignore[no-
 
 
 @jit
-def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):  # type: ignore[no-untyped-def]
+def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):
     """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
 
     Otherwise infinite as soon as it cannot be below J, since terms are not negative.
@@ -307,7 +307,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
 
 
 @jit
-def _first_above(rising, x):  # type: ignore[no-untyped-def]
+def _first_above(rising, x):
     """Index of the first number above x, by halving; numba's own search takes a second to compile."""
     low, high = 0, rising.size
     while low < high:
@@ -320,7 +320,7 @@ def _first_above(rising, x):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _evolve(rows, index, order, setting, member, track, fresh):  # type: ignore[no-untyped-def]
+def _evolve(rows, index, order, setting, member, track, fresh):
     """Run one member for as many generations as `track` has room; its J after each is noted there."""
     values, state = member
     queue = np.empty(values.size, np.int64)

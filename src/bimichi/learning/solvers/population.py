@@ -68,12 +68,12 @@ class Population:
         if found != fingerprint:
             raise ModelFileError(
                 f"The checkpoint {path} is of other data, another objective, other solver parameters or another "
-                "version. Delete it to start anew, or name another file."
+                "version. Delete it to start over, or name another file."
             )
         try:
             made._check(space, size)
         except InvalidInputError as error:
-            raise ModelFileError(f"The checkpoint {path} is damaged: {error} Delete it to start anew.") from error
+            raise ModelFileError(f"The checkpoint {path} is damaged: {error} Delete it to start over.") from error
         return made
 
     @classmethod
@@ -87,7 +87,7 @@ class Population:
         with np.load(path, allow_pickle=False) as file:
             values, state, J, history = (file[name] for name in ("values", "state", "J", "history"))
             if not all(isinstance(array, np.ndarray) for array in (values, state, J, history)):
-                raise ValueError("its members are no arrays")
+                raise ValueError("its members are not arrays")
             return str(file["fingerprint"]), cls(values, state, J, tuple(np.atleast_1d(history).tolist()))
 
     def _check(self, space: Space, size: int) -> None:

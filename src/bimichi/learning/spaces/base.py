@@ -111,6 +111,9 @@ class Space(Protocol):
     def complete(self, partial: Floats, completion: str) -> Completion:
         """Return valid values from those that a program found: NaN is filled by a rule, rounding undone."""
 
+    def snapped(self, values: Floats, near: float) -> Floats:
+        """Return valid values in which what lies within `near` of a bound, or of each other, is equal."""
+
     def order(self) -> Order:
         """Return the order that programs start with."""
 

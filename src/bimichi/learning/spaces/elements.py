@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bimichi._jit import jit
 from bimichi._types import Codes, Floats, Ints
-from bimichi.integral.linear import Usage, count_usage, linear_form
+from bimichi.integral.linear import ElementUsage, count_usage, linear_form
 from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
 from bimichi.learning.bags import Bags
 from bimichi.learning.spaces.base import Completion, Instances, Minimum, QuadraticRows, Space, Sums
@@ -110,7 +110,7 @@ class ElementSpace(Space):
     def instances(self, bags: Bags, n_jobs: int | None = None) -> ElementInstances:
         return ElementInstances(self, bags, n_jobs)
 
-    def count_usage(self, X: NDArray[Any], n_jobs: int | None = None) -> Usage:
+    def count_usage(self, X: NDArray[Any], n_jobs: int | None = None) -> ElementUsage:
         return count_usage(X, self.kind, check_range=False, n_jobs=n_jobs)
 
     def middle(self) -> Floats:
@@ -127,6 +127,19 @@ class ElementSpace(Space):
 
     def complete(self, partial: Floats, completion: str) -> Completion:
         return completion_of(self.lattice, partial, completion)
+
+    def snapped(self, values: Floats, near: float) -> Floats:
+        """Make equal what lies within `near`, one value after the other; a bound among them is what they become.
+
+        The map from old to new values never falls, and leaves -1, 0 and 1 where they are, so that all order is kept.
+        """
+        bounds = np.array([-1.0, 0.0, 1.0])
+        known = np.union1d(values, bounds)
+        group = np.append(0, np.cumsum(np.diff(known) > near))
+        starts = np.flatnonzero(np.append(True, np.diff(group) > 0))
+        level = known[starts]
+        level[group[np.searchsorted(known, bounds)]] = bounds
+        return np.asarray(level[group[np.searchsorted(known, values)]])
 
     def order(self) -> OrderedPairs:
         return OrderedPairs(self.lattice)
@@ -221,7 +234,7 @@ def _lines(lattice: Lattice, rows: QuadraticRows) -> tuple[Ints, sp.csr_array, F
 
 
 @jit
-def _fuse(codes, weights, values, fused):  # type: ignore[no-untyped-def]
+def _fuse(codes, weights, values, fused):
     for i in range(codes.shape[0]):
         total = 0.0
         for k in range(codes.shape[1]):
@@ -230,7 +243,7 @@ def _fuse(codes, weights, values, fused):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _add_rows(codes, weights, factor, total):  # type: ignore[no-untyped-def]
+def _add_rows(codes, weights, factor, total):
     for i in range(codes.shape[0]):
         for k in range(codes.shape[1]):
             total[np.uint32(codes[i, k])] += factor[i] * weights[i, k]

@@ -99,7 +99,7 @@ def _part(size: int, rows: RowsOfSquares) -> tuple[Any, Floats, float]:
 
 
 @jit
-def _add_squares(rows, matrix, linear):  # type: ignore[no-untyped-def]
+def _add_squares(rows, matrix, linear):
     n, m = rows.codes.shape
     for i in range(n):
         target = rows.target[i]

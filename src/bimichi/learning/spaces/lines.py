@@ -5,7 +5,8 @@ order stays as it is, and a bound of 1 becomes the slope. So any convex loss of 
 one is minimised by one program.
 """
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,9 +67,15 @@ class Limits(NamedTuple):
         return self.sure * float(np.exp(-R) + R - 1) / R**2
 
 
-class LineProgram(Protocol):
-    """Minimises quadratic functions of lines; keeps the multipliers of the last one."""
+class LineProgram(ABC):
+    """Minimises quadratic functions of lines; keeps the multipliers of the last one.
 
+    Its variables are h at some codes, perhaps helpers, and last the slope and the offset.
+    """
+
+    _solved: "_Solved | None" = None
+
+    @abstractmethod
     def minimise(self, form: Gram, sums: LossSums, at: Line, precision: float) -> Line | None:
         """Minimise the expansion of a loss around a line, with these derivatives; None if that fails.
 
@@ -80,9 +87,33 @@ class LineProgram(Protocol):
 
         Derivatives, first and second, are those at the line.
         """
+        x = self._point(at)
+        largest = np.append(np.full(len(x) - 1, SLOPE_LIMIT), limits.offset)
+        given = self._gradient(sums), self._matrix(form), x, largest, limits.weight(at)
+        return _bound(self._solved, sums.value, *given)
 
+    @abstractmethod
     def measure(self, line: Line) -> Floats:
         """Return valid values of g."""
+
+    @abstractmethod
+    def _matrix(self, form: Gram) -> Any:
+        """Return second derivatives by all variables."""
+
+    @abstractmethod
+    def _point(self, at: Line) -> Floats:
+        """Return the variables at a line."""
+
+    @abstractmethod
+    def _gradient(self, sums: LossSums) -> Floats:
+        """Return first derivatives by all variables."""
+
+    def _expanded(self, form: Gram, use: Floats) -> Any:
+        """Return `_matrix`; where few instances were asked, codes without any curvature have some by their use."""
+        P = self._matrix(form)
+        unseen = np.zeros(P.shape[0])
+        unseen[: len(use)] = use * form.constant
+        return P + sp.diags_array(np.where(P.diagonal() > 0, 0.0, unseen))
 
 
 _Solved = tuple[Program, Floats]
@@ -151,12 +182,9 @@ class ElementLines(LineProgram):
         self._lattice, self._elements, self._used = lattice, elements, use > 0
         self._use, self._order = use[elements], OrderedPairs(lattice)
         self._boundary = lattice.with_boundary(np.zeros(lattice.size))
-        self._solved: _Solved | None = None
 
     def minimise(self, form: Gram, sums: LossSums, at: Line, precision: float) -> Line | None:
-        e, u, P = self._elements, self._boundary, self._matrix(form)
-        unseen = np.append(self._use * form.constant, [0.0, 0.0])  # where few instances were asked
-        P = P + sp.diags_array(np.where(P.diagonal() > 0, 0.0, unseen))
+        e, P = self._elements, self._expanded(form, self._use)
         x, gradient, more = self._point(at), self._gradient(sums), True
         while more:
             found = _solve(self._program(), P, gradient, x, precision)
@@ -166,15 +194,9 @@ class ElementLines(LineProgram):
             partial = np.full(self._lattice.size, np.nan)
             partial[e] = solution[:-2] / max(solution[-2], FLAT)
             self._order, more = self._order.with_violated(partial, max(TOLERANCE, 10 * precision))
-        values = solution[-2] * u
+        values = solution[-2] * self._boundary
         values[e] = solution[:-2]
         return Line(values, float(solution[-2]), float(solution[-1]))
-
-    def bound(self, sums: LossSums, form: Gram, at: Line, limits: Limits) -> float:
-        largest = np.full(len(self._elements) + 2, SLOPE_LIMIT)
-        largest[-1] = limits.offset
-        given = self._gradient(sums), self._matrix(form), self._point(at), largest, limits.weight(at)
-        return _bound(self._solved, sums.value, *given)
 
     def measure(self, line: Line) -> Floats:
         partial = np.where(self._used, line.values / max(line.slope, FLAT), np.nan)
@@ -182,7 +204,6 @@ class ElementLines(LineProgram):
         return completion_of(self._lattice, partial, "lowest").values
 
     def _matrix(self, form: Gram) -> Any:
-        """Return second derivatives by the elements, the slope and the offset."""
         e, u = self._elements, self._boundary
         pull = form.matrix @ u
         columns = np.column_stack([pull[e], form.linear[e]])
@@ -216,13 +237,9 @@ class TermLines(LineProgram):
         self._terms, self._use = terms, use
         self._columns = np.arange(terms.size if terms.pairs else 2 * terms.n_sources)
         self._active = ActiveTerms(terms, self._columns)
-        self._solved: _Solved | None = None
 
     def minimise(self, form: Gram, sums: LossSums, at: Line, precision: float) -> Line | None:
-        c, P = self._columns, self._matrix(form)
-        unseen = np.zeros(P.shape[0])
-        unseen[: len(c)] = self._use[c] * form.constant  # where few instances were asked
-        P = P + sp.diags_array(np.where(P.diagonal() > 0, 0.0, unseen))
+        c, P = self._columns, self._expanded(form, self._use[self._columns])
         found = _solve(self._active.scaled_program(SLOPE_LIMIT), P, self._gradient(sums), self._point(at), precision)
         if found is None:
             return None
@@ -231,18 +248,11 @@ class TermLines(LineProgram):
         values[c] = found[1][: len(c)]
         return Line(values, float(found[1][-2]), float(found[1][-1]))
 
-    def bound(self, sums: LossSums, form: Gram, at: Line, limits: Limits) -> float:
-        largest = np.full(len(self._columns) + self._active.n_helpers + 2, SLOPE_LIMIT)
-        largest[-1] = limits.offset
-        given = self._gradient(sums), self._matrix(form), self._point(at), largest, limits.weight(at)
-        return _bound(self._solved, sums.value, *given)
-
     def measure(self, line: Line) -> Floats:
         return self._terms.repaired(line.values / max(line.slope, FLAT))
 
     def _matrix(self, form: Gram) -> Any:
-        """Return second derivatives by the terms, helpers (none), the slope (none) and the offset."""
-        c = self._columns
+        c = self._columns  # helpers and the slope have no derivatives
         n = len(c) + self._active.n_helpers + 2
         P = np.zeros((n, n))
         P[: len(c), : len(c)], P[: len(c), -1] = form.matrix[c][:, c].toarray(), form.linear[c]

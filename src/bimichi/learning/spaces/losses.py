@@ -147,7 +147,7 @@ def _added(parts: list[LossSums]) -> LossSums:
 
 
 @jit
-def _log_loss(fused, share, positive, offset, pull):  # type: ignore[no-untyped-def]
+def _log_loss(fused, share, positive, offset, pull):
     """Return the sum of the loss; pull becomes its derivatives by f, share * (p - y)."""
     total = 0.0
     for i in range(fused.size):

@@ -111,7 +111,7 @@ class Program:
         settings.verbose = False
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
-        settings.iterative_refinement_enable = precision < PRECISION  # needless above, and half of the time
+        settings.iterative_refinement_enable = precision < PRECISION  # above, it is not needed, but slow
         n_linear = self.n_rows - self.n_equal - 3 * self.n_cones
         cones = [clarabel.ZeroConeT(self.n_equal), clarabel.NonnegativeConeT(n_linear)]
         cones += [clarabel.SecondOrderConeT(3)] * self.n_cones

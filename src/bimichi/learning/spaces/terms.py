@@ -33,6 +33,7 @@ from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.measures.terms import Terms
 
 FEATURES = 1 << 22  # how many features are held at a time when quadratic forms are summed up: 32 MB
+GRID = 2.0**40  # snapped terms are multiples of its inverse, so that their sums are exact
 POLISH_LIMIT = 3**6  # with more terms, a program of the highest precision would cost seconds
 
 
@@ -163,6 +164,17 @@ class TermSpace(Space):
     def complete(self, partial: Floats, completion: str) -> Completion:
         known = np.arange(self.size, dtype=np.int32)
         return Completion(self.terms.repaired(partial), known, known)
+
+    def snapped(self, values: Floats, near: float) -> Floats:
+        """Make terms within `near` of zero zero, and those that this unsettles valid again."""
+        terms, m = self.terms, self.n_sources
+        made = np.where(np.abs(values) <= near, 0.0, values)
+        lack = -terms.slack(made)
+        made[: 2 * m] += terms.sign * np.where(lack > 0, lack, 0.0)
+        up, down = terms.totals(made) * [1, -1]
+        made[int(np.argmax(made[:m]))] += max(0.0, down - up)
+        made[m + int(np.argmin(made[m : 2 * m]))] -= max(0.0, up - down)
+        return np.asarray(np.rint(made / max(up, down) * GRID) / GRID)
 
     def order(self) -> CompleteOrder:
         return CompleteOrder()

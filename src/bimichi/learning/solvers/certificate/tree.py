@@ -111,7 +111,7 @@ class _Tree:
         heappush(self.open, _Open(bound, self._number, part, relaxed))
 
     def prune(self) -> None:
-        """Close parts that the best measure has made needless."""
+        """Close parts that the best measure so far rules out."""
         cutoff = self.cutoff
         self.closed = min([self.closed, *(one.bound for one in self.open if one.bound >= cutoff)])
         self.open = [one for one in self.open if one.bound < cutoff]
