@@ -18,6 +18,7 @@ from bimichi.imaging.regions import label_bags
 from bimichi.imaging.segments import superpixels
 from bimichi.imaging.sources import to_bipolar
 from bimichi.imaging.targets import target_files
+from bimichi.learning.inputs import distinct
 from bimichi.learning.scene import Scene
 
 BAG_WORDS = ("superpixels", "boxes")
@@ -122,7 +123,7 @@ def bag_scene(
     boxes, mask = boxes_and_mask(found, shape, how)
     weights = None
     if how.bags == "boxes":
-        valid, around = ~np.isnan(scene.sources).any(axis=2), unknown | (how.rest == "unknown")
+        around, missing = unknown | (how.rest == "unknown"), np.isnan(scene.sources)
         segments, labels = core_bags(
             shape,
             boxes,
@@ -130,14 +131,14 @@ def bag_scene(
             mask=mask,
             ignore=around,
             negative=against,
-            valid=valid,
+            valid=~missing.any(axis=2) if missing.any() else None,
             n_blocks=how.superpixels,
         )
         weights = bag_sizes(segments) if how.by_pixel else None
     else:
         segments = _superpixels(scene, how.superpixels) if segments is None else segments
         labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
-    positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
+    positive, n_bags = sum(labels.values()), np.count_nonzero(distinct(segments)[0] >= 0)
     counts = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
     made = scene.with_bags(segments, labels, weights)
     plain = mask is None and against is None and how.rest == "negative" and how.core == CORE

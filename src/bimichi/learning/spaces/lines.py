@@ -242,11 +242,11 @@ class TermLines(LineProgram):
 
     def _matrix(self, form: Gram) -> Any:
         """Return second derivatives by the terms, helpers (none), the slope (none) and the offset."""
-        c = self._columns
-        n = len(c) + self._active.n_helpers + 2
+        size = len(self._columns)  # which are the first ones
+        n = size + self._active.n_helpers + 2
         P = np.zeros((n, n))
-        P[: len(c), : len(c)], P[: len(c), -1] = form.matrix[c][:, c].toarray(), form.linear[c]
-        P[-1, : len(c)], P[-1, -1] = form.linear[c], form.constant
+        P[:size, :size], P[:size, -1] = form.matrix[:size, :size].toarray(), form.linear[:size]
+        P[-1, :size], P[-1, -1] = form.linear[:size], form.constant
         return sp.csc_array(P)
 
     def _point(self, at: Line) -> Floats:
