@@ -138,7 +138,7 @@ def bag_scene(
     else:
         segments = _superpixels(scene, how.superpixels) if segments is None else segments
         labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
-    positive, n_bags = sum(labels.values()), np.count_nonzero(distinct(segments)[0] >= 0)
+    positive, n_bags = sum(labels.values()), int(np.count_nonzero(distinct(segments)[0] >= 0))
     counts = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
     made = scene.with_bags(segments, labels, weights)
     plain = mask is None and against is None and how.rest == "negative" and how.core == CORE
