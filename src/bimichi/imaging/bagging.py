@@ -69,15 +69,19 @@ class Labelling:
         """`boxes` or `labels`, whichever is given."""
         return self.labels if self.boxes is None else str(self.boxes)
 
-    def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
-        """Return the files of `bags` and `ignore`, as far as given, by the name of the scene."""
+    def companions(self, scenes: SceneCollection, partial: bool = False) -> dict[str, dict[str, Path]]:
+        """Return the files of `bags` and `ignore`, as far as given, by the scene; `partial` if some may have none."""
         given = {"bags": None if self.bags in BAG_WORDS else self.bags, "ignore": self.ignore}
-        return {what: scenes.companions(files, what) for what, files in given.items() if files}
+        return {what: scenes.companions(files, what, partial) for what, files in given.items() if files}
 
     def files(self, scenes: SceneCollection) -> list[Path]:
         """Return all files that will be read."""
-        found = [path for by_scene in self.companions(scenes).values() for path in by_scene.values()]
-        return found if self.annotations is None else [*target_files(self.annotations, scenes), *found]
+        found = [
+            path for by_scene in self.companions(scenes, self.labelled_only).values() for path in by_scene.values()
+        ]
+        if self.annotations is None:
+            return found
+        return [*target_files(self.annotations, scenes, self.labelled_only), *found]
 
 
 class BagCounts(NamedTuple):

@@ -57,7 +57,7 @@ class Session:
         self.n_jobs = n_jobs
         self.tabs: list[Tab] = []
         self.primary: Tab | None = None
-        self.model: "Trained | None" = None
+        self.model: Trained | None = None
         self.model_message: dict[str, Any] | None = None
         self.stale = False
         self._doing: dict[str, Any] = {"type": "idle"}
