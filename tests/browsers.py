@@ -15,12 +15,12 @@ FLAGS = (
 
 
 @contextmanager
-def launched(untested):
-    """Chromium; where there is none, the test is skipped, and says what was `untested`."""
+def launched(untested, *flags):
+    """Chromium, with more flags if any; where there is none, the test is skipped, and says what was `untested`."""
     path = os.environ.get("BIMICHI_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(f"no Chromium was found: {untested}. Install chromium, or name it in BIMICHI_CHROMIUM.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
+        browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS.split(), *flags])
         yield browser
         browser.close()

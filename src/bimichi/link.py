@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from bimichi._checks import check_integer, check_number
@@ -195,6 +194,8 @@ def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
     known = known[~np.isnan(known)]
     if not known.size:
         raise InvalidInputError("log_odds has no value without NaN to estimate a base rate from.")
+    from scipy.optimize import brentq  # not at the top: a rule is loaded and applied without it
+
     start = float(logit(check_number(base_rate, "base_rate", 0.0, 1.0, exclusive=True)))
     least = 0.5 / max(known.size, 2)
 

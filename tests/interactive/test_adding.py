@@ -66,6 +66,8 @@ def test_a_project_with_added_scenes_is_opened_again(client, tmp_path):
         tab.send(type="mode", mode="off")
         tab.draw(2, 1, shapes())
         tab.until("saved")
+        while not json.loads((tmp_path / "studio.json").read_text())["scenes"][2]["shapes"]:
+            tab.until("saved")  # that was of the added scenes
     again = open_workspace([str(tmp_path / "studio.json")], Options())
     assert [(scene.name, len(drawn.shapes)) for scene, drawn in zip(again.store.scenes, again.labels, strict=True)] == [
         ("one", 0),

@@ -94,6 +94,31 @@ def test_the_command_line_and_python_learn_the_same_model(work, tmp_path, change
     assert path.read_bytes() == model
 
 
+@pytest.mark.parametrize("rest", ["negative", "unknown"])
+def test_masks_of_strokes_and_polygons_give_the_same_model(work, tmp_path, rest):
+    work.settings = replace(work.settings, rest=rest)
+    brushed = {**STROKE, "id": "t", "label": "target", "points": [[10, 10], [18, 14]], "width": 6}
+    work.draw(0, 2, [brushed, LASSO, STROKE, HOLED])  # and nothing on the other scene
+    trained = learned(work)
+    exporter = Exporter(work, trained)
+    masks = exporter.write("masks").files[0].parent
+    command = exporter.write("command").text.splitlines()[1]
+    labels = "--boxes studio-export/labels.json"
+    assert labels in command
+    command = command.replace(labels, f"--labels {masks} --ignore {masks.parent / 'ignore'}")
+    for option in (" --target target", " --negative not", " --rest unknown"):
+        command = command.replace(option, "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path / "work")
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.exit_code == 0, result.output
+    assert (exporter.folder / "model.json").read_bytes() == bytes_of(trained.rule, tmp_path / "model.json")
+    work.draw(0, 3, [brushed, LASSO])
+    work.settings = replace(work.settings, rest="negative")
+    model = bytes_of(learned(work).rule, tmp_path / "model.json")
+    assert again(work, Exporter(work, None).write("masks").files[0].parent, tmp_path) == model
+
+
 def test_the_command_of_a_chosen_model_chooses_again(work, tmp_path):
     work.draw(1, 1, shapes("two"))
     trained = Learner(work.store, 1).auto(work.task())

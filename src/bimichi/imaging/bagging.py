@@ -17,6 +17,7 @@ from bimichi.imaging.regions import label_bags
 from bimichi.imaging.segments import CORE, bag_sizes, core_bags, label_pixels, superpixels
 from bimichi.imaging.sources import to_bipolar
 from bimichi.imaging.targets import target_files
+from bimichi.learning.inputs import distinct
 from bimichi.learning.scene import Scene
 
 BAG_WORDS = ("superpixels", "boxes")
@@ -67,15 +68,19 @@ class Labelling:
         """`boxes` or `labels`, whichever is given."""
         return self.labels if self.boxes is None else str(self.boxes)
 
-    def companions(self, scenes: SceneCollection) -> dict[str, dict[str, Path]]:
-        """Return the files of `bags` and `ignore`, as far as given, by the name of the scene."""
+    def companions(self, scenes: SceneCollection, partial: bool = False) -> dict[str, dict[str, Path]]:
+        """Return the files of `bags` and `ignore`, as far as given, by the scene; `partial` if some may have none."""
         given = {"bags": None if self.bags in BAG_WORDS else self.bags, "ignore": self.ignore}
-        return {what: scenes.companions(files, what) for what, files in given.items() if files}
+        return {what: scenes.companions(files, what, partial) for what, files in given.items() if files}
 
     def files(self, scenes: SceneCollection) -> list[Path]:
         """Return all files that will be read."""
-        found = [path for by_scene in self.companions(scenes).values() for path in by_scene.values()]
-        return found if self.annotations is None else [*target_files(self.annotations, scenes), *found]
+        found = [
+            path for by_scene in self.companions(scenes, self.labelled_only).values() for path in by_scene.values()
+        ]
+        if self.annotations is None:
+            return found
+        return [*target_files(self.annotations, scenes, self.labelled_only), *found]
 
 
 class BagCounts(NamedTuple):
@@ -122,13 +127,14 @@ def bag_scene(
     around: dict[str, Any] = {"mask": mask, "ignore": unknown | (how.rest == "unknown"), "negative": against}
     weights = None
     if how.bags == "boxes":
-        valid = ~np.isnan(scene.sources).any(axis=2)
+        missing = np.isnan(scene.sources).any(axis=2)
+        valid = ~missing if missing.any() else None
         segments, labels = core_bags(shape, boxes, how.core, **around, valid=valid, n_blocks=how.superpixels)
         weights = bag_sizes(segments) if how.by_pixel else None
     else:
         segments = _superpixels(scene, how.superpixels) if segments is None else segments
         labels = label_bags(segments, None, None, regions.targets, how.min_overlap, unknown, require_both=False)
-    positive, n_bags = sum(labels.values()), len(np.unique(segments[segments >= 0]))
+    positive, n_bags = sum(labels.values()), int(np.count_nonzero(distinct(segments)[0] >= 0))
     counts = BagCounts(positive, len(labels) - positive, n_bags - len(labels))
     made = scene.with_bags(segments, labels, weights)
     plain = mask is None and against is None and how.rest == "negative" and how.core == CORE

@@ -37,7 +37,7 @@ class SceneTargets:
         self._origin: dict[str, str] = {}
         self._collection = collection
         self._scenes = {scene.name: scene for scene in collection.scenes}
-        whole = _files_of_scenes(str(given), collection)
+        whole = _files_of_scenes(str(given), collection, named_only)
         if isinstance(whole, Path):
             self._match(read_annotations(whole), str(whole))
         else:
@@ -143,18 +143,21 @@ class SceneTargets:
             self.notes.append(about)
 
 
-def _files_of_scenes(given: str, collection: SceneCollection) -> Path | dict[str, Path]:
-    """Return one file per scene where their names say whose they are; else the file or folder as a whole."""
+def _files_of_scenes(given: str, collection: SceneCollection, partial: bool = False) -> Path | dict[str, Path]:
+    """Return one file per scene where their names say whose they are; else the file or folder as a whole.
+
+    With `partial`, some scenes may have none.
+    """
     path = Path(given)
     if is_pattern(given):
-        return collection.companions(given, "labels")
+        return collection.companions(given, "labels", partial)
     existing_path(path)
     if path.is_dir():
         known, files = annotation_files(path)
         if known.name != "mask":
             return path
         if collection.many:
-            return collection.companions(given, "labels")
+            return collection.companions(given, "labels", partial)
         found = match_images([file.name for file in files], collection.scenes, given)
         if not found:
             shown = first_few([file.name for file in files])
@@ -162,7 +165,7 @@ def _files_of_scenes(given: str, collection: SceneCollection) -> Path | dict[str
         return {name: path / some[0] for name, some in found.items()}
     known_file = format_of(path)
     if known_file is not None and known_file.name == "mask":
-        return collection.companions(given, "labels")
+        return collection.companions(given, "labels", partial)
     return path
 
 
@@ -170,9 +173,9 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 
-def target_files(given: str | Path, collection: SceneCollection) -> list[Path]:
+def target_files(given: str | Path, collection: SceneCollection, named_only: bool = False) -> list[Path]:
     """Return the files that `SceneTargets` will read."""
-    whole = _files_of_scenes(str(given), collection)
+    whole = _files_of_scenes(str(given), collection, named_only)
     if not isinstance(whole, Path):
         return list(whole.values())
     return annotation_files(whole)[1] if whole.is_dir() else [whole]

@@ -86,6 +86,12 @@ class Planes:
             return self._rows[chunk].T
         return np.stack(self.contiguous(chunk))
 
+    def rows(self) -> NDArray[Any]:
+        """Return all instances as an array of shape (n, n_sources); copied only where needed."""
+        if self._rows is not None:
+            return self._rows
+        return np.stack(self.contiguous(slice(0, None)), axis=1)
+
     @contextmanager
     def writing(self, chunk: slice) -> Iterator[NDArray[Any]]:
         """Yield a contiguous 1-D array for the chunk's result, which ends up in `out`."""

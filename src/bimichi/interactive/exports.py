@@ -20,6 +20,7 @@ from bimichi.imaging.raster_layers import gdal_settings
 from bimichi.imaging.writing import write_image
 from bimichi.interactive.labels import annotations_of
 from bimichi.interactive.learning import Trained
+from bimichi.interactive.project import export_folder
 from bimichi.interactive.repeating import command_line, python_text
 from bimichi.interactive.scenes import StudioScene
 from bimichi.interactive.windows import as_windows
@@ -187,11 +188,6 @@ class Exporter:
         except OSError as error:
             raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
         return path
-
-
-def export_folder(project: Path) -> Path:
-    """Return where exports of a project are written."""
-    return project.parent / f"{project.stem}-export"
 
 
 def write_geotiff(path: Path, image: NDArray[Any], grid: Any) -> None:

@@ -16,11 +16,9 @@ from bimichi.imaging.bands import first_few
 from bimichi.imaging.finding import SUFFIXES
 from bimichi.interactive.adding import fitting_scenes
 from bimichi.interactive.answers import BYTES, Missing, full_state, json_response
-from bimichi.interactive.exports import Exporter, export_folder
 from bimichi.interactive.opening import NAME, Options, add_annotations, choose_project, open_workspace
-from bimichi.interactive.project import exists
+from bimichi.interactive.project import exists, export_folder
 from bimichi.interactive.recent import recent_projects
-from bimichi.interactive.samples import drawn_streets
 from bimichi.interactive.scenes import StudioScene
 from bimichi.interactive.session import Session
 from bimichi.interactive.workspace import Workspace
@@ -96,6 +94,8 @@ class FileViews:
 
     async def try_out(self, _: Request) -> Response:
         """Open drawn streets."""
+        from bimichi.interactive.samples import drawn_streets
+
         await self.session.open(await run_in_threadpool(drawn_streets))
         return json_response(await full_state(self.session))
 
@@ -164,6 +164,8 @@ class FileViews:
 
     async def export(self, request: Request) -> Response:
         """Write an export; the answer names the files, which `download` gives, and has text to copy."""
+        from bimichi.interactive.exports import Exporter  # with reports, which the page is served without
+
         kind = str((await _json(request)).get("kind"))
         session = self.session
         exporter = Exporter(session.workspace, session.model, session.n_jobs)

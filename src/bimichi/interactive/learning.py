@@ -15,7 +15,7 @@ from bimichi.imaging.bagging import BagCounts, bag_scene
 from bimichi.interactive.doubts import doubts
 from bimichi.interactive.labels import Shapes, annotations_of
 from bimichi.interactive.scenes import SceneStore
-from bimichi.interactive.settings import Settings
+from bimichi.interactive.settings import Task
 from bimichi.learning.folds import spread
 from bimichi.learning.parts import Remembered, read_part
 from bimichi.learning.scene import Scene
@@ -25,20 +25,6 @@ from bimichi.rule import FusionRule
 STEPS = 65534  # of a fused map; one more means that there is no data
 MISSING = 65535
 FOLDS = 5
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is learned: the shapes of the labelled scenes, with their revisions, under some settings."""
-
-    settings: Settings
-    labels: tuple[tuple[int, int, Shapes], ...]
-    """Number of the scene, revision, shapes."""
-
-    @property
-    def revisions(self) -> dict[str, int]:
-        """The revision of each scene, by its number as text, as JSON has it."""
-        return {str(scene): revision for scene, revision, _ in self.labels}
 
 
 @dataclass(eq=False)

@@ -1,16 +1,20 @@
-"""What the page is sent: the state of a studio, models and maps, as JSON and bytes."""
+"""What the page is sent: the state of a studio, models and maps, as JSON and bytes.
+
+Reports are imported with the first model: the page is served without them.
+"""
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._files import plain
-from bimichi.interactive.learning import Trained
 from bimichi.measures.base import TOLERANCE
-from bimichi.report.contents import rule_contents
-from bimichi.report.inputs import Material, gather
+
+if TYPE_CHECKING:
+    from bimichi.interactive.learning import Trained
+    from bimichi.report.inputs import Material
 
 SHOWN = 64
 """Values of a measure that are listed at most, those that training uses most first."""
@@ -22,13 +26,17 @@ def map_bytes(number: int, last: int, values: NDArray[np.uint16]) -> bytes:
     return struct.pack("<4I", number, width, height, last) + np.ascontiguousarray(values, "<u2").tobytes()
 
 
-def material_of(trained: Trained, scene: Any) -> Material:
+def material_of(trained: "Trained", scene: Any) -> "Material":
     """Return what the report would show of this model on a scene."""
+    from bimichi.report.inputs import gather
+
     return gather(trained.rule, scene.sources)
 
 
-def model_json(trained: Trained, material: Material) -> dict[str, Any]:
+def model_json(trained: "Trained", material: "Material") -> dict[str, Any]:
     """Return a model as the page shows it."""
+    from bimichi.report.contents import rule_contents
+
     rule = trained.rule
     found = {
         "number": trained.number,
@@ -50,7 +58,7 @@ def model_json(trained: Trained, material: Material) -> dict[str, Any]:
     return made
 
 
-def _listed(material: Material) -> list[dict[str, Any]]:
+def _listed(material: "Material") -> list[dict[str, Any]]:
     """Return the values of the measure that are shown: sets of sources for and against, value, use, interval."""
     measure, use = material.rule.measure, material.training_use
     codes = np.arange(len(measure.values))

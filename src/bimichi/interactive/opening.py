@@ -148,7 +148,7 @@ def add_annotations(
     if store is None:
         raise InvalidInputError("Open scenes before labels.")
     with doubts() as told:
-        targets = SceneTargets(named, store.collection, target)
+        targets = SceneTargets(named, store.collection, target, named_only=True)
     drawn: dict[int, Shapes] = {}
     for k, scene in enumerate(store.scenes):
         if scene.name not in targets.named or store.load(k) is None:

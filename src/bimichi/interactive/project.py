@@ -262,3 +262,8 @@ def write_studio(path: Path, content: Mapping[str, Any], scenes: Sequence[Mappin
     text = json.dumps(head | dict(content) | {"scenes": list(scenes)}, indent=1, allow_nan=False)
     atomic_write(path, lambda file: file.write(text.encode()))
     return saved
+
+
+def export_folder(project: Path) -> Path:
+    """Return where exports of a project are written."""
+    return project.parent / f"{project.stem}-export"

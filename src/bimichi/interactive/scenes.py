@@ -120,7 +120,7 @@ class SceneStore:
         self._segments: dict[int, NDArray[Any]] = {}
         self._rasters: dict[tuple[int, Recipes], TiledScene] = {}
         self._tiles = ByteCache()
-        self._locks, self._opening = [Lock() for _ in self.scenes], Lock()
+        self._locks, self._opening, self._indexing = [Lock() for _ in self.scenes], Lock(), Lock()
         reader = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)  # raises what holds for all
         self.source_names, self.recipes = reader.source_names, tuple(reader.recipes)
         self._readers[self.recipes] = reader
@@ -198,11 +198,12 @@ class SceneStore:
 
     def planes(self, k: int, recipes: Recipes) -> list[tuple[NDArray[np.uint16], dict[str, Any]]]:
         """Return every source as whole numbers, and what they mean; see `bimichi.report.embedding`."""
-        if (k, recipes) not in self._planes:
-            scene = self.load(k, recipes)
-            made = [] if scene is None else [index_plane(plane) for plane in np.moveaxis(scene.sources, -1, 0)]
-            self._planes[k, recipes] = made
-        return self._planes[k, recipes]
+        with self._indexing:  # the page asks for all sources at once
+            if (k, recipes) not in self._planes:
+                scene = self.load(k, recipes)
+                made = [] if scene is None else [index_plane(plane) for plane in np.moveaxis(scene.sources, -1, 0)]
+                self._planes[k, recipes] = made
+            return self._planes[k, recipes]
 
     def inputs(self, names: Sequence[str], recipes: Recipes) -> tuple[SourceInput, ...] | None:
         """Return type and range of each source in some scenes."""

@@ -8,26 +8,28 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bimichi._files import plain
 from bimichi._progress import Stopped, stopping
 from bimichi.errors import BimichiError
 from bimichi.interactive.doubts import doubts
-from bimichi.interactive.learning import Learner, Trained
 from bimichi.interactive.locking import ProjectLock
 from bimichi.interactive.messages import map_bytes, material_of, model_json
 from bimichi.interactive.recent import remember
 from bimichi.interactive.scenes import StudioScene
 from bimichi.interactive.warming import warm_up
-from bimichi.interactive.windows import learner_of
 from bimichi.interactive.workspace import Roots, Workspace
+
+if TYPE_CHECKING:
+    from bimichi.interactive.learning import Learner, Trained
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 SAVE_AFTER, RETRY = 0.3, 5.0  # seconds after an edit, and after saving failed
 GRACE = 4.0  # seconds in which a page may be loaded again before the server ends with its last tab
 WAITING = 200  # messages that a tab may leave unread before it is disconnected
+FIRST_TAB = 3.0  # seconds to wait for one before preparing to learn, which would slow down serving the page
 
 
 @dataclass(eq=False)
@@ -62,6 +64,8 @@ class Session:
         self._pool = ThreadPoolExecutor(1, "bimichi-learning")
         self._wanted, self._job, self._stop = asyncio.Event(), "train", Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._learner: Learner | None = None
+        self._visited = asyncio.Event()
         self._dirty, self._lock = asyncio.Event(), ProjectLock()
         self.roots = Roots()
         self.ended = asyncio.Event()
@@ -76,8 +80,16 @@ class Session:
             for file in workspace.store.collection.files:
                 self.roots.add(file.parent)
         self.workspace = workspace
-        self.learner = None if workspace.store is None else learner_of(workspace.store, self.n_jobs)
-        self.model = self.model_message = None
+        self._learner = self.model = self.model_message = None
+
+    @property
+    def learner(self) -> "Learner | None":
+        """What learns from the scenes that are open; imported when first asked for: the page comes first."""
+        if self._learner is None and self.workspace.store is not None:
+            from bimichi.interactive.windows import learner_of
+
+            self._learner = learner_of(self.workspace.store, self.n_jobs)
+        return self._learner
 
     async def open(self, workspace: Workspace) -> None:
         """Work on other scenes from now on; what was drawn before is saved first."""
@@ -99,8 +111,10 @@ class Session:
         for scene in scenes:
             for file in scene.files.files:
                 self.roots.add(file.parent)
-        if any(scene.tiled for scene in scenes) and self.learner is not None and work.store is not None:
-            self.learner = learner_of(work.store, self.n_jobs, self.learner)
+        if any(scene.tiled for scene in scenes) and self._learner is not None and work.store is not None:
+            from bimichi.interactive.windows import learner_of
+
+            self._learner = learner_of(work.store, self.n_jobs, self._learner)
         self.changed()
         self.broadcast({"type": "state"})
 
@@ -108,6 +122,7 @@ class Session:
         """Begin to learn in the background."""
         self.loop = asyncio.get_running_loop()
         self._tasks = [asyncio.create_task(self._learn_forever()), asyncio.create_task(self._save_forever())]
+        self.loop.run_in_executor(None, self.workspace.prepare)  # while the browser fetches the page
         if self.workspace.project is not None and self.workspace.project.exists():
             remember(self.workspace.project)
         if self.workspace.task().labels and self.workspace.mode == "live":
@@ -132,6 +147,7 @@ class Session:
         """Add a tab; it may draw if there is no other that does."""
         tab = Tab(name)
         self.tabs.append(tab)
+        self._visited.set()
         if self.primary is None:
             self.primary = tab
         tab.send(self._hello(tab))
@@ -227,6 +243,8 @@ class Session:
         self._stop.set()
 
     async def _learn_forever(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._visited.wait(), FIRST_TAB)
         self.broadcast({"type": "working", "what": "Preparing to learn", "share": None})
         await asyncio.get_running_loop().run_in_executor(self._pool, warm_up)  # to its end, whatever is drawn
         self.broadcast({"type": "idle"})
@@ -281,7 +299,7 @@ class Session:
         self.stale = False
         self.broadcast({"type": "model", "number": 0})
 
-    async def _show(self, learner: Learner, trained: Trained) -> None:
+    async def _show(self, learner: "Learner", trained: "Trained") -> None:
         views = sorted({tab.view for tab in self.tabs})
         maps = await self._in_thread(lambda: {k: learner.fused(trained, k) for k in views})
         self.model_message = await self._in_thread(lambda: self._message(learner, trained))
@@ -302,17 +320,17 @@ class Session:
         if before.sources != self.workspace.settings.sources or before.inverted != self.workspace.settings.inverted:
             self.broadcast({"type": "state"})
 
-    def _message(self, learner: Learner, trained: Trained) -> dict[str, Any]:
+    def _message(self, learner: "Learner", trained: "Trained") -> dict[str, Any]:
         k = trained.task.labels[0][0]
         scene = learner.store.load(k, trained.rule.recipes)
         return model_json(trained, material_of(trained, scene))
 
-    def _describe(self, learner: Learner, trained: Trained) -> None:
+    def _describe(self, learner: "Learner", trained: "Trained") -> None:
         k = trained.task.labels[0][0]
         with doubts():
             trained.sentences = material_of(trained, learner.store.load(k, trained.rule.recipes)).summary.sentences
 
-    def _send_model(self, trained: Trained, more: dict[str, Any] | None = None) -> None:
+    def _send_model(self, trained: "Trained", more: dict[str, Any] | None = None) -> None:
         if self.model is not trained or self.model_message is None:
             return
         self.model_message |= {"sentences": trained.sentences, "score": trained.score}
@@ -333,8 +351,8 @@ class Session:
 
     def fused(self, k: int) -> bytes | None:
         """Return the map of a scene by the current model, as the page takes it; computed here if it was not."""
-        trained, learner = self.model, self.learner
-        if trained is None or learner is None:
+        trained = self.model
+        if trained is None or self.learner is None:
             return None
-        values = learner.fused(trained, k)
+        values = self.learner.fused(trained, k)
         return None if values is None else map_bytes(trained.number, k, values)

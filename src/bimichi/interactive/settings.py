@@ -1,19 +1,22 @@
-"""What a studio learns by: the options of `bimichi train` that its page offers."""
+"""What a studio learns, and by which settings: the options of `bimichi train` that its page offers.
+
+Estimators are imported when they are needed: the page is served without them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
-from bimichi.estimators.bimichi import BiMIChI
-from bimichi.estimators.scenes import followed
 from bimichi.imaging.bagging import Labelling
 from bimichi.imaging.recipes import AS_IS
 from bimichi.imaging.segments import CORE
-from bimichi.learning.fit import check_training
+from bimichi.interactive.labels import Shapes
 from bimichi.learning.objectives import OBJECTIVES, get_objective
-from bimichi.learning.solvers import get_solver
+
+if TYPE_CHECKING:
+    from bimichi.estimators.bimichi import BiMIChI
 
 MODES = ("live", "once", "off")
 SOURCES = ("given", "rarity")
@@ -48,7 +51,12 @@ class Settings:
                 f"core must be two shares in (0, 1], of the width and the height, got {self.core!r:.40}."
             )
         self.labelling  # noqa: B018  # raises if rest is another word
-        check_training(get_objective(self.objective, additivity=self.additivity), get_solver("convex"), self.polarity)
+        if (self.objective, self.additivity, self.polarity) != ("logistic", 1, "given"):  # which go together
+            from bimichi.learning.fit import check_training
+            from bimichi.learning.solvers import get_solver
+
+            objective = get_objective(self.objective, additivity=self.additivity)
+            check_training(objective, get_solver("convex"), self.polarity)
 
     @property
     def labelling(self) -> Labelling:
@@ -60,11 +68,15 @@ class Settings:
         """Return the recipes of the sources, of which those are given that the user asked for."""
         if self.sources == "given":
             return tuple(given)
+        from bimichi.estimators.scenes import followed
+
         own = ["inverted|rarity" if k in self.inverted else "rarity" for k in range(len(given))]
         return tuple(followed(recipe, f"{AS_IS}|{more}") for recipe, more in zip(given, own, strict=True))
 
-    def model(self, names: Any) -> BiMIChI:
+    def model(self, names: Any) -> "BiMIChI":
         """Return what is fitted."""
+        from bimichi.estimators.bimichi import BiMIChI
+
         given: Any = {"polarity": self.polarity, "additivity": self.additivity}
         return BiMIChI(self.objective, source_names=list(names), random_state=self.seed, **given)
 
@@ -82,3 +94,17 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """Return them as the page and project files take them."""
         return asdict(self) | {"core": list(self.core), "inverted": list(self.inverted)}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned: the shapes of the labelled scenes, with their revisions, under some settings."""
+
+    settings: Settings
+    labels: tuple[tuple[int, int, Shapes], ...]
+    """Number of the scene, revision, shapes."""
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """The revision of each scene, by its number as text, as JSON has it."""
+        return {str(scene): revision for scene, revision, _ in self.labels}

@@ -1,7 +1,8 @@
 """Requests about what to label next."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -11,20 +12,27 @@ from starlette.routing import Route
 from bimichi._progress import Stopped
 from bimichi.interactive.answers import BYTES, Missing, json_response
 from bimichi.interactive.session import Session
-from bimichi.interactive.suggestions import Suggester
+
+if TYPE_CHECKING:
+    from bimichi.interactive.suggestions import Suggester
 
 
 def suggestion_routes(session: Session) -> Sequence[Any]:
     """Return the routes of suggestions and of the uncertainty of maps."""
-    suggester = Suggester(session)
+
+    @cache
+    def suggester() -> "Suggester":
+        from bimichi.interactive.suggestions import Suggester  # not before the page is served
+
+        return Suggester(session)
 
     async def suggestions(_: Request) -> Response:
-        return json_response({"items": await run_in_threadpool(suggester.suggestions)})
+        return json_response({"items": await run_in_threadpool(lambda: suggester().suggestions())})
 
     async def uncertain(request: Request) -> Response:
         k = session.workspace.scene(int(request.path_params["k"]))
         try:
-            found = await run_in_threadpool(suggester.uncertainty, k)
+            found = await run_in_threadpool(lambda: suggester().uncertainty(k))
         except Stopped as error:
             raise Missing("The model has changed; ask again.") from error
         if found is None:

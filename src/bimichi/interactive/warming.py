@@ -1,4 +1,6 @@
-"""Kernels compiled, or loaded, before the first edit, so that it does not have to wait for them."""
+"""Code imported, and kernels compiled or loaded, before the first edit, so that it does not have to wait for them."""
+
+from importlib import import_module
 
 import numpy as np
 
@@ -9,7 +11,11 @@ from bimichi.learning.scene import Scene
 
 
 def warm_up() -> None:
-    """Learn and fuse once what takes no time, but runs the same code as real scenes."""
+    """Import what is not needed before; learn and fuse once what takes no time, but runs the code of real scenes."""
+    for name in ("suggestions", "messages", "windows"):
+        import_module(f"bimichi.interactive.{name}")
+    for name in ("contents", "inputs"):
+        import_module(f"bimichi.report.{name}")
     rng, settings = np.random.default_rng(0), Settings()
     drawn = annotations_of((Shape("warm", "box", "target", ((4.0, 4.0), (12.0, 12.0))),), (32, 32))
     for m in (2, 6):

@@ -26,9 +26,9 @@ from bimichi.imaging.placement import Placement
 from bimichi.imaging.raster_layers import gdal_settings, open_dataset, open_source
 from bimichi.imaging.scenes import OpenScene
 from bimichi.interactive.labels import Shape, Shapes, Size, annotations_of, reach
-from bimichi.interactive.learning import Learner, Task, Trained
+from bimichi.interactive.learning import Learner, Trained
 from bimichi.interactive.scenes import SceneStore
-from bimichi.interactive.settings import Settings
+from bimichi.interactive.settings import Settings, Task
 from bimichi.interactive.workspace import SceneLabels, Workspace
 
 SIDE = 256

@@ -12,10 +12,9 @@ from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.imaging.bands import first_few
 from bimichi.imaging.collecting import SceneCollection
 from bimichi.interactive.labels import Shapes, parse_shapes
-from bimichi.interactive.learning import Task
 from bimichi.interactive.project import Hashes, exists, relative_argument, relative_to, scene_entry, write_studio
 from bimichi.interactive.scenes import SceneStore, StudioScene
-from bimichi.interactive.settings import ADDITIVITIES, MODES, Settings
+from bimichi.interactive.settings import ADDITIVITIES, MODES, Settings, Task
 from bimichi.learning.objectives import OBJECTIVES
 
 
@@ -168,6 +167,15 @@ class Workspace:
             "scenes": [self._scene(k) for k in range(len(self.labels))],
             "notes": self.notes,
         }
+
+    def prepare(self) -> None:
+        """Read what the page asks for first: the heads of all files, and the sources of the scene that it shows."""
+        if self.store is None:
+            return
+        self.state()
+        first = next((k for k, scene in enumerate(self.store.scenes) if scene.usable), None)
+        if first is not None and not self.store.scenes[first].tiled:
+            self.store.planes(first, self.settings.recipes(self.store.recipes))
 
     def _scene(self, k: int) -> dict[str, Any]:
         assert self.store is not None

@@ -17,6 +17,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.labelled import aligned, unlabelled
 from bimichi.integral.planes import SMALL_CHUNK, Planes, check_n_jobs, run_chunks
 from bimichi.learning.inputs import (
+    by_appearance,
     check_labels,
     check_rows,
     check_segment_labels,
@@ -128,13 +129,30 @@ class Bags:
             order, offsets, ids = np.arange(n), np.arange(n + 1), [*range(n)]
         else:
             order, offsets, ids = group(bags, n, y=label, sample_weight=weight)
-        keep = _usable(rows, nan)[order] & (weight[order] > 0)
-        order, offsets = order[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
-        filled = np.diff(offsets) > 0
-        starts = order[offsets[:-1][filled]]
-        ids = [name for name, some in zip(ids, filled, strict=True) if some]
-        offsets = np.concatenate([[0], offsets[1:][filled]])
-        made = cls(rows[order], offsets, label[starts], weight[starts], np.ones(len(order)), order, ids)
+        starts = order[offsets[:-1]]
+        return cls._grouped(rows, order, offsets, label[starts], weight[starts], ids, nan, one_class)
+
+    @classmethod
+    def _grouped(
+        cls,
+        rows: NDArray[Any],
+        order: Ints,
+        offsets: Ints,
+        labels: NDArray[Any],
+        weights: Floats,
+        ids: list[Any],
+        nan: str,
+        one_class: bool,
+    ) -> "Bags":
+        """Take bags of rows in an order, with one label and weight each; leave out what has NaN or no weight."""
+        usable = _usable(rows, order, nan)
+        if usable is not None or (weights == 0).any():
+            keep = np.repeat(weights > 0, np.diff(offsets)) & (True if usable is None else usable)
+            order, offsets = order[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
+            filled = np.diff(offsets) > 0
+            ids = [name for name, some in zip(ids, filled, strict=True) if some]
+            labels, weights, offsets = labels[filled], weights[filled], np.concatenate([[0], offsets[1:][filled]])
+        made = cls(rows[order], offsets, labels, weights, np.ones(len(order)), order, ids)
         if not len(made):
             raise InvalidInputError("There are no bags left: weights are all zero, instances have NaN, or X is empty.")
         if not one_class and made.labels.dtype == bool and (made.labels.all() or not made.labels.any()):
@@ -203,18 +221,15 @@ class Bags:
                 f"segments must be whole numbers of the image's shape {planes.shape}, "
                 f"got {numbers.dtype} of shape {numbers.shape}."
             )
-        flat = numbers.ravel()
-        found, where = distinct(flat)
+        found, where = distinct(numbers)
         named = check_segment_labels(found, labels)
-        kept = np.array([label is not None for label in named])[where]
-        values = np.array([0 if label is None else label for label in named])
-        X_rows = np.stack([plane.ravel() for plane in planes.contiguous(slice(0, None))], axis=1)
-        weight = None
-        if weights is not None:
-            weight = np.array([weights.get(segment, 1.0) for segment in found.tolist()])[where][kept]
-        made = cls.from_instances(X_rows[kept], values[where][kept], flat[kept], weight, nan, one_class=one_class)
-        made.instance = np.flatnonzero(kept)[made.instance]
-        return made
+        order, offsets, appearing = by_appearance(where, len(found))
+        kept = np.array([named[k] is not None for k in appearing])  # others are left out
+        order, offsets = order[np.repeat(kept, np.diff(offsets))], np.append(0, np.cumsum(np.diff(offsets)[kept]))
+        ids = found[appearing][kept].tolist()
+        label = check_labels(np.array([named[k] for k in appearing[kept]]), real=False)
+        weight = check_weights(None if weights is None else [weights.get(one, 1.0) for one in ids], len(ids))
+        return cls._grouped(check_rows(planes.rows()), order, offsets, label, weight, ids, nan, one_class)
 
     def turned(self, polarity: ArrayLike) -> "Bags":
         """Return `with_signs`, its name from now on."""
@@ -307,9 +322,12 @@ def _bits(rows: NDArray[Any]) -> NDArray[Any]:
     return rows.view(f"u{rows.itemsize}")
 
 
-def _usable(rows: NDArray[Any], nan: str) -> Flags:
-    """Mark the instances without NaN; others are an error unless `nan` is "drop"."""
+def _usable(rows: NDArray[Any], order: Ints, nan: str) -> Flags | None:
+    """Mark, of some rows in their order, those without NaN, None if all are; NaN is an error unless `nan` is "drop"."""
     check_choice(nan, "nan", ("raise", "drop"))
+    if np.isfinite(rows).all():
+        return None
+    rows = rows[order]
     if np.isinf(rows).any():
         raise InvalidInputError("X has infinite values; instances must be finite.")
     missing = np.isnan(rows).any(axis=1)

@@ -39,11 +39,8 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
         given = np.empty(0, dtype=object)
     if given.dtype.kind in "iuUSb" and given.ndim == 1 and not isinstance(bags, list | tuple):
         names, where = distinct(given)
-        first = np.empty(len(names), np.int64)
-        first[where[::-1]] = np.arange(len(where))[::-1]  # of several, the last that is written stays
-        rank = np.empty(len(first), np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        where, ids = rank[where], list(names[np.argsort(first)].tolist())
+        order, offsets, appearing = by_appearance(where, len(names))
+        ids = list(names[appearing].tolist())
     else:
         listed: list[Any] = list(bags)  # type: ignore[arg-type]  # what cannot be iterated was refused above
         number: dict[Hashable, int] = {}
@@ -53,14 +50,27 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
             raise InvalidInputError(f"bags must be hashable ids, one per instance: {error}.") from error
         if any(name != name for name in number):
             raise InvalidInputError("bags has NaN among its ids; every instance needs a bag.")
+        order, offsets, _ = by_appearance(where, len(number))
         ids = list(number)
     if len(where) != n:
         raise InvalidInputError(f"bags has {len(where)} ids for {n} instances; it must have one per instance.")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=len(ids)))])
-    order = np.argsort(where, kind="stable")
     for what, values in constant.items():
         check_constant(values[order], offsets, ids, what)
     return order, offsets, ids
+
+
+def by_appearance(where: Ints, n_bags: int) -> tuple[Ints, Ints, Ints]:
+    """Order of instances that puts bags together, their offsets, and the bags in order of appearance; O(n).
+
+    `where` has the bag of each instance, from 0 to n_bags - 1; all of them have some.
+    """
+    first = np.empty(n_bags, np.int64)
+    first[where[::-1]] = np.arange(len(where))[::-1]  # of several, the last that is written stays
+    appearing = np.argsort(first)
+    rank = np.empty(n_bags, np.uint16 if n_bags <= 1 << 16 else np.int64)  # small numbers are sorted by radix
+    rank[appearing] = np.arange(n_bags)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=n_bags)[appearing])])
+    return np.argsort(rank[where], kind="stable"), offsets, appearing
 
 
 def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:

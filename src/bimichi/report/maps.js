@@ -203,20 +203,31 @@ function paint(width, height, colourAt) {
   return canvas;
 }
 
-// The borders between neighbouring pixels for which `parted` holds.
+// The borders between neighbouring pixels for which `parted` holds; neighbouring ones are one line.
 function borders(width, height, parted) {
   const path = new Path2D();
-  for (let y = 0, i = 0; y < height; y++) {
+  const line = (x0, y0, x1, y1) => {
+    path.moveTo(x0, y0);
+    path.lineTo(x1, y1);
+  };
+  const since = new Int32Array(width).fill(-1); // the row in which a line between two columns began
+  for (let y = 0, i = 0; y <= height; y++) {
+    let from = -1; // the column in which a line above this row began
     for (let x = 0; x < width; x++, i++) {
-      if (x > 0 && parted(i, i - 1)) {
-        path.moveTo(x, y);
-        path.lineTo(x, y + 1);
+      const left = x > 0 && y < height && parted(i, i - 1);
+      if (left && since[x] < 0) since[x] = y;
+      else if (!left && since[x] >= 0) {
+        line(x, since[x], x, y);
+        since[x] = -1;
       }
-      if (y > 0 && parted(i, i - width)) {
-        path.moveTo(x, y);
-        path.lineTo(x + 1, y);
+      const above = y > 0 && y < height && parted(i, i - width);
+      if (above && from < 0) from = x;
+      else if (!above && from >= 0) {
+        line(from, y, x, y);
+        from = -1;
       }
     }
+    if (from >= 0) line(from, y, width, y);
   }
   return path;
 }

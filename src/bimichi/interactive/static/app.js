@@ -275,16 +275,21 @@ export class App extends EventTarget {
   }
 
   // A model, or number 0 if there is none any more. A second message of the same model completes it.
-  async receiveModel(model) {
-    if (!model.rule) return this.forgetModel();
-    const measure = await unpackMeasure(model.rule.measure, model.rule.names.length);
-    const before = this.model?.number;
-    if (model.number < before) return;
-    this.model = model;
-    this.measure = measure;
+  receiveModel(model) {
+    this.arriving = model.rule ? this.unpackModel(model, this.arriving) : this.forgetModel();
+    return this.arriving;
+  }
+
+  async unpackModel(model, earlier) {
+    const again = this.model?.number === model.number;
+    const measure = again ? this.measure : await unpackMeasure(model.rule.measure, model.rule.names.length);
+    await earlier;
+    if (model.number < this.model?.number) return;
+    Object.assign(this, { model, measure });
     if (model.score) this.score = { number: model.number, ...model.score }; // or the old one stays, and is marked
-    if (model.number !== before) this.resettled = false;
+    if (!again) this.resettled = false;
     this.tell("model");
+    if (again) return;
     this.prepareReport();
     this.pictures.tiles.forget("fused");
     this.views.draw();
@@ -299,15 +304,16 @@ export class App extends EventTarget {
     this.views.draw();
   }
 
-  receiveMap(bytes) {
+  // A map comes after its model, and is shown together with it.
+  async receiveMap(bytes) {
     const map = readMap(bytes);
+    await this.arriving;
     this.shelf.get(map.scene)?.take(map);
     if (map.scene === this.scene) this.mapChanged();
   }
 
   mapChanged() {
-    this.views.draw();
-    this.detector.outline();
+    this.detector.outlineNow();
     this.explain();
     requestAnimationFrame(() => {
       const number = this.data?.fused?.number;

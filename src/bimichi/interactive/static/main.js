@@ -172,13 +172,12 @@ async function openStudio(app, header, parts, actions) {
   listenToKeys(app, { ...parts, actions });
   if (app.state.model) await app.receiveModel(app.state.model);
   const first = app.state.scenes.findIndex((scene) => scene.usable !== false);
-  const shown = app.show(Math.max(0, first));
-  listenToServer(app, header);
+  await app.show(Math.max(0, first));
+  listenToServer(app, header); // not before: the server then prepares to learn, which slows down its answers
   const notes = (app.state.notes ?? []).join(" ");
   if (notes && !app.labels.total) header.addNote(notes);
   app.labels.addEventListener("change", () => header.banner(`note ${notes}`, null), { once: true });
   if (app.model) refreshSuggestions(app);
-  await shown;
 }
 
 async function start() {

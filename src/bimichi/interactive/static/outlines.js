@@ -11,8 +11,9 @@ export const firstReaching = (value, low) => Math.ceil(((value - low) / (1 - low
 const reaches = (indices, least) => (i) => indices[i] >= least && indices[i] < MISSING;
 
 export function detectionPath({ indices, width, height }, least) {
-  const found = reaches(indices, least);
-  return borders(width, height, (i, j) => found(i) !== found(j));
+  const found = new Uint8Array(indices.length);
+  for (let i = 0; i < found.length; i++) found[i] = indices[i] >= least && indices[i] < MISSING ? 1 : 0;
+  return borders(width, height, (i, j) => found[i] !== found[j]);
 }
 
 // How many 8-connected regions reach the threshold.

@@ -109,9 +109,15 @@ export class SceneData {
     return getJson(`${this.path}/values?x=${x}&y=${y}`);
   }
 
-  // How the values of the sources enter the integral of a rule.
-  enter(rule) {
-    return this.sources.map((source, k) => ({ ...source, ...enteringOf(source.given, k, rule) }));
+  // How the values of the sources enter the integral of a rule; the same for most rules.
+  enter({ centre, factor, low, polarity }) {
+    const how = JSON.stringify([centre, factor, low, polarity]);
+    if (this.entered?.how !== how) {
+      const rule = { centre, factor, low, polarity };
+      const sources = this.sources.map((source, k) => ({ ...source, ...enteringOf(source.given, k, rule) }));
+      this.entered = { how, sources };
+    }
+    return this.entered.sources;
   }
 
   get complete() {

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from numba import types
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from bimichi._checks import check_number
 from bimichi._jit import function_pointer, jit
 from bimichi.errors import InvalidInputError
 from bimichi.learning.bags import Relevant
-from bimichi.learning.spaces import ElementSpace, Space, TermSpace
+
+if TYPE_CHECKING:
+    from bimichi.learning.spaces import Space
 
 _Pointer = types.CPointer(types.float64)  # an array would take longer to pass than a short bag to evaluate
 _SIGNATURE = types.float64(_Pointer, _Pointer, types.intp, types.float64, types.float64, types.float64)
@@ -157,11 +159,15 @@ class Objective:
     @property
     def offers(self) -> frozenset[str]:
         """What a solver may count on, whatever the data: see `bimichi.learning.abilities`."""
+        from bimichi.learning.spaces import ElementSpace, TermSpace  # objectives are listed without SciPy
+
         kind = TermSpace if self.additivity else ElementSpace
         return kind.offers | {self.name} | ({"convex form"} if self.convex else frozenset())
 
-    def space(self, n_sources: int) -> Space:
+    def space(self, n_sources: int) -> "Space":
         """Return what is searched: the elements or the terms of a measure of so many sources."""
+        from bimichi.learning.spaces import ElementSpace, TermSpace
+
         if self.additivity:
             return TermSpace(n_sources, pairs=self.additivity == 2)
         return ElementSpace(n_sources, self.measure, self.zero_bound)

@@ -24,7 +24,7 @@ from bimichi.link import Link
 
 log = logging.getLogger(__name__)
 
-SAMPLE = 1 << 17  # how many instances second derivatives are taken from at first
+SAMPLE = 1 << 16  # how many instances second derivatives are taken from at first
 GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
 NEAR = 1e-6  # what a step promises, relative to the loss, after which programs are solved as precisely as can be
 ROUNDING = 1e-14  # of the loss, which is a sum
@@ -93,9 +93,12 @@ class _Newton:
         return float(sums.gradient @ (there.values - here.values) + sums.offset * (there.offset - here.offset))
 
     def _search(self, sums: LossSums, target: Line, every: int) -> LossSums:
-        """Go to the target, or half of the way, and so on, until the loss falls by enough, rounding aside."""
+        """Go to the target, or half of the way, and so on, until the loss falls by enough, rounding aside.
+
+        Where a part of the way promises less than rounding hides, no shorter one can be told from it.
+        """
         slope, share = self._slope(sums, target), 1.0
-        while share > 1e-6:
+        while share == 1 or -share * slope > NOTHING * sums.value:
             line = self.line.toward(target, share)
             found = self.loss(line, every)
             if found.value < sums.value + 1e-4 * share * min(slope, 0.0) + ROUNDING * sums.value:

@@ -1,6 +1,6 @@
 """The space of all monotone values on a lattice: bi-capacities, with or without the zero bound, and capacities."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Literal, NamedTuple
 
@@ -51,7 +51,7 @@ class ElementInstances(LossInstances, Instances):
     def fuse(self, values: Floats) -> Floats:
         n = len(self.table.codes)
         chunks = [slice(start, start + SMALL_CHUNK) for start in range(0, n, SMALL_CHUNK)]
-        return np.concatenate(run_chunks(lambda chunk: self._fuse_part(values, chunk), chunks, self._n_jobs))
+        return np.concatenate(run_chunks(self._fuser(values), chunks, self._n_jobs))
 
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
         return self.table.codes[which], self.table.weights[which]
@@ -70,11 +70,14 @@ class ElementInstances(LossInstances, Instances):
             self._grams[targets] = self._squares(self._bags.shares(), target)
         return self._grams[targets]
 
-    def _fuse_part(self, values: Floats, part: slice | Ints) -> Floats:
-        codes = self.table.codes[part]
-        fused = np.empty(len(codes))
-        _fuse(codes, self.table.weights[part], values, fused)
-        return fused
+    def _fuser(self, values: Floats) -> Callable[[slice | Ints], Floats]:
+        def fuse(part: slice | Ints) -> Floats:
+            codes = self.table.codes[part]
+            fused = np.empty(len(codes))
+            _fuse(codes, self.table.weights[part], values, fused)
+            return fused
+
+        return fuse
 
     def _add_part(self, factor: Floats, part: slice) -> Floats:
         total = np.zeros(self._space.size)

@@ -252,11 +252,11 @@ class TermLines(LineProgram):
         return self._terms.repaired(line.values / max(line.slope, FLAT))
 
     def _matrix(self, form: Gram) -> Any:
-        c = self._columns  # helpers and the slope have no derivatives
-        n = len(c) + self._active.n_helpers + 2
+        size = len(self._columns)  # the first ones; helpers and the slope have no derivatives
+        n = size + self._active.n_helpers + 2
         P = np.zeros((n, n))
-        P[: len(c), : len(c)], P[: len(c), -1] = form.matrix[c][:, c].toarray(), form.linear[c]
-        P[-1, : len(c)], P[-1, -1] = form.linear[c], form.constant
+        P[:size, :size], P[:size, -1] = form.matrix[:size, :size].toarray(), form.linear[:size]
+        P[-1, :size], P[-1, -1] = form.linear[:size], form.constant
         return sp.csc_array(P)
 
     def _point(self, at: Line) -> Floats:

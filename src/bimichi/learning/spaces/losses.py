@@ -5,6 +5,7 @@ of f to the label, -1 or +1.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -57,8 +58,8 @@ class LossInstances(ABC):
         """Return the integral of every instance."""
 
     @abstractmethod
-    def _fuse_part(self, values: Floats, part: slice | Ints) -> Floats:
-        """Return the integrals of some instances."""
+    def _fuser(self, values: Floats) -> Callable[[slice | Ints], Floats]:
+        """Return what gives the integrals of some instances, in an array of its own."""
 
     @abstractmethod
     def _add_part(self, factor: Floats, part: slice) -> Floats:
@@ -93,21 +94,23 @@ class LossInstances(ABC):
         Of many instances, some of each class stand for all.
         """
         share, positive = self._outcomes
-        found = []
+        fused, found = self._fuser(values), []
         for side in (~positive, positive):
             step = max(1, int(np.count_nonzero(side)) // COUNTED)
             which = np.flatnonzero(side)[::step]
-            found.append(count_outputs(self._fuse_part(values, which), share[which]))
+            found.append(count_outputs(fused(which), share[which]))
         return np.array(found)
 
     def log_loss(self, values: Floats, offset: float, step: int = 1) -> LossSums:
         """Return the sum of share * (log(1 + e^f) - y f), and its derivatives; one pass over the instances."""
         share, positive = self._outcomes
+        fused = self._fuser(values)
 
         def run(part: slice) -> LossSums:
-            fused = self._fuse_part(values, part)
-            pull = np.empty(len(fused))
-            value = _log_loss(fused, share[part], positive[part], offset, pull)
+            odds = fused(part)
+            odds += offset
+            pull = np.exp(-np.abs(odds))
+            value = _log_loss(odds, share[part], positive[part], pull)
             return LossSums(step * value, step * self._add_part(pull, part), step * float(pull.sum()))
 
         return _added(run_chunks(run, self._loss_chunks(step), self._n_jobs))
@@ -115,15 +118,16 @@ class LossInstances(ABC):
     def loss_curvature(self, values: Floats, offset: float, step: int = 1) -> Gram:
         """Return the second derivatives of `log_loss`: by h, by h and the offset, and by the offset."""
         part = slice(0, None, step)
-        small = np.exp(-np.abs(self._fuse_part(values, part) + offset))
+        small = np.exp(-np.abs(self._fuser(values)(part) + offset))
         return self._squares_of(step * self._outcomes.share[part] * small / (1 + small) ** 2, part)
 
     def squared_loss(self, values: Floats, offset: float, targets: tuple[float, float]) -> LossSums:
         """Return the mean over each bag of squared distances of f to its target, and its derivatives."""
         share, target = self._bags.shares(), np.where(self._outcomes.positive, targets[1], targets[0])
+        fused = self._fuser(values)
 
         def run(part: slice) -> LossSums:
-            distance = self._fuse_part(values, part) + offset - target[part]
+            distance = fused(part) + offset - target[part]
             pull = 2 * share[part] * distance
             return LossSums(float(pull @ distance) / 2, self._add_part(pull, part), float(pull.sum()))
 
@@ -147,13 +151,18 @@ def _added(parts: list[LossSums]) -> LossSums:
 
 
 @jit
-def _log_loss(fused, share, positive, offset, pull):
-    """Return the sum of the loss; pull becomes its derivatives by f, share * (p - y)."""
-    total = 0.0
-    for i in range(fused.size):
-        f = fused[i] + offset
-        small = np.exp(-abs(f))
-        p = (1.0 if f >= 0 else small) / (1 + small)
-        total += share[i] * (max(f, 0.0) + np.log1p(small) - (f if positive[i] else 0.0))
-        pull[i] = share[i] * (p - positive[i])
-    return total
+def _log_loss(odds, share, positive, pull):
+    """Return the sum of the loss; pull, given as e^-|odds|, becomes its derivatives by the odds, share * (p - y).
+
+    Neighbours of the same share have one logarithm together, that of their product.
+    """
+    total, product, common = 0.0, 1.0, 0.0
+    for i in range(odds.size):
+        f, small = odds[i], pull[i]
+        if share[i] != common or product > 1e300:
+            total += common * np.log1p(product - 1)
+            product, common = 1.0, share[i]
+        product *= 1 + small
+        total += share[i] * (max(f, 0.0) - (f if positive[i] else 0.0))
+        pull[i] = share[i] * ((1.0 if f >= 0 else small) / (1 + small) - positive[i])
+    return total + common * np.log1p(product - 1)

@@ -4,7 +4,7 @@ An instance uses m (m + 1) / 2 of the 2 m^2 terms, so the rows of all instances 
 instances. Rows are made on demand; integrals are computed from the instances themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,12 +88,18 @@ class TermInstances(LossInstances, Instances):
         parts = run_chunks(lambda chunk: self._add_part(factor[chunk], chunk), self._chunks(), self._n_jobs)
         return np.asarray(np.sum(parts, axis=0))
 
-    def _fuse_part(self, values: Floats, part: slice | Ints) -> Floats:
-        X = self._X[part]
-        fused = np.empty(len(X))
+    def _fuser(self, values: Floats) -> Callable[[slice | Ints], Floats]:
         scale = float(np.abs(values).sum()) or 1.0  # of a measure or more: the kernel holds integrals within max |x|
-        integrate_terms(X.T, sign_table(self._terms, values / scale), fused)
-        return fused * scale
+        table = sign_table(self._terms, values / scale)
+
+        def fuse(part: slice | Ints) -> Floats:
+            X = self._X[part]
+            fused = np.empty(len(X))
+            integrate_terms(X.T, table, fused)
+            fused *= scale
+            return fused
+
+        return fuse
 
     def _add_part(self, factor: Floats, part: slice) -> Floats:
         total = np.zeros(self._terms.size)
@@ -224,9 +230,9 @@ class TermUsage:
         m = X.shape[1]
         table = np.zeros((3 * m, 3 * m), np.int64)
         for start in range(0, len(X), SMALL_CHUNK):
-            part = X[start : start + SMALL_CHUNK]
-            sides = np.hstack([part > 0, part < 0, part == 0]).astype(np.float32)  # sums of a chunk are exact
-            table += (sides.T @ sides).astype(np.int64)
+            part = np.ascontiguousarray(X[start : start + SMALL_CHUNK].T)
+            sides = np.concatenate([part > 0, part < 0, part == 0]).astype(np.float32)  # sums of a chunk are exact
+            table += (sides @ sides.T).astype(np.int64)
         return cls(table)
 
     def __add__(self, other: "TermUsage") -> "TermUsage":
