@@ -33,7 +33,7 @@ IMAGES = [
     Slip(
         "width and height exchanged",
         f"{TRAIN} --align",
-        ("width and height are exchanged", "transpose one of them"),
+        ("width and height are swapped", "transpose one of them"),
         image("grey.png", np.ascontiguousarray(GREY.T)),
         TRAIN,
         image("grey.png", GREY),
