@@ -105,7 +105,7 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "bimichi.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidInputError, match="is not valid TOML"):
         read_project(tmp_path)
-    with pytest.raises(InvalidInputError, match="no regular file"):
+    with pytest.raises(InvalidInputError, match="not a regular file"):
         read_project(Path("/dev/null"))
 
 
