@@ -143,7 +143,7 @@ def test_a_mask_of_another_place_is_refused(planes):
     write("mask.tif", [mask], transform=elsewhere)
     failed = run("train", *PAPER, *files, "--labels", "mask.tif", "-o", "m.json", code=1).stderr
     assert "labels mask.tif has" in failed
-    assert "Warp it to the scene" in failed
+    assert "Reproject it to that" in failed
 
 
 def test_train_and_fuse_agree_on_a_geotiff(planes):

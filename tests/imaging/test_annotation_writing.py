@@ -61,7 +61,7 @@ def test_shapes_keep_their_pixels(suffix, place, tmp_path):
 
 
 def test_what_cannot_be_written(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"CSV holds boxes alone.*\.geojson"):
+    with pytest.raises(InvalidInputError, match=r"CSV holds boxes only.*\.geojson"):
         write_annotations(tmp_path / "a.csv", shapes())
     with pytest.raises(InvalidInputError, match="pass placement"):
         write_annotations(tmp_path / "a.json", shapes())

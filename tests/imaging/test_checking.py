@@ -96,7 +96,7 @@ def test_a_shift_is_a_warning_above_two_pixels(rng):
     scene = ndimage.gaussian_filter(rng.normal(size=(300, 420)), 6) > 0
     for shift, expected in ((2, 0), (3, 1)):
         found = checked(([scene * 9.0, 1.0 - np.roll(scene, shift, 0)],))
-        warned = [line for line in found.warnings() if "seems shifted" in line]
+        warned = [line for line in found.warnings() if "seems misregistered" in line]
         assert len(warned) == expected
     assert f"moved by -{shift} rows and +0 columns" in warned[0]
 

@@ -86,8 +86,8 @@ REFUSED = {
     f"objective = 'mean'\n{SOURCE}": "unknown key 'objective'",
     f"{SOURCE}[train]\nobjective = {{a = 1}}": "objective in .train. of .* got dict",
     f"{SOURCE}[labels]\nboxes = 2020-01-01": "got date",
-    "not toml": "is no TOML",
-    "a = " + "[" * 5000: "is no TOML",
+    "not toml": "is not valid TOML",
+    "a = " + "[" * 5000: "is not valid TOML",
     "x = '" + "a" * 2**20 + "'": "larger than",
 }
 
@@ -103,9 +103,9 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InvalidInputError, match="no such file; `bimichi init` writes one"):
         read_project(tmp_path)
     (tmp_path / "bimichi.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidInputError, match="is no TOML"):
+    with pytest.raises(InvalidInputError, match="is not valid TOML"):
         read_project(tmp_path)
-    with pytest.raises(InvalidInputError, match="no regular file"):
+    with pytest.raises(InvalidInputError, match="not a regular file"):
         read_project(Path("/dev/null"))
 
 

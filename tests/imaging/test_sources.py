@@ -248,7 +248,7 @@ IMAGE = np.linspace(0, 1, 20).reshape(4, 5)
         (lambda: make.to_bipolar(IMAGE, percentiles=(0, 101)), "two increasing numbers"),
         (lambda: make.to_bipolar(IMAGE[0]), r"got \(5,\)"),
         (lambda: make.to_bipolar(IMAGE[:0]), r"got \(0, 5\)"),
-        (lambda: make.equalize(np.zeros((4, 5, 4))), r"\(4, 5, 4\). Take one band"),
+        (lambda: make.equalize(np.zeros((4, 5, 4))), r"\(4, 5, 4\). Of other images, pass one band"),
         (lambda: make.equalize(IMAGE.astype(complex)), "complex128"),
         (lambda: make.equalize(np.array([[0, np.inf]])), "infinite"),
         (lambda: make.equalize(np.ma.masked_less(IMAGE, 0.5)), "masked array"),

@@ -59,7 +59,7 @@ def test_labels_that_are_exported_and_imported_give_the_same_model(work, tmp_pat
 
 def test_csv_says_that_it_holds_boxes_alone(work):
     work.draw(0, 2, [*shapes(), STROKE])
-    with pytest.raises(InvalidInputError, match="CSV holds boxes alone"):
+    with pytest.raises(InvalidInputError, match="CSV holds boxes only"):
         Exporter(work, None).write("csv")
 
 

@@ -125,7 +125,7 @@ class TestRefused:
             fuse_raster(MEASURE, odd, tmp_path / "out.tif")
         cut = tmp_path / "cut.tif"
         cut.write_bytes(scene.read_bytes()[: scene.stat().st_size // 2])
-        with pytest.raises(InvalidInputError, match=r"Cannot read .*cut\.tif: .*It is damaged"):
+        with pytest.raises(InvalidInputError, match=r"Cannot read .*cut\.tif: it is damaged"):
             fuse_raster(MEASURE, cut, tmp_path / "out.tif")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.tif", "odd.tif", "scene.tif"]
 

@@ -33,7 +33,7 @@ IMAGES = [
     Slip(
         "width and height exchanged",
         f"{TRAIN} --align",
-        ("width and height are exchanged", "transpose one of them"),
+        ("width and height are swapped", "transpose one of them"),
         image("grey.png", np.ascontiguousarray(GREY.T)),
         TRAIN,
         image("grey.png", GREY),
@@ -126,13 +126,13 @@ IMAGES = [
     Slip(
         "the same file twice",
         f"train grey.png grey.png {BOXES} --objective mean --superpixels 40 -o m.json",
-        ("Warning: Sources 'grey' and 'grey 2' are the same", "--recipe"),
+        ("Warning: Sources 'grey' and 'grey 2' are identical", "--recipe"),
         remedy=f"train grey.png grey.png {BOXES} --objective mean --recipe equalize,edge_strength -o m.json",
     ),
     Slip(
         "copies under other names",
         f"train grey.png copy.png {BOXES} --objective mean --superpixels 40 -o m.json",
-        ("Warning: Sources 'grey' and 'copy' are the same", "Leave one out"),
+        ("Warning: Sources 'grey' and 'copy' are identical", "Leave one out"),
         image("copy.png", GREY),
     ),
     Slip(

@@ -63,7 +63,7 @@ OPTIONS = [
     Slip(
         "project that is no TOML",
         PROJECTED,
-        ("bimichi.toml: it is no TOML", "at line 1"),
+        ("bimichi.toml: it is not valid TOML", "at line 1"),
         text("bimichi.toml", PROJECT.replace("]]", "]")),
     ),
     Slip(

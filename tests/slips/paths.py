@@ -26,7 +26,7 @@ PATHS = [
     Slip(
         "pattern without match",
         QUOTED.replace("thermal", "ir"),
-        ("*_ir.png has no files", "s0_thermal.png", "name what you mean"),
+        ("*_ir.png has no files", "s0_thermal.png", "name the one you mean"),
         files.flat,
         QUOTED,
     ),

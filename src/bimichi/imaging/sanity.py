@@ -77,8 +77,8 @@ def check_boxes(boxes: Floats, shape: tuple[int, int], where: str) -> list[Doubt
     elif swapped.all():
         kind = "swapped"
         text = (
-            f"the box {first} exceeds {size}, but with x and y swapped all boxes lie inside, so they seem to be "
-            "swapped. Swap x with y and width with height."
+            f"the box {first} exceeds {size}, but all boxes would lie inside if x and y were exchanged, so they "
+            "seem to be swapped. Exchange x with y and width with height."
         )
     else:
         kind = "outside"
