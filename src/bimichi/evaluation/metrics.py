@@ -174,11 +174,11 @@ def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float,
     if not targets.size or not others.size:
         found = f"{targets.size:,} targets and {others.size:,} other pixels count"
         raise InvalidInputError(f"truth has one class only: {found}. Only rmse is defined for one.")
-    found = tally(targets, others)
-    precision, area = found.ranking()
-    f1 = 2 * found.hits / (found.hits + found.alarms + targets.size)
+    counted = tally(targets, others)
+    precision, area = counted.ranking()
+    f1 = 2 * counted.hits / (counted.hits + counted.alarms + targets.size)
     best = np.argmax(f1)
-    return area, precision, float(f1[best]), float(found.thresholds[best])
+    return area, precision, float(f1[best]), float(counted.thresholds[best])
 
 
 def _check_reach(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> tuple[float, float]:

@@ -102,4 +102,5 @@ def _lowest_of_ties(values: NDArray[Any]) -> NDArray[Any]:
     begins = np.append(True, np.diff(exact) > width)
     origin = np.maximum.accumulate(np.where(begins, np.arange(len(exact)), 0))
     within = np.subtract(exact, exact[origin], out=np.zeros_like(exact), where=np.isfinite(exact))
-    return values[begins | np.append(False, np.diff(np.floor(within / width)) > 0)]
+    lowest: NDArray[Any] = values[begins | np.append(False, np.diff(np.floor(within / width)) > 0)]
+    return lowest
