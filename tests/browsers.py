@@ -5,7 +5,9 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
+
+expect.set_options(timeout=60_000)  # what a page should show may take long where many tests run at once
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (

@@ -1,11 +1,8 @@
 """Bags like those of MICI's demonstration: three binary sources, and targets where the first two agree."""
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pytest
 from numpy.typing import NDArray
+from real import real
 
 TRUE_MEASURE = [0, 0, 0, 1, 0, 0, 1]
 """By size, then lexicographically: 1, 2, 3, 12, 13, 23, 123."""
@@ -28,9 +25,6 @@ def demo(seed: int = 0, n_bags: int = 50, size: int = 20) -> Data:
 
 def real_demo() -> Data:
     """MICI's own demonstration, where BIMICHI_DATA names a folder that has it."""
-    path = Path(os.environ.get("BIMICHI_DATA", "BIMICHI_DATA (not set)")) / "mici_demo" / "mici_demo.npz"
-    if not path.exists():
-        pytest.skip(f"MICI's demonstration is not here: {path}")
-    data = np.load(path)
+    data = np.load(real("mici_demo") / "mici_demo.npz")
     ids = data["bag_ids"]
     return data["X"], data["bag_labels"][ids].astype(int), ids, data["true_fusion"].astype(int)

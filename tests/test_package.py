@@ -78,11 +78,16 @@ def test_public_methods_are_documented(name):
             assert not undocumented, f"{kind.__name__}: {undocumented}"
 
 
-def test_bare_install(tmp_path):
-    """In an environment with no extra, which `make test` sets up."""
+@pytest.fixture
+def bare_python():
+    """The Python of an environment with no extra, which `make test` sets up."""
     python = ROOT / ".venv-bare" / "bin" / "python"
     if not python.exists():
         pytest.skip("no .venv-bare here: `make test` creates it")
+    return str(python)
+
+
+def test_bare_install(tmp_path, bare_python):
     script = """
 import importlib.util
 import sys
@@ -94,15 +99,12 @@ assert BiCapacity.load(sys.argv[1]) == g
 print(round(float(choquet([0.2, -0.4, 0.5], g)), 3))
 print([m for m in ("matplotlib", "pytest", "hypothesis") if importlib.util.find_spec(m)])
 """
-    done = run("-c", script, str(tmp_path / "g.json"), python=str(python))
+    done = run("-c", script, str(tmp_path / "g.json"), python=bare_python)
     assert done.stdout.splitlines() == ["0.08", "[]"], done.stderr
 
 
-def test_bare_install_says_what_the_example_needs(tmp_path):
-    python = ROOT / ".venv-bare" / "bin" / "python"
-    if not python.exists():
-        pytest.skip("no .venv-bare here: `make test` creates it")
-    done = run("examples/three_sensors.py", str(tmp_path), python=str(python))
+def test_bare_install_says_what_the_example_needs(tmp_path, bare_python):
+    done = run("examples/three_sensors.py", str(tmp_path), python=bare_python)
     assert done.returncode != 0
     assert "pip install 'bimichi[plot]'" in done.stderr
 

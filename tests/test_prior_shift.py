@@ -24,7 +24,7 @@ def test_the_error_falls_where_targets_are_rarer_than_in_training():
     before, after = (metrics.scores(truth, r.fuse(new), (0, 1)) for r in (rule, shifted))
     assert after.rmse < 0.8 * before.rmse
     assert after.calibration_error < 0.2 * before.calibration_error
-    assert after.auc == pytest.approx(before.auc, abs=1e-9)
+    assert after.auc == pytest.approx(before.auc, abs=1e-6)  # values closer than 1e-6 are ties
     known = rule.shifted(base_rate=0.03)
     np.testing.assert_allclose(
         known.log_odds(new) - rule.log_odds(new), known.link.offset - rule.link.offset, atol=1e-9

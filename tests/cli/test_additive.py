@@ -10,7 +10,6 @@ from bimichi import BiMIChI, FusionRule, ModelFileError
 from bimichi.imaging import write_image
 
 
-@pytest.mark.slow
 def test_the_program_trains_shows_and_fuses(here):
     names = []
     for k in range(16):

@@ -73,6 +73,7 @@ def test_reproduce_um(tmp_path):
     assert "Cannot write to the folder" in run("reproduce", "um", "-o", tmp_path / "file", code=1).stderr
 
 
+@pytest.mark.slow
 def test_reproduce_pedestrian_on_scenes_of_msrs(road_scenes, tmp_path, quick):
     result = run("reproduce", "pedestrian", "--msrs", road_scenes, "--limit", 2, "-o", tmp_path)
     assert "paper's AUC" in result.stdout
@@ -89,6 +90,7 @@ def test_reproduce_pedestrian_on_scenes_of_msrs(road_scenes, tmp_path, quick):
     )
 
 
+@pytest.mark.slow
 def test_reproduce_pedestrian_on_frames_of_kaist(tmp_path, streets, quick, monkeypatch):
     monkeypatch.setattr("bimichi.cli.reproduce.PROOF_NODES", 1)
     root, name = tmp_path / "kaist", "set09/V000"

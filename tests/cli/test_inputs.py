@@ -14,6 +14,7 @@ import tifffile
 import xarray as xr
 from program import PAPER, SHAPE, images, run, target_mask
 from rasters import GRID, write
+from real import real
 
 from bimichi import BiMIChI, FusionRule, InvalidInputError, Scene
 from bimichi.imaging import open_scenes, raster_layers, read_image, write_image
@@ -21,7 +22,6 @@ from bimichi.imaging.fusing import make_sources
 from bimichi.imaging.labelling import Labelling, SceneReader
 
 NAMES = ("thermal", "grey")
-DATA = Path(os.environ.get("BIMICHI_DATA", "nowhere")) / "sen1floods11"
 
 
 @pytest.fixture
@@ -284,18 +284,17 @@ def test_damaged_scene_files_give_our_error(tmp_path, rng):
             Scene.load(path)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"there is no folder {DATA}; set BIMICHI_DATA")
 def test_radar_and_optical_bands_stay_georeferenced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    stem = "Spain_7370579"
-    sources = [f"{DATA}/{stem}_S1Hand.tif[VV,VH]", f"{DATA}/{stem}_S2Hand.tif[B3,B8]"]
-    label = f"{DATA}/{stem}_LabelHand.tif"
+    stem = real("sen1floods11") / "Spain_7370579"
+    sources = [f"{stem}_S1Hand.tif[VV,VH]", f"{stem}_S2Hand.tif[B3,B8]"]
+    label = f"{stem}_LabelHand.tif"
     options = ["--labels", label, "--recipe", "as_is", "--scale", "minmax", "--superpixels", 200]
     run("train", *PAPER, *sources, *options, "--polarity", "learn", "--objective", "mean", "-o", "m.json")
     assert learned_names("m.json") == ["VV", "VH", "B3", "B8"]
     run("fuse", "m.json", *sources, "-o", "fused.tif")
     fused, dataset = read("fused.tif")
-    _, source = read(f"{DATA}/{stem}_S1Hand.tif")
+    _, source = read(f"{stem}_S1Hand.tif")
     assert (dataset.crs, dataset.transform, dataset.shape) == (source.crs, source.transform, source.shape)
     assert np.isnan(dataset.nodata)
     scene = open_scenes(sources)[0]

@@ -1,11 +1,9 @@
 """Readers take the layouts of public data sets, made small here or real where there are some, and refuse damage."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
+from real import real
 from sklearn.metrics import roc_auc_score
 
 from bimichi import InvalidInputError
@@ -203,13 +201,6 @@ def test_msrs_refuses_what_does_not_fit(msrs_root, rng):
         msrs(msrs_root)
     with pytest.raises(InvalidInputError, match="nowhere has no folder 'vi'"):
         msrs(msrs_root / "nowhere")
-
-
-def real(folder):
-    root = os.environ.get("BIMICHI_DATA")
-    if root is None or not (Path(root) / folder).is_dir():
-        pytest.skip(f"no folder {folder} in the folder that the environment variable BIMICHI_DATA names")
-    return Path(root) / folder
 
 
 def test_real_kaist_frames():

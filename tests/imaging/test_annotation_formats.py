@@ -3,12 +3,12 @@
 import json
 import os
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 from annotation_files import BOXES, PLACES, SHAPE, WRITERS, coco, collected, csv, expected, text, voc, yolo
 from mutation import mutate
+from real import real
 
 from bimichi import InvalidInputError
 from bimichi.imaging import ANNOTATION_FORMATS, Placement, box_mask, in_pixels, rasterise, read_annotations, read_boxes
@@ -18,7 +18,6 @@ from bimichi.imaging.formats.loading import read_xml
 from bimichi.imaging.targets import SceneTargets
 
 EVERY = [(name, writer) for name, writers in WRITERS.items() for writer in writers]
-DATA = os.environ.get("BIMICHI_DATA")
 
 
 def test_every_format_has_a_writer_here():
@@ -66,11 +65,8 @@ def test_damaged_files_give_our_error(name, writer, tmp_path):
     assert max(map(len, messages)) <= 2000
 
 
-@pytest.mark.skipif(DATA is None, reason="BIMICHI_DATA names no folder with llvip_small")
 def test_llvip():
-    root = Path(DATA, "llvip_small")
-    if not root.exists():
-        pytest.skip(f"{root} is missing")
+    root = real("llvip_small")
     some = collect_scenes([str(root / "infrared"), str(root / "visible")])
     found = SceneTargets(root / "annotations", some, "person")
     assert found.notes == []

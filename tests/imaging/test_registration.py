@@ -1,10 +1,8 @@
 """Shifts between sources: found where edges agree, unknown where they do not."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from real import real
 from scipy import ndimage
 
 from bimichi import InvalidInputError
@@ -58,9 +56,8 @@ def test_scenes_are_pooled_and_large_images_reduced(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("BIMICHI_DATA" not in os.environ, reason="BIMICHI_DATA names no folder with msrs_night")
 def test_night_scenes_are_aligned_and_a_shift_of_them_is_noticed():
-    root = Path(os.environ["BIMICHI_DATA"]) / "msrs_night"
+    root = real("msrs_night")
     still, moved = ShiftEstimator(2), ShiftEstimator(2)
     for file in sorted((root / "ir").iterdir()):
         thermal, visible = read_image(file), grey(read_image(root / "vi" / file.name))

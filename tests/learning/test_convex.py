@@ -82,6 +82,7 @@ def test_J_never_rises_and_meets_its_bound(seed, name, m):
     check_solution(problem, solution)
 
 
+@pytest.mark.slow
 def test_starts_that_meet_each_other_in_turn_still_end(rng):
     """Bags like those of examples/learn_from_bags.py, where two starts once stopped for one another."""
     for seed in range(12):

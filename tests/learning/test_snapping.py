@@ -1,10 +1,8 @@
 """Ties are ties: what a solver leaves behind ranks nothing."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from real import real
 
 from bimichi import BiMIChI, metrics
 from bimichi.datasets import msrs
@@ -17,7 +15,6 @@ from bimichi.learning.spaces import ElementSpace
 
 EVERY = [(objective, k) for objective in OBJECTIVES for k in (None, 1, 2) if k is None or objective != "bipolar"]
 """Each objective with each additivity; `bipolar` has no zero bound, which additive measures need."""
-DATA = os.environ.get("BIMICHI_DATA")
 
 
 def street(n=20_000, seed=0):
@@ -63,13 +60,11 @@ def test_values_near_a_bound_or_each_other_become_equal_and_stay_in_order():
     np.testing.assert_array_equal(made, [-1, -1, -0.5, -0.5, -0.5, 0, 0.3, 0.30001, 1])
 
 
-@pytest.mark.skipif(DATA is None, reason="BIMICHI_DATA does not name a folder of scenes")
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "additivity"), [("bipolar", None), ("magnitude", None), ("mean", None), ("logistic", 2)]
 )
 def test_scores_of_night_scenes_do_not_depend_on_rounding(objective, additivity):
-    scenes = msrs(Path(str(DATA)) / "msrs_night")
+    scenes = msrs(real("msrs_night"))
     model = BiMIChI(objective, additivity=additivity, random_state=0).fit([*scenes[4:8]])
     for scene in scenes[16:18]:  # where AUC of exact values would differ by .04 for `magnitude`
         agree(model, np.asarray(scene.sources), scene.truth, scene.ignore)

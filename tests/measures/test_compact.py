@@ -152,7 +152,6 @@ def test_counts():
         np.testing.assert_array_equal(unpack_counts("touched", packed, len(counts)), counts)
 
 
-@pytest.mark.slow
 def test_no_mutated_file_gives_anything_but_a_measure_or_our_error(tmp_path, rng):
     path = tmp_path / "fuzzed"
     lattice = pair_lattice(7)

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bimichi._types import Flags
-
 TIE = 1e-6
 """Values that are closer than this, or than this share of their range if it is below 1, are ties."""
 
@@ -110,5 +108,5 @@ def _lowest_of_ties(values: NDArray[Any]) -> NDArray[Any]:
     begins = np.append(True, np.diff(exact) > width)
     origin = np.maximum.accumulate(np.where(begins, np.arange(len(exact)), 0))
     within = np.subtract(exact, exact[origin], out=np.zeros_like(exact), where=np.isfinite(exact))
-    starts: Flags = begins | np.append(False, np.diff(np.floor(within / width)) > 0)
-    return values[starts]
+    lowest: NDArray[Any] = values[begins | np.append(False, np.diff(np.floor(within / width)) > 0)]
+    return lowest
