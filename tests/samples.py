@@ -48,6 +48,14 @@ def uninformative_rows():
     return np.repeat([[0.5, -0.5], [-0.5, 0.5], [0.5, 0.5], [-0.5, -0.5]], 20, axis=0), np.tile([1, 0, 0, 0], 20)
 
 
+def weighted_rows(n):
+    """Rows, labels and whole weights; and the same rows and labels, each as often as its weight."""
+    X, y = probable_rows(n)
+    weight = np.random.default_rng(2).integers(1, 4, len(X))
+    times = np.repeat(np.arange(len(X)), weight)
+    return (X, y, weight), (X[times], y[times])
+
+
 def probable_rows(n=400, m=3, seed=0):
     """Rows, and labels whose log-odds are nearly an integral."""
     rng = np.random.default_rng(seed)

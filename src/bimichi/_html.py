@@ -119,16 +119,6 @@ def pictures(shown: Iterable[tuple[str, str]]) -> str:
     return element("div", *made, class_="pictures") if made else ""
 
 
-def paragraph(text: str) -> str:
-    """Return a paragraph of text."""
-    return element("p", text)
-
-
-def framed(page: str, title: str) -> str:
-    """Return a whole page in a frame of its own, which may run its scripts but reaches nothing of the notebook."""
-    return element("iframe", sandbox="allow-scripts", title=title, srcdoc=page)
-
-
 def _cell(column: int, cell: Cell, tint: Tint) -> Markup:
     if column == 0:
         return element("th", in_html(cell))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from samples import probable_rows, probable_scenes, uninformative_rows
+from samples import probable_rows, probable_scenes, uninformative_rows, weighted_rows
 
 from bimichi import BiMIChI, InvalidInputError, explain, join_bags
 from bimichi.learning.bags import Bags
@@ -61,11 +61,9 @@ def test_parts_and_bags_give_what_all_data_at_once_give(additivity):
 
 
 def test_weights_count_as_repeated_bags():
-    X, y = probable_rows(120)
-    weight = np.random.default_rng(2).integers(1, 4, len(X))
+    (X, y, weight), times = weighted_rows(120)
     weighted = BiMIChI("mean", free_scale=True).fit(X, y, sample_weight=weight)
-    times = np.repeat(np.arange(len(X)), weight)
-    repeated = BiMIChI("mean", free_scale=True).fit(X[times], y[times])
+    repeated = BiMIChI("mean", free_scale=True).fit(*times)
     assert weighted.objective_value_ == pytest.approx(repeated.objective_value_, rel=1e-8)
 
 

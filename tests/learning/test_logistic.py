@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from samples import probable_rows, probable_scenes, uninformative_rows
+from samples import probable_rows, probable_scenes, uninformative_rows, weighted_rows
 from scipy.optimize import minimize
 
 from bimichi import BiMIChI, InvalidInputError, linear_form
@@ -75,11 +75,9 @@ def test_the_zero_bound_is_kept_where_it_is_asked_for():
 
 @pytest.mark.parametrize("additivity", ADDITIVITIES)
 def test_weights_count_as_repetitions_do_and_bags_as_their_instances(additivity):
-    X, y = probable_rows(150)
-    weight = np.random.default_rng(2).integers(1, 4, len(X))
+    (X, y, weight), times = weighted_rows(150)
     weighted = BiMIChI("logistic", additivity=additivity).fit(X, y, sample_weight=weight)
-    times = np.repeat(np.arange(len(X)), weight)
-    repeated = BiMIChI("logistic", additivity=additivity).fit(X[times], y[times])
+    repeated = BiMIChI("logistic", additivity=additivity).fit(*times)
     assert weighted.objective_value_ == pytest.approx(repeated.objective_value_, rel=1e-7)
     np.testing.assert_allclose(weighted.fuse(X), repeated.fuse(X), atol=1e-3)
     order = np.argsort(y, kind="stable")

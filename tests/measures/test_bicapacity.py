@@ -337,7 +337,7 @@ def test_tables():
     assert "0.97" in repr(g)
     assert "zero_bound=False" in repr(g)
     assert "<table>" in g._repr_html_()
-    with pytest.raises(InvalidInputError, match="boolean array"):
+    with pytest.raises(InvalidInputError, match="bold must be elements, or bool of shape"):
         g.to_markdown(bold=np.zeros(3))
 
 

@@ -16,8 +16,9 @@ from bimichi.learning.bags import Bags
 from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import Objective, get_objective
 from bimichi.learning.scaling import learn_scale
+from bimichi.learning.selection.calibrating import link_of_bags, link_of_scenes
 from bimichi.learning.solvers import get_solver
-from bimichi.learning.streaming import scene_items
+from bimichi.learning.streaming import lazy_training, scene_items
 from bimichi.learning.training import BagsInMemory, Training, is_lazy
 from bimichi.rule import FusionRule
 
@@ -146,8 +147,6 @@ class BiMIChI(FusionClassifier, BagFusion):
         check_training(objective, solver, self.polarity)
         training: Training
         if is_lazy(X):
-            from bimichi.learning.streaming import lazy_training
-
             options = {name: getattr(self, name) for name in ("polarity", "nan", "n_jobs", "verbose")}
             given = (X, y, bags, sample_weight, objective, solver)
             self.classes_, training = lazy_training(*given, scaled=self.scale is not None, **options)
@@ -160,7 +159,6 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     def _calibrated(self, data: Any) -> Self:
         """Add a link to the rule, from outputs of models that have not learned from what they are given."""
-        from bimichi.learning.selection.calibrating import link_of_bags, link_of_scenes
 
         def fit(some: Any) -> FusionRule:
             rule: FusionRule = clone(self).set_params(calibrate=False, source_names=None).fit(some).rule_

@@ -18,6 +18,7 @@ from bimichi.evaluation.split import shows_both
 from bimichi.experiments.paper import scene_panels
 from bimichi.imaging import ImageAnnotations, boxes_of, write_annotations
 from bimichi.learning.scene import Scene
+from bimichi.plotting import plot_maps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,8 +116,6 @@ class FieldResult:
 
     def figure(self) -> "Figure":
         """Draw the map of every method on the first test scene."""
-        from bimichi.plotting import plot_maps
-
         maps = self.comparison.maps()
         return plot_maps({name: plane for name, plane in maps.items() if not name.endswith("inverted")})
 

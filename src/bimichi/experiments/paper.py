@@ -13,6 +13,8 @@ import numpy as np
 
 from bimichi.learning.scene import Scene
 from bimichi.measures.bicapacity import BiCapacity
+from bimichi.plotting import plot_bags, plot_matrix
+from bimichi.plotting._style import panels
 from bimichi.rule import FusionRule, as_rule
 
 if TYPE_CHECKING:
@@ -63,9 +65,6 @@ def scene_panels(
     scene: Scene, images: Mapping[str, Any], background: Any, n_columns: int, size: tuple[float, float]
 ) -> "tuple[Figure, list[Axes]]":
     """Draw images of a scene by title, and last its labelled bags over a background, if there is one."""
-    from bimichi.plotting import plot_bags
-    from bimichi.plotting._style import panels
-
     figure, axes = panels(len(images) + 1, n_columns, size)
     for ax, (title, image) in zip(axes, images.items(), strict=False):
         ax.set_title(title, fontsize=10)
@@ -78,9 +77,6 @@ def scene_panels(
 
 def bicapacity_figure(models: Mapping[str, Any]) -> "Figure":
     """Draw bi-capacities of three sources side by side, by title."""
-    from bimichi.plotting import plot_matrix
-    from bimichi.plotting._style import panels
-
     figure, axes = panels(len(models), len(models), (6.2 * len(models), 5.4))
     for ax, (title, model) in zip(axes, models.items(), strict=True):
         plot_matrix(*_numbered(as_rule(model)), ax=ax).set_title(title)

@@ -21,6 +21,8 @@ from bimichi.experiments.paper import PEDESTRIAN, bicapacity_figure, bicapacity_
 from bimichi.learning.scene import Scene
 from bimichi.learning.solvers import ConvexSolver
 from bimichi.measures.bicapacity import BiCapacity
+from bimichi.plotting import plot_maps
+from bimichi.plotting._style import POSITIVE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,15 +64,11 @@ class PedestrianResult:
 
     def figure(self) -> "Figure":
         """Draw the map of every method."""
-        from bimichi.plotting import plot_maps
-
         return plot_maps({name.replace("objective", "obj."): plane for name, plane in self.maps().items()})
 
     def scene_figure(self) -> "Figure":
         """Draw the images with their boxes, the truth, and the labelled bags."""
         from matplotlib.patches import Rectangle
-
-        from bimichi.plotting._style import POSITIVE
 
         scene = self.scene
         images: dict[str, Any] = {} if scene.rgb is None else {"RGB, brightened": (scene.rgb / 255.0) ** 0.5}

@@ -17,6 +17,8 @@ from bimichi.evaluation.metrics import Scores, scores
 from bimichi.experiments.paper import UM, bicapacity_figure, bicapacity_markdown
 from bimichi.learning.scene import Scene
 from bimichi.learning.solvers import ConvexSolver
+from bimichi.plotting import plot_bags, plot_map
+from bimichi.plotting._style import color_bar, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,9 +92,6 @@ class UMResult:
 
     def figure(self, solver: str = "convex") -> "Figure":
         """Draw the paper's figure: sources, bags, truths and fusions, all on one scale."""
-        from bimichi.plotting import plot_bags, plot_map
-        from bimichi.plotting._style import color_bar, panels
-
         first, second = self.run("bipolar", solver), self.run("magnitude", solver)
         truth = self.scene.truth
         both, upper = (-1.0, 1.0), (0.0, 1.0)

@@ -91,7 +91,7 @@ def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
         return scene
     if not isinstance(scene, Scene):
         raise InvalidInputError(
-            f"A scene must be a Scene, a path of one, or a function that returns one, got {type(scene).__name__}."
+            f"A scene must be a Scene, its path, or a function that returns it, got {type(scene).__name__}."
         )
     bags = join_bags([scene], one_class=True, nan=nan) if scene.labels is None or len(scene.labels) else None
     return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name, scene)

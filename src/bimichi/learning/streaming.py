@@ -16,6 +16,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import check_n_jobs, in_threads as in_threads
 from bimichi.learning.abilities import IN_MEMORY, needs_of
 from bimichi.learning.bags import Bags
+from bimichi.learning.cluster import ClusterExecutor, array_parts
 from bimichi.learning.fit import check_training
 from bimichi.learning.objectives import Objective
 from bimichi.learning.parts import (
@@ -165,18 +166,12 @@ def lazy_training(
     weights are held in memory here.
     """
     client = _client()
-    executor: Executor = LocalExecutor(n_jobs)
-    if client is not None:
-        from bimichi.learning.cluster import ClusterExecutor
-
-        executor = ClusterExecutor(client)
+    executor: Executor = LocalExecutor(n_jobs) if client is None else ClusterExecutor(client)
     check_training(objective, solver, polarity, executor.offers)
     items: Sequence[Any]
     if isinstance(X, Scenes | list | tuple):
         classes, items = np.array([0, 1]), scene_items(X, y, bags, sample_weight, nan)
     else:
-        from bimichi.learning.cluster import array_parts
-
         classes, items = array_parts(X, y, bags, sample_weight, nan)
     needs, groups = needs_of(solver, objective), 0 if polarity != "learn" else 1 if len(items) >= LEAST else GROUPS
     keep: Keep = "merged" if groups else "relevant"  # as little as the solver needs

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bimichi import _html
+from bimichi._markup import element
 
 INLINE = 25_000_000
 """Bytes of the largest report that is copied into a notebook."""
@@ -31,4 +32,5 @@ class Report:
             page = self.path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             return _html.view(title, note=f"It cannot be read any more: {error.strerror}.")
-        return _html.view("", _html.framed(page, title))
+        # In a frame of its own, the page may run its scripts, but reaches nothing of the notebook.
+        return _html.view("", element("iframe", sandbox="allow-scripts", title=title, srcdoc=page))

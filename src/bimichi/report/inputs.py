@@ -98,45 +98,26 @@ class Material:
         return summary(self.rule, self.planes, n_jobs=self.n_jobs)
 
 
-def gather(
-    model: Any,
-    sources: Any,
-    names: Sequence[str] | None = None,
-    truth: Any = None,
-    ignore: Any = None,
-    boxes: Any = None,
-    segments: Any = None,
-    labels: Mapping[int, bool] | None = None,
-    comparison: Comparison | None = None,
-    title: str | None = None,
-    notes: Mapping[str, str] | None = None,
-    n_jobs: int | None = None,
-) -> Material:
-    """Check what `write_report` was given; what is not given is taken from a scene."""
+def gather(model: Any, sources: Any, **options: Any) -> Material:
+    """Check what `write_report` was given, `options` by its names; what is not given, or None, a scene may lend."""
     rule = as_rule(model)
+    given = {name: value for name, value in options.items() if value is not None}
     if isinstance(sources, Scene):
-        scene, sources = sources, sources.sources
-        names = scene.source_names if names is None else names
-        truth, ignore = (scene.truth if truth is None else truth), (scene.ignore if ignore is None else ignore)
-        boxes = scene.boxes if boxes is None else boxes
-        if segments is None and labels is None:
-            segments, labels = (scene.segments, scene.labels) if scene.labels is not None else (None, None)
-        title = scene.name if title is None else title
-        notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(notes or {})
+        given, sources = _with_scene(given, sources), sources.sources
     if is_xarray(sources):
         sources, found, like = unlabelled(sources, rule)
-        names = found if names is None else names
-        truth, ignore = aligned(truth, like, "truth"), aligned(ignore, like, "ignore")
-        segments = aligned(segments, like, "segments")
+        given.setdefault("names", found)
+        given |= {what: aligned(given.get(what), like, what) for what in ("truth", "ignore", "segments")}
+    truth, ignore, comparison, n_jobs = map(given.get, ("truth", "ignore", "comparison", "n_jobs"))
     if comparison is not None and not isinstance(comparison, Comparison):
         raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
-    named = _named(rule, sources, names)
+    named = _named(rule, sources, given.get("names"))
     planes = _image(sources, named)
     shape, entered = planes[0].shape, named.enter(planes)
     integral = integrate(entered, named.measure, n_jobs=n_jobs)
     if np.isnan(integral).all():
         raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
-    numbered, signs = _bags(segments, labels, shape)
+    numbered, signs = _bags(given.get("segments"), given.get("labels"), shape)
     return Material(
         rule=named,
         planes=planes,
@@ -144,14 +125,24 @@ def gather(
         integral=integral,
         truth=None if truth is None else check_binary(_like_source(truth, "truth", "biuf", BINARY, shape), "truth"),
         ignore=None if ignore is None else _like_source(ignore, "ignore", "b", "a bool mask", shape),
-        boxes=check_boxes([] if boxes is None else boxes, "boxes"),
+        boxes=check_boxes(given.get("boxes", []), "boxes"),
         segments=numbered,
         labels=signs,
         comparison=comparison,
-        title="Fusion report" if title is None else str(title),
-        notes={str(name): str(text) for name, text in (notes or {}).items() if text},
+        title=str(given.get("title", "Fusion report")),
+        notes={str(name): str(text) for name, text in given.get("notes", {}).items() if text},
         n_jobs=n_jobs,
     )
+
+
+def _with_scene(given: dict[str, Any], scene: Scene) -> dict[str, Any]:
+    """Return what is given, and of a scene what is not; its bags only if neither segments nor labels are."""
+    lent: dict[str, Any] = {"names": scene.source_names, "truth": scene.truth, "ignore": scene.ignore}
+    lent |= {"boxes": scene.boxes, "title": scene.name}
+    if scene.labels is not None and not {"segments", "labels"} & set(given):
+        lent |= {"segments": scene.segments, "labels": scene.labels}
+    notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(given.get("notes", {}))
+    return lent | given | {"notes": notes}
 
 
 def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> FusionRule:

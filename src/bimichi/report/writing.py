@@ -78,12 +78,14 @@ def write_report(
     A source of up to 4,096 distinct values is stored exactly, others to 1/65,534 of their range. Images of more than a
     million pixels are thinned, and the page says so. 640 x 480 pixels of six sources take about 2 MB.
     """
-    given = gather(model, sources, names, truth, ignore, boxes, segments, labels, comparison, title, notes, n_jobs)
+    drawn = {"truth": truth, "ignore": ignore, "boxes": boxes, "segments": segments, "labels": labels}
+    shown = {"names": names, "comparison": comparison, "title": title, "notes": notes}
+    given = gather(model, sources, **drawn, **shown, n_jobs=n_jobs)
     sections = [section(given) for section in SECTIONS]
     script = "\n".join(map(resource, SCRIPTS))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     data = f'<script type="application/json" id="data">{embedded_json(contents(given))}</script>'
-    shown = joined(notices(given), Markup("\n"), *(part for part in sections if part is not None))
+    content = joined(notices(given), Markup("\n"), *(part for part in sections if part is not None))
     scripts = f"{data}\n<script>{script}</script>\n"
-    write_page(path, given.title, introduction(given), shown, digest, SKIP, BUTTON, scripts)
+    write_page(path, given.title, introduction(given), content, digest, SKIP, BUTTON, scripts)
     return Report(Path(path))
