@@ -245,7 +245,7 @@ class Session:
     async def _learn_forever(self) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._visited.wait(), FIRST_TAB)
-        self.broadcast({"type": "working", "what": "Preparing to learn", "share": None})
+        self.broadcast({"type": "working", "what": "Preparing to learn", "share": None, "stops": False})
         await asyncio.get_running_loop().run_in_executor(self._pool, warm_up)  # to its end, whatever is drawn
         self.broadcast({"type": "idle"})
         while True:

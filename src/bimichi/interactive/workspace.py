@@ -237,9 +237,9 @@ class Roots:
         if inside:
             raise InvalidInputError(f"There is no file or folder {path}.")
         raise InvalidInputError(
-            f"{path} is not in a folder that this studio may read, which are the one in which it was started, those it "
-            f"was started with, and those of --allow: {first_few([str(folder) for folder in self.outermost])}. Start "
-            f"`bimichi studio {shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
+            f"{path} is not in a folder that this studio may read: "
+            f"{first_few([str(folder) for folder in self.outermost])}. End it, and start `bimichi studio "
+            f"{shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
         )
 
 

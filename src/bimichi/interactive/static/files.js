@@ -166,7 +166,7 @@ export class Files {
       make(
         "p",
         { class: "note" },
-        "One file per source; images of one scene have one name. " +
+        "Or drag files, or a folder, into this page. One file per source; images of one scene have one name. " +
           "Labels (COCO, GeoJSON, CSV, VOC, YOLO) can be added the same way.",
       ),
     );
