@@ -192,6 +192,7 @@ class Workspace:
             "crs": None if scene.placement is None else str(scene.grid.crs),
             "problems": list(scene.problems),
             "usable": scene.usable,
+            "lost": drawn.kept is not None,
             "revision": drawn.revision,
             "shapes": [shape.to_json() for shape in drawn.shapes],
         }
