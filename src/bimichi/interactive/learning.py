@@ -171,11 +171,9 @@ def _winner(model: BiMIChICV) -> dict[str, Any]:
 def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
     """Return the score of a model, even if a source is better, beside that of the best source; and both in words."""
     source = selection.best_source
-    if not model.ap:
-        why = model.problem or (
-            "Not enough labels to tell how good this is: label targets in two scenes, or two in this one."
-        )
-        return {"ap": None, "sentence": why}
+    if not model.ap:  # as all labels can be learned from, only leaving some out has failed
+        few = "Too few labels to tell how good this is: label targets in two scenes, or two in this one."
+        return {"ap": None, "sentence": few}
     own = model.score
     found: dict[str, Any] = {
         "ap": own.mean,

@@ -136,10 +136,14 @@ class Session:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with suppress(BimichiError):
             await self.save()
-        self._lock.release()
+        self.release()
         for tab in self.tabs:
             tab.send({"type": "closed"})
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def release(self) -> None:
+        """Let others open the project; nothing is saved any more."""
+        self._lock.release()
 
     # Tabs
 
