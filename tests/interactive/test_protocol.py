@@ -6,10 +6,12 @@ from threading import Event
 
 import numpy as np
 import pytest
-from studio_server import SIZE, opened, served, shapes, tab_of
+from studio_server import BOXES, SIZE, opened, served, shapes, tab_of, write_scenes
 
 from bimichi._progress import Stopped, checkpoint, stopping
+from bimichi.imaging import write_image
 from bimichi.interactive.learning import Learner
+from bimichi.interactive.opening import Options, open_workspace
 from bimichi.interactive.settings import Settings
 
 
@@ -226,6 +228,22 @@ def test_cancelling_ends_a_fit_without_another(client, monkeypatch):
         tab.until("stopped")
         tab.until("idle")
     assert client.session.model is None
+
+
+def test_the_score_is_that_of_the_fusion_even_if_a_source_is_better(tmp_path):
+    sources = write_scenes(tmp_path)
+    for name, sign in (("one", -1), ("two", 1)):  # so that what is learned from one scene misleads in the other
+        image = np.full(SIZE, 128.0)
+        for x, y, w, h in BOXES[name]:
+            image[y : y + h, x : x + w] += 100 * sign
+        noise = np.random.default_rng(0).normal(0, 10, SIZE)
+        write_image(tmp_path / "grey" / f"{name}.png", (image + noise).clip(0, 255).astype(np.uint8))
+    work = open_workspace(sources, Options())
+    work.draw(0, 1, shapes())
+    work.draw(1, 1, shapes("two"))
+    score = Learner(work.store, 1).score(work.task())
+    assert score["best_source"]["name"] == "warm"
+    assert score["ap"] < score["best_source"]["ap"] - 0.05
 
 
 def test_a_bug_in_learning_is_told_and_learning_goes_on(client, monkeypatch, caplog):

@@ -75,7 +75,7 @@ def test_typed_paths_are_opened_in_the_folder_of_the_start_and_in_allowed_ones(t
         refused = client.post(f"{client.base}open", {"paths": [str(other / "night")]})
         assert refused.status_code == 400
         said = refused.json()["problem"]
-        assert f"Start `bimichi studio '{other / 'night'}'`, or add --allow FOLDER" in said
+        assert f"start `bimichi studio '{other / 'night'}'`, or add --allow FOLDER" in said
         assert str(here) in said
 
 

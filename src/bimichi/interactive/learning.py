@@ -19,7 +19,7 @@ from bimichi.interactive.settings import Task
 from bimichi.learning.folds import spread
 from bimichi.learning.parts import Remembered, read_part
 from bimichi.learning.scene import Scene
-from bimichi.learning.selection import Candidate, How, Selection, cross_validate
+from bimichi.learning.selection import Candidate, Contender, How, Selection, cross_validate
 from bimichi.rule import FusionRule
 
 STEPS = 65534  # of a fused map; one more means that there is no data
@@ -82,7 +82,7 @@ class Learner:
         made = Trained(self.number, task, self._rule(model, task), model.solution_.status, notes=notes)
         made.seconds["fit"] = time.perf_counter() - start
         made.auto = _winner(model)
-        made.score = score_of(model.selection_)
+        made.score = score_of(model.selection_, model.selection_.winner)
         return made
 
     def score(self, task: Task) -> dict[str, Any]:
@@ -94,7 +94,8 @@ class Learner:
         )
         try:
             with doubts():  # which the fit has told already
-                return score_of(cross_validate(self._items(task), how))
+                found = cross_validate(self._items(task), how)
+                return score_of(found, next(one for one in found.contenders if not one.is_source))
         except InvalidInputError as error:
             return {"ap": None, "sentence": str(error)}
 
@@ -167,22 +168,20 @@ def _winner(model: BiMIChICV) -> dict[str, Any]:
     return kept | {"inverted": inverted, "polarity": signs, "sentence": said}
 
 
-def score_of(selection: Selection) -> dict[str, Any]:
-    """Return the score of the winner beside that of the best source, and the two in a sentence."""
-    winner, source = selection.winner, selection.best_source
-    if not winner.ap:
-        why = winner.problem or (
-            "Not enough labels to tell how good this is: label targets in two scenes, or two in this one."
-        )
-        return {"ap": None, "sentence": why}
-    own = winner.score
+def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
+    """Return the score of a model, even if a source is better, beside that of the best source; and both in words."""
+    source = selection.best_source
+    if not model.ap:  # as all labels can be learned from, only leaving some out has failed
+        few = "Too few labels to tell how good this is: label targets in two scenes, or two in this one."
+        return {"ap": None, "sentence": few}
+    own = model.score
     found: dict[str, Any] = {
         "ap": own.mean,
         "ap_error": own.error,
-        "auc": spread(winner.auc).mean,
+        "auc": spread(model.auc).mean,
         "folds": selection.n_folds,
         "scenes": list(selection.scenes),
-        "by_scene": list(winner.ap),
+        "by_scene": list(model.ap),
         "best_source": None,
     }
     where = f"{len(selection.scenes)} scenes or parts that were left out in turn"

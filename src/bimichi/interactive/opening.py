@@ -82,6 +82,8 @@ def _from_folder(folder: Path, options: Options, folders: Sequence[Path]) -> Wor
         raise InvalidInputError(f"Found no images of sources in {folder}. {held}")
     work = _from_project(found.project, options, found=True)
     work.notes += [f"Found {line}." for line in found.found]
+    if found.unknown:
+        work.notes.append(f"Not used: {first_few(found.unknown)}.")
     return work
 
 

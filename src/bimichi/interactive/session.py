@@ -136,10 +136,14 @@ class Session:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with suppress(BimichiError):
             await self.save()
-        self._lock.release()
+        self.release()
         for tab in self.tabs:
             tab.send({"type": "closed"})
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def release(self) -> None:
+        """Let others open the project; nothing is saved any more."""
+        self._lock.release()
 
     # Tabs
 
@@ -245,7 +249,7 @@ class Session:
     async def _learn_forever(self) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._visited.wait(), FIRST_TAB)
-        self.broadcast({"type": "working", "what": "Preparing to learn", "share": None})
+        self.broadcast({"type": "working", "what": "Preparing to learn", "share": None, "stops": False})
         await asyncio.get_running_loop().run_in_executor(self._pool, warm_up)  # to its end, whatever is drawn
         self.broadcast({"type": "idle"})
         while True:

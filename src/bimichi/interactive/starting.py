@@ -168,4 +168,7 @@ class Start:
                 made(guard)
             return guard
 
-        serve(make, host, port, browser, ready or announce)
+        try:
+            serve(make, host, port, browser, ready or announce)
+        finally:
+            session.release()  # a server that is asked to end while it starts ends nothing else

@@ -30,7 +30,7 @@ from bimichi.learning.scene import Scene, join_bags
 LIMIT = 20
 """How many suggestions there are at most."""
 
-MOST_PIXELS = 3_000_000
+MOST_PIXELS = 2_000_000
 """Regions are suggested of scenes of so many pixels together: those that are drawn on first."""
 
 RESAMPLES = 16
@@ -128,9 +128,11 @@ class Suggester:
         scenes, assumed, regions = [], [], []
         left = MOST_PIXELS
         for k in [*sorted(drawn, key=lambda k: not drawn[k]), *others]:
-            scene = labelled.get(k) or learner.store.load(k, trained.rule.recipes)
             checkpoint()
-            if scene is None or left <= 0:
+            if left <= 0:
+                break
+            scene = labelled.get(k) or learner.store.load(k, trained.rule.recipes)
+            if scene is None:
                 continue
             left -= scene.shape[0] * scene.shape[1]
             region = drawn_mask(drawn.get(k, ()), scene)

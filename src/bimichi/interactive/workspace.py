@@ -192,6 +192,7 @@ class Workspace:
             "crs": None if scene.placement is None else str(scene.grid.crs),
             "problems": list(scene.problems),
             "usable": scene.usable,
+            "lost": drawn.kept is not None,
             "revision": drawn.revision,
             "shapes": [shape.to_json() for shape in drawn.shapes],
         }
@@ -237,9 +238,9 @@ class Roots:
         if inside:
             raise InvalidInputError(f"There is no file or folder {path}.")
         raise InvalidInputError(
-            f"{path} is not in a folder that this studio may read, which are the one in which it was started, those it "
-            f"was started with, and those of --allow: {first_few([str(folder) for folder in self.outermost])}. Start "
-            f"`bimichi studio {shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
+            f"{path} is not in a folder that this studio may read: "
+            f"{first_few([str(folder) for folder in self.outermost])}. End it, and start `bimichi studio "
+            f"{shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
         )
 
 

@@ -141,7 +141,7 @@ export function showSettings(app) {
   const why = make(
     "p",
     { class: "note" },
-    "Tries objectives and interactions on held-out scenes or parts, and goes on with the winner.",
+    "Tries objectives and interactions on held-out scenes or parts, and continues with the winner.",
   );
   const box = dialog(
     "Setting",
@@ -162,8 +162,8 @@ const EXPORTS = [
     [
       ["coco", "COCO", "boxes and polygons as JSON"],
       ["geojson", "GeoJSON", "in map coordinates where there are any"],
-      ["csv", "CSV", "one row a label"],
-      ["masks", "Masks", "one PNG or GeoTIFF a scene"],
+      ["csv", "CSV", "one row per label"],
+      ["masks", "Masks", "one PNG or GeoTIFF per scene"],
     ],
   ],
   [

@@ -166,7 +166,7 @@ export class Files {
       make(
         "p",
         { class: "note" },
-        "One file per source; images of one scene have one name. " +
+        "Or drag files, or a folder, into this page. One file per source; images of one scene have one name. " +
           "Labels (COCO, GeoJSON, CSV, VOC, YOLO) can be added the same way.",
       ),
     );
@@ -181,9 +181,10 @@ export class Files {
     );
   }
 
-  // Images that moved are recognised by their content.
+  // Why a scene cannot be used; images that moved are recognised by their content.
   showLocate(scene) {
-    const { name, problems } = this.app.state.scenes[scene];
+    const { name, problems, lost } = this.app.state.scenes[scene];
+    if (!lost) return dialog(`${name} cannot be used`, ...(problems ?? []).map((text) => make("p", {}, text)));
     const path = make("input", {
       type: "text",
       id: "moved",

@@ -239,6 +239,6 @@ export class Frames {
     if (!app.labels.total) return "Draw a box around each target, in any view. What is learned from it appears here.";
     if (app.state.mode === "live")
       return app.working ? "Learning from your first labels …" : "The map appears here as soon as it is learned.";
-    return "Labels are not learned from by themselves now. Press “Learn” above, or choose Live.";
+    return "Nothing is learned until you press “Learn” above, or choose Live.";
   }
 }

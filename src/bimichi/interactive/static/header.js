@@ -55,7 +55,8 @@ export class Header {
         class: "small",
         id: "cancel",
       });
-      parts.status.replaceChildren(bar, make("span", { class: "what", title: working.what }, working.what), stop);
+      const what = make("span", { class: "what", title: working.what }, working.what);
+      parts.status.replaceChildren(bar, what, ...(working.stops === false ? [] : [stop]));
       return;
     }
     const learned = app.model ? `Map ${app.model.number}${app.stale ? ", out of date" : ""}` : "";

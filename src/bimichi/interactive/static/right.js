@@ -86,8 +86,10 @@ export class Right {
       return app.labels.total ? "It appears when the first map has been learned." : "Label something to see a score.";
     if (!app.score) return "The score of this map is being computed …";
     if (typeof app.score.ap !== "number") return app.score.sentence ?? "";
-    const where = plural(app.score.folds, "scene or part", "scenes or parts");
-    return `Average precision on ${where} left out of learning in turn.`;
+    const { scenes } = app.score;
+    const parts = scenes.some((name) => /, part \d/.test(name));
+    const where = parts ? `${plural(scenes.length, "part")} of what is labelled` : plural(scenes.length, "scene");
+    return `Average precision on ${where}, each left out of learning in turn.`;
   }
 
   settingText() {

@@ -89,8 +89,11 @@ export class SceneData {
 
   loadUncertainty(number) {
     if (this.uncertainty?.number >= number) return Promise.resolve();
-    return this.once(`uncertainty ${number}`, async () => {
-      this.uncertainty = readMap(await this.bytes("uncertainty"));
+    const what = `uncertainty ${number}`;
+    return this.once(what, async () => {
+      const bytes = await this.bytes("uncertainty");
+      if (bytes.byteLength) this.uncertainty = readMap(bytes);
+      else this.asked.delete(what); // the server has no model, or one that is newer
     });
   }
 

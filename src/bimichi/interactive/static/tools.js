@@ -24,7 +24,7 @@ export const TOOLS = {
     hint: "Click a pixel to hold it, a label to move or resize it; drag to move the view.",
   },
   box: { title: "Box", key: "b", hint: "Drag a box around each target." },
-  polygon: { title: "Polygon", key: "p", hint: "Click corners; double-click, Enter or the first corner closes it." },
+  polygon: { title: "Polygon", key: "p", hint: "Click corners; double-click, Enter twice or the first corner closes it." },
   brush: { title: "Brush", key: "s", hint: "Drag to paint; [ and ] change the width." },
   superpixel: { title: "Superpixel", key: "c", hint: "Click a region of similar pixels to label it." },
   eraser: { title: "Eraser", key: "e", hint: "Drag over labels: strokes are cut, other labels go." },
@@ -167,8 +167,8 @@ export class Tools {
   }
 
   stepPolygon(spot) {
-    const last = this.corners.at(-1);
-    if (last && last[0] === spot[0] && last[1] === spot[1]) return this.closePolygon();
+    const last = this.corners.at(-1); // which a mouse puts anywhere in a pixel
+    if (last && last.every((value, k) => Math.floor(value) === Math.floor(spot[k]))) return this.closePolygon();
     this.releasePolygon(spot);
   }
 
