@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError, metrics
+from bimichi.learning.calibration import platt
 from bimichi.link import BINS, Link, estimate_base_rate, reliability_of
 
 
@@ -39,19 +40,48 @@ def test_a_larger_share_is_believed_only_if_asked_for():
     assert rule.shifted(new, upward=True).link.base_rate == pytest.approx(0.3, abs=0.03)
 
 
-def test_a_scene_unlike_the_training_is_left_as_it_is_with_a_warning():
+def test_another_gain_is_told_from_another_share():
     X, y = sample(20_000, 0.1, 0)
     rule = BiMIChI("logistic", additivity=1).fit(X, y).rule_
     new, truth = sample(20_000, 0.02, 1)
-    gain = np.clip(new + 0.25, -1, 1)
-    with pytest.warns(UserWarning, match=r"left at 0\.\d+, as in training\. .*--base-rate"):
-        same = rule.shifted(gain)
-    assert same.link == rule.link
+    bright = np.clip(0.8 * new + 0.25, -1, 1)
+    with pytest.warns(UserWarning, match=r"unlike those in training .* gain of 1\.2\d .*--base-rate"):
+        shifted = rule.shifted(bright)
+    assert shifted.link.base_rate == pytest.approx(0.02, abs=0.01)
+    empty, right, after, before = (
+        metrics.scores(truth, fused, (0, 1)).rmse
+        for fused in (np.zeros(len(new)), rule.shifted(new).fuse(new), shifted.fuse(bright), rule.fuse(bright))
+    )
+    assert after == pytest.approx(right, abs=0.003)
+    assert after < empty < before
+    holes = np.where(np.arange(len(new))[:, None] % 2 == 0, np.nan, new)
     with np.testing.assert_no_warnings():
-        known = rule.shifted(base_rate=0.02)
-        holes = np.where(np.arange(len(new))[:, None] % 2 == 0, np.nan, new)
         assert rule.shifted(holes).link.base_rate == pytest.approx(0.02, abs=0.01)
-    assert metrics.scores(truth, known.fuse(gain), (0, 1)).rmse < metrics.scores(truth, rule.fuse(gain), (0, 1)).rmse
+
+
+def test_a_scene_that_no_gain_explains_is_left_as_it_is_with_a_warning():
+    X, y = sample(20_000, 0.1, 0)
+    rule = BiMIChI("logistic", additivity=1).fit(X, y).rule_
+    halves = np.where(np.arange(20_000)[:, None] % 2 == 0, 0.9, -0.9) + np.random.default_rng(0).normal(
+        0, 0.01, (20_000, 2)
+    )
+    for unlike in (halves, sample(20_000, 0.45, 1)[0]):
+        with pytest.warns(UserWarning, match=r"left at 0\.\d+, as in training\. .*--base-rate"):
+            assert rule.shifted(unlike).link == rule.link
+
+
+def test_scenes_that_vary_in_training_may_vary_later():
+    rng = np.random.default_rng(0)
+    scenes = [(rng.normal(0.5 + k / 4, 0.1, 200), rng.normal(k / 4 - 0.5, 0.1, 2000), (1.0, 1.0)) for k in range(4)]
+    even = [(targets - k / 4, others - k / 4, shares) for k, (targets, others, shares) in enumerate(scenes)]
+    varied, alike = (platt(some, keep_outputs=True) for some in (scenes, even))
+    assert alike.variety < 0.1 < 0.5 < varied.variety
+    assert Link.unpack(varied.pack()) == varied
+    bright = rng.normal(0.0, 0.1, 2000)
+    with np.testing.assert_no_warnings():
+        varied.adapted(bright)
+    with pytest.warns(UserWarning, match="unlike those in training"):
+        alike.adapted(bright)
 
 
 @pytest.mark.parametrize("additivity", [None, 1, 2])

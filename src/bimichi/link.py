@@ -11,12 +11,13 @@ from scipy.special import expit, logit
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
+from bimichi.prior_shift import align
 
 BINS = 100
 """Into so many bins of equal width, from -1 to 1, outputs are counted."""
 
 DEPARTURE = 0.15
-"""The largest Kolmogorov-Smirnov distance between a scene's outputs and those of training with which it is shifted."""
+"""Up to this Kolmogorov-Smirnov distance to those of training, outputs of a scene are like them in any case."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Link:
     outputs : (sequence of float, sequence of float), optional
         How outputs of the training were distributed over `BINS` bins, of instances that were not targets and of
         those that were; each adds up to 1.
+    variety : float, optional
+        By how much the outputs of a single scene of the training departed from those of the others at most, as
+        `departure` measures it.
 
     Examples
     --------
@@ -45,6 +49,7 @@ class Link:
     offset: float
     base_rate: float | None = None
     outputs: tuple[tuple[float, ...], tuple[float, ...]] | None = field(default=None, repr=False)
+    variety: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slope", check_number(self.slope, "slope", 0.0))
@@ -54,10 +59,16 @@ class Link:
             object.__setattr__(self, "base_rate", rate)
         if self.outputs is not None:
             object.__setattr__(self, "outputs", _check_outputs(self.outputs))
+        if self.variety is not None:
+            object.__setattr__(self, "variety", check_number(self.variety, "variety", 0.0, 1.0))
 
     def log_odds(self, output: Any) -> Any:
         """Return slope * output + offset, in the type of the output."""
         return output * self.slope + self.offset
+
+    def output(self, log_odds: Any) -> Any:
+        """Return the output that has such log-odds; the inverse of `log_odds`. With a slope of 0, any: 0."""
+        return (log_odds - self.offset) / self.slope if self.slope else log_odds * 0
 
     def probability(self, output: Any) -> Any:
         """Return the probability of a target, 1 / (1 + exp(-log-odds)); it rounds to 0 or 1 far out."""
@@ -81,14 +92,20 @@ class Link:
         they do not, say in images of another gain, it is far off, and most often too high. So
 
         - a share above that in training is not trusted, and becomes that in training, unless `upward`;
-        - nothing is changed where the outputs are not distributed as that share of targets, and others, like those in
-          training would be, by more than `DEPARTURE`, if the link knows these.
+        - where the outputs are not distributed as that share of targets, and others, like those in training would be,
+          the share is estimated together with a gain and an offset of the outputs (`bimichi.prior_shift.align`), and
+          the link becomes that for such outputs, with a warning;
+        - where that does not explain them, or only with a share above that in training, so that more targets cannot be
+          told from brighter ones, nothing is changed, with a warning.
+
+        Outputs are unlike those in training if their `departure` is above `DEPARTURE`, and above the `variety` of the
+        training scenes themselves. A link that does not know the outputs of training cannot tell.
 
         Parameters
         ----------
         output : array-like
-            C, or |C|, of the instances; NaN is left out. They should be drawn as those of the training were: without
-            the surroundings of an image, if training was without.
+            C, or |C|, of the instances of a scene, or of several that are alike; NaN is left out. They should be drawn
+            as those of the training were: without the surroundings of an image, if training was without.
         upward : bool, default=False
             Whether the share may be larger than in training.
         """
@@ -96,17 +113,29 @@ class Link:
         known = known[~np.isnan(known)]
         rate = estimate_base_rate(self.log_odds(known), self._known_rate())
         rate = rate if upward else min(rate, self._known_rate())
-        distance = self.departure(known, rate)
-        if distance is None or distance <= DEPARTURE:
+        distance, most = self.departure(known, rate), max(DEPARTURE, self.variety or 0.0)
+        if self.outputs is None or distance is None or distance <= most:
             return self.shifted(rate)
+        found = align(known, *map(np.asarray, self.outputs))
+        left = self.departure(known * found.gain + found.offset, found.share)
+        said = f"Outputs are distributed unlike those in training (distance {distance:.2f}; up to {most:.2f} is usual)"
+        remedy = "give the share if you know it: base_rate (--base-rate)."
+        if left is None or left > most or (found.share > self._known_rate() and not upward):
+            warnings.warn(
+                f"{said}, and no lower share of targets explains that, with whatever gain and offset. The share is "
+                f"left at {self.base_rate:.3g}, as in training. Scale the sources alike, leave out (as NaN) what "
+                f"training left out, or {remedy}",
+                stacklevel=3,
+            )
+            return self
+        share = max(found.share, 0.5 / known.size)
         warnings.warn(
-            f"The share of targets is left at {self.base_rate:.3g}, as in training. Outputs are not distributed as a "
-            f"share of {rate:.3g} of targets like those in training would be (the distance is {distance:.2f}, and at "
-            f"most {DEPARTURE} is accepted), so that the estimate means nothing. Scale the sources alike, leave out "
-            "(as NaN) what training left out, or give the share if you know it: base_rate (--base-rate).",
+            f"{said}. A gain of {found.gain:.2f} and an offset of {found.offset:+.3f} explain that, and are removed; "
+            f"the share of targets is then {share:.2g}. To be sure, {remedy}",
             stacklevel=3,
         )
-        return self
+        line = Link(self.slope * found.gain, self.offset + self.slope * found.offset, self.base_rate)
+        return line.shifted(share)
 
     def departure(self, output: Floats, base_rate: float) -> float | None:
         """Return the Kolmogorov-Smirnov distance of outputs to those in training, of such a share of targets.
@@ -115,9 +144,7 @@ class Link:
         """
         if self.outputs is None:
             return None
-        found = count_outputs(output)
-        others, targets = (np.cumsum(shares) for shares in self.outputs)
-        return float(np.abs(np.cumsum(found) / found.sum() - (1 - base_rate) * others - base_rate * targets).max())
+        return mixture_distance(count_outputs(output), base_rate, *map(np.asarray, self.outputs))
 
     def _known_rate(self) -> float:
         if self.base_rate is None:
@@ -129,21 +156,30 @@ class Link:
 
     def pack(self) -> dict[str, Any]:
         """Return the header field of a model file."""
-        known = {} if self.outputs is None else {"outputs": [list(shares) for shares in self.outputs]}
-        return {"slope": self.slope, "offset": self.offset, "base_rate": self.base_rate} | known
+        known: dict[str, Any] = {"slope": self.slope, "offset": self.offset, "base_rate": self.base_rate}
+        if self.outputs is not None:
+            known["outputs"] = [list(shares) for shares in self.outputs]
+        return known if self.variety is None else known | {"variety": self.variety}
 
     @classmethod
     def unpack(cls, header: Any) -> Self:
         """Return the link in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
             raise InvalidInputError(f"its link must have a slope and an offset, got {header!r}.")
-        return cls(header["slope"], header["offset"], header.get("base_rate"), header.get("outputs"))
+        known = (header.get(name) for name in ("base_rate", "outputs", "variety"))
+        return cls(header["slope"], header["offset"], *known)
 
 
 def count_outputs(output: Floats, weights: Floats | None = None) -> Floats:
     """Return how many outputs, or how much of their weights, lie in each of the bins."""
     where = np.clip(((output + 1) * (BINS / 2)).astype(np.int64), 0, BINS - 1)
     return np.bincount(where, weights, BINS).astype(np.float64)
+
+
+def mixture_distance(counts: Floats, share: float, others: Floats, targets: Floats) -> float:
+    """Return the Kolmogorov-Smirnov distance, at the edges of bins, of counts to a mixture of two distributions."""
+    first, second, found = (np.cumsum(side) / side.sum() for side in (others, targets, counts))
+    return float(np.abs(found - (1 - share) * first - share * second).max())
 
 
 def _check_outputs(outputs: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -74,8 +74,11 @@ def test_the_simplest_of_equally_good_candidates_is_taken():
     source = row("s", [0.65, 0.45, 0.69], source=0, sign=1)
     assert simplest_of_best([worse, two, source]) == 1
     assert simplest_of_best([worse, two, squares, one, source]) == 3
-    averaged = row("averaged", [0.5, 0.6, 0.65], objective="logistic", additivity=1, averaged=True)
+    averaged = row("averaged", [0.5, 0.62, 0.65], objective="logistic", additivity=1, averaged=True)
     assert simplest_of_best([worse, two, squares, one, averaged, source]) == 4
+    ranked = {"objective": "logistic", "additivity": 1, "sources": "rarity", "labels": "cores"}
+    assert simplest_of_best([two, row("r", [0.62, 0.48, 0.71], **ranked)]) == 0
+    assert simplest_of_best([two, row("r", [0.64, 0.55, 0.74], **ranked)]) == 1
     assert simplest_of_best([worse, squares, row("s", [0.7, 0.7, 0.7], source=0, sign=1)]) == 2
 
 
@@ -103,7 +106,8 @@ def test_candidates():
         "logistic, 1-additive",
         "logistic, 1-additive, with best sources",
     ]
-    assert Candidate("bipolar") in default_candidates(4, True, True)
+    assert Candidate("bipolar") in default_candidates(4, False, True)
+    assert all(one.additivity for one in default_candidates(4, True, True))
     assert check_candidates([{"objective": "mean"}]) == [Candidate("mean")]
     with pytest.raises(InvalidInputError, match="learned from pixels"):
         Candidate("mean", 1, "rarity")

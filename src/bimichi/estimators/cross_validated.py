@@ -47,7 +47,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
         "cores") and "averaged" (whether log-odds are averaged with those of the best single sources); see
         `bimichi.learning.selection.Candidate`. By default "mean" and "logistic", 1- and 2-additive, the latter from
         cores of boxes, also with rarity-scaled sources where images are at hand, and each with and without the
-        average; and the paper's "bipolar" and "magnitude" up to eight sources.
+        average; where only bags are labelled, also the paper's "bipolar" and "magnitude", up to eight sources.
     n_folds : int, default=5
         In how many turns scenes are left out: blocks of neighbouring scenes, each with targets. With a single scene
         these are parts of it, with arrays groups of neighbouring bags, or those given as `groups`.
@@ -81,11 +81,11 @@ class BiMIChICV(FusionClassifier, BagFusion):
 
     Notes
     -----
-    The winner has the largest mean average precision, or is simpler and not clearly worse: of all candidates whose mean
-    difference to it, scene by scene, is within two standard errors, those of the lowest additivity come first, of these
-    "logistic", of these the averages with the best single sources, and of these the best. A source alone is chosen only
-    if its mean is the largest. Where the lead over the best source is within its standard error, `selection_.warning()`
-    says so.
+    The winner has the largest mean average precision, or is simpler and as good: of all candidates whose mean
+    difference to it, scene by scene, is within one standard error, those with sources as given come first, of these
+    those of the lowest additivity, of these "logistic", and of these the best. A source alone is chosen only if its
+    mean is the largest. Where the lead over the best source is within its standard error, `selection_.warning()` says
+    so.
 
     Scenes are read once if they fit into 1 GiB. Least squares of a fold are sums over scenes, bags are reduced once,
     and "logistic" learns from up to 100,000 pixels outside boxes, drawn evenly.

@@ -1,18 +1,21 @@
 """Platt's calibration: log-odds as a line over the output, fitted to outputs for data that were not learned from."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._types import Flags, Floats
-from bimichi.link import Link, probability_of
+from bimichi.link import Link, count_outputs, mixture_distance, probability_of
 
 ROUNDS = 100
 
 
-def platt(scenes: Sequence[tuple[NDArray[Any], NDArray[Any], tuple[float, float]]]) -> Link | None:
+def platt(
+    scenes: Sequence[tuple[NDArray[Any], NDArray[Any], tuple[float, float]]], keep_outputs: bool = False
+) -> Link | None:
     """Fit the link by maximum likelihood [1]_.
 
     Parameters
@@ -20,6 +23,9 @@ def platt(scenes: Sequence[tuple[NDArray[Any], NDArray[Any], tuple[float, float]
     scenes : sequence of (ndarray, ndarray, (float, float))
         Outputs for targets, and for the rest, of each scene, by models that have not learned from it, and how many
         instances each output of the two stands for.
+    keep_outputs : bool, default=False
+        Whether the link is to know how outputs are distributed, and how scenes vary; if they are those of instances,
+        not of bags.
 
     Returns
     -------
@@ -34,7 +40,22 @@ def platt(scenes: Sequence[tuple[NDArray[Any], NDArray[Any], tuple[float, float]
     """
     sides = [(scene[side], scene[2][side], side == 0) for side in (0, 1) for scene in scenes]
     weight, positive = (np.concatenate([np.full(len(one[0]), one[k]) for one in sides]) for k in (1, 2))
-    return fit_link(np.concatenate([one[0] for one in sides]).astype(np.float64), positive, weight)
+    found = fit_link(np.concatenate([one[0] for one in sides]).astype(np.float64), positive, weight)
+    if found is None or not keep_outputs:
+        return found
+    counts = np.array([[count_outputs(o) * n_o, count_outputs(t) * n_t] for t, o, (n_t, n_o) in scenes])
+    others, targets = ((side / side.sum()).tolist() for side in counts.sum(axis=0))
+    return replace(found, outputs=(others, targets), variety=_variety(counts))
+
+
+def _variety(counts: Floats) -> float | None:
+    """Return the largest departure of a scene from all others; counts by scene, class (targets last) and bin."""
+    found = []
+    for k, (others, targets) in enumerate(counts):
+        rest, total = np.delete(counts, k, axis=0).sum(axis=0), others + targets
+        if rest.sum(axis=1).all() and total.any():
+            found.append(mixture_distance(total, float(targets.sum() / total.sum()), *rest))
+    return max(found, default=None)
 
 
 def fit_link(x: Floats, positive: Flags, weight: Floats) -> Link | None:

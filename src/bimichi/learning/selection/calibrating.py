@@ -48,4 +48,4 @@ def _link(samples: Sequence[Sample], n_folds: int, fit: Callable[[Any], FusionRu
             sides = (rule.integral(rows) for rows in (one.targets, one.others))
             values = (abs(side) if rule.output == "magnitude" else side for side in sides)
             found.append((*one.decisive(*values), one.shares))
-    return platt(found)
+    return platt(found, all(one.offsets is None for one in samples))

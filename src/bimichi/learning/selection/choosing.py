@@ -28,8 +28,6 @@ from bimichi.learning.selection.units import Material, PlaneScale, Signed, Unit,
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
 
-WITHIN = 2.0  # standard errors; from a few scenes, smaller differences seldom hold on others
-
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
@@ -179,25 +177,26 @@ def _units(material: Material, how: Signed, options: How, candidates: Sequence[C
 
 
 def simplest_of_best(rows: Sequence[Row]) -> int:
-    """Return the contender of the largest mean average precision, or a simpler one that is not clearly worse.
+    """Return the contender of the largest mean average precision, or a simpler one that is as good.
 
-    Of all candidates whose mean difference to it, scene by scene, is within two standard errors, those of the lowest
-    additivity come first, of these those that learn a link (the log-loss holds better elsewhere than squares), of these
-    those that are averaged with the best sources, and of these the best. A source alone must have the largest mean.
+    Of all candidates whose mean difference to it, scene by scene, is within one standard error, those with sources as
+    given come first (ranks within a scene hold worse on other sensors), of these those of the lowest additivity, of
+    these those that learn a link (the log-loss holds better elsewhere than squares), and of these the best. A source
+    alone must have the largest mean.
     """
     best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
     if rows[best].is_source:
         return best
     scored = [k for k, row in enumerate(rows) if not row.is_source and len(row.ap) == len(rows[best].ap)]
     leads = {k: spread(rows[best].ap - rows[k].ap) for k in scored}
-    equal = [k for k, lead in leads.items() if lead.mean <= WITHIN * lead.error]
+    equal = [k for k, lead in leads.items() if lead.mean <= lead.error]
     return min([best, *equal], key=lambda k: (_order(rows[k]), -rows[k].score.mean))
 
 
-def _order(row: Row) -> tuple[int, bool, bool]:
-    """Return how many sources at a time a measure is about, any number last; if it has no link; if it is no average."""
+def _order(row: Row) -> tuple[bool, int, bool]:
+    """Return if sources are ranked; how many at a time a measure is about, any number last; if it has no link."""
     candidate = Candidate(**row.parameters)
-    return candidate.additivity or 3, not candidate.problem.links, not candidate.averaged
+    return candidate.sources == "rarity", candidate.additivity or 3, not candidate.problem.links
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +226,7 @@ class _Compared:
                 "targets in at least two scenes, or at least two in one.",
                 stacklevel=4,
             )
-            return self._learned([Row(first.name, first.parameters)], 0, first, None)
+            return self._learned([Row(first.name, first.parameters)], 0, first, False)
         rows = self.validation.candidates(self.candidates, self.how.progress)
         failed = [row for row in rows if row.problem]
         if len(failed) == len(rows):
@@ -235,25 +234,24 @@ class _Compared:
         rows += self.sources()
         best = simplest_of_best(rows)
         candidate = self.candidates[best] if best < len(self.candidates) else None
-        link = self.validation.calibrated(rows[best], candidate) if self.how.calibrate else None
-        return self._learned(rows, best, candidate, link)
+        return self._learned(rows, best, candidate, self.how.calibrate)
 
-    def _learned(self, rows: list[Row], best: int, candidate: Candidate | None, link: Link | None) -> Chosen:
+    def _learned(self, rows: list[Row], best: int, candidate: Candidate | None, calibrate: bool) -> Chosen:
+        """Learn one contender from all data, and calibrate it on what was left out."""
         validation, signs = self.validation, self.signs
         rare = candidate is not None and candidate.sources == "rarity"
         if candidate is None:
             terms, objective = source_terms(rows[best].parameters["source"], len(self.names)), ALONE
             solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
             result = FitResult(AdditiveBiCapacity(terms, self.names, order=1), signs.signs, solution, {})
+            link = validation.calibrated(rows[best], None) if calibrate else None
         else:
             objective = candidate.problem
             result = validation.learn_all(candidate, self.how.names)
             result = replace(result, polarity=np.ones(len(self.names)) if rare else signs.signs)
             own = result.solution.link
-            if link is not None and own is not None:  # a line over the log-odds that were learned
-                link = Link(link.slope * own.slope, link.slope * own.offset + link.offset, link.base_rate)
-            elif link is None:  # nothing was left out, or the output does not rank
-                link = own
+            link = validation.calibrated(rows[best], candidate, own) if calibrate else None
+            link = link or own  # nothing was left out, or the output does not rank
             if link is None and self.how.calibrate:
                 link = validation.calibrated_in_sample(candidate, result)
         selection = self.selection(rows, best)

@@ -159,8 +159,12 @@ class CrossValidation:
         parts = [self.units[u].prepared.get(candidate.alone) for u in units]
         return [part for part in parts if part is not None]
 
-    def calibrated(self, row: Row, candidate: Candidate | None) -> Link | None:
-        """Fit a link to outputs for units that were not learned from, or to their log-odds; None if none fits."""
+    def calibrated(self, row: Row, candidate: Candidate | None, own: Link | None = None) -> Link | None:
+        """Fit a link to outputs for units that were not learned from; None if none fits.
+
+        Slopes of folds differ, but their log-odds are on one scale: with the link of what was learned from all units,
+        if it has one, these become the outputs that it would have such log-odds for.
+        """
         found = []
         limit = max(1000, FEW // max(1, len(self.scored)))
         for f, block in enumerate(self.folds):
@@ -171,16 +175,17 @@ class CrossValidation:
                     values = one.targets[:, k], one.others[:, k]
                 else:
                     values = outputs(one, candidate.problem, row.learned[f])
-                    own = row.learned[f].solution.link
-                    if own is not None:  # slopes of folds differ, log-odds are on one scale
-                        values = own.log_odds(values[0]), own.log_odds(values[1])
+                    fold = row.learned[f].solution.link
+                    if own is not None and fold is not None:
+                        values = own.output(fold.log_odds(values[0])), own.output(fold.log_odds(values[1]))
                 found.append((*one.decisive(*values), one.shares))
-        return platt(found)
+        return platt(found, all(unit.sample.offsets is None for unit in self.units))
 
     def calibrated_in_sample(self, candidate: Candidate, result: FitResult) -> Link | None:
         """Fit a link to outputs for the data that were learned from, where nothing can be left out."""
         samples = [self._sample(u, candidate.sources).few(FEW) for u in range(len(self.units))]
-        return platt([(*one.decisive(*outputs(one, candidate.problem, result)), one.shares) for one in samples])
+        found = [(*one.decisive(*outputs(one, candidate.problem, result)), one.shares) for one in samples]
+        return platt(found, all(one.offsets is None for one in samples))
 
     def _sample(self, u: int, sources: str) -> Sample:
         unit = self.units[u]
