@@ -118,7 +118,8 @@ class Hand:
         """Until the map of the newest labels is on the screen."""
         self.wait(
             """() => studio.model && !studio.stale && studio.data.fused?.number === studio.model.number
-              && document.documentElement.dataset.map === String(studio.model.number)"""
+              && document.documentElement.dataset.map === String(studio.model.number)""",
+            60,  # the first one waits until the server has prepared to learn
         )
 
     def wait_idle(self):
