@@ -106,8 +106,7 @@ def test_candidates():
         "logistic, 1-additive",
         "logistic, 1-additive, with best sources",
     ]
-    assert Candidate("bipolar") in default_candidates(4, False, True)
-    assert all(one.additivity for one in default_candidates(4, True, True))
+    assert Candidate("bipolar") in default_candidates(4, True, True)
     assert check_candidates([{"objective": "mean"}]) == [Candidate("mean")]
     with pytest.raises(InvalidInputError, match="learned from pixels"):
         Candidate("mean", 1, "rarity")

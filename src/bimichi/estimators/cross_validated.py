@@ -47,7 +47,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
         "cores") and "averaged" (whether log-odds are averaged with those of the best single sources); see
         `bimichi.learning.selection.Candidate`. By default "mean" and "logistic", 1- and 2-additive, the latter from
         cores of boxes, also with rarity-scaled sources where images are at hand, and each with and without the
-        average; where only bags are labelled, also the paper's "bipolar" and "magnitude", up to eight sources.
+        average; and the paper's "bipolar" and "magnitude" up to eight sources.
     n_folds : int, default=5
         In how many turns scenes are left out: blocks of neighbouring scenes, each with targets. With a single scene
         these are parts of it, with arrays groups of neighbouring bags, or those given as `groups`.

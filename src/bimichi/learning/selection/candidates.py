@@ -82,9 +82,6 @@ class Candidate:
 def default_candidates(n_sources: int, cores: bool, images: bool) -> list[Candidate]:
     """Return the candidates that are compared unless others are named.
 
-    The paper's objectives are among them where only bags are labelled. Where targets are known by pixel, they ranked
-    below "logistic" on left-out scenes of every kind that was tried, and took most of the time.
-
     Parameters
     ----------
     n_sources : int
@@ -101,7 +98,7 @@ def default_candidates(n_sources: int, cores: bool, images: bool) -> list[Candid
         learned = [Candidate("logistic", additivity, "rarity", "cores")] if cores and images else []
         learned.append(Candidate("logistic", additivity, labels="cores" if cores else "bags"))
         found += [replace(one, averaged=averaged) for averaged in (False, True) for one in learned]
-    if n_sources <= MANY and not cores:
+    if n_sources <= MANY:
         found += [Candidate("bipolar"), Candidate("magnitude")]
     return found
 

@@ -96,7 +96,7 @@ class Selection:
             return f"{said}, more than any fusion."
         top = max((one for one in self.contenders if one.ap), key=lambda one: one.score.mean)
         if top is not winner:
-            said += f", simpler than {top.name} ({top.score.mean:.3f}) and as good within its standard error"
+            said += f", simpler than {top.name} ({top.score.mean:.3f}) and about as good"
         return (
             f"{said}; the best source alone, {source.name.removeprefix('source ')}, has {shown_spread(source.score)}."
         )
