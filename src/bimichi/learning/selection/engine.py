@@ -24,7 +24,7 @@ from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.streaming import in_threads
 from bimichi.link import Link
 
-STARTS = 3  # of the convex search while candidates are compared; the chosen one is learned with all starts
+QUICK = ConvexSolver(n_starts=1, moves=False)  # while candidates are compared; the chosen one is learned in earnest
 
 
 @dataclass(eq=False)
@@ -127,12 +127,12 @@ class CrossValidation:
         return rows
 
     def learn(self, candidate: Candidate, units: Sequence[int], quick: bool = False, **more: Any) -> FitResult:
-        """Learn from some units; a quick search has fewer starts."""
+        """Learn from some units; a quick search has one start."""
         filled = self._filled(candidate, units)
         labels = np.concatenate([part.labels for part in filled]) if filled else np.empty(0, bool)
         if labels.all() or not labels.any():
             raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
-        solver = ConvexSolver(STARTS) if quick else ConvexSolver()
+        solver = QUICK if quick else ConvexSolver()
         training = PreparedTraining(filled, self.n_sources)
         more |= {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.n_jobs}  # the final fit warns, folds do not
         return fit_measure(training, candidate.problem, solver, random_state=self.seed, **more)
