@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from bimichi._checks import check_integer, check_number
@@ -207,6 +206,8 @@ def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
         return least
     if excess(high) >= 0:
         return 1 - least
+    from scipy.optimize import brentq  # takes as long to import as a scene to fuse
+
     # The excess is 0 at the end of EM, and at shares of 0 and 1, which are outside.
     return float(expit(start + brentq(excess, low, high, xtol=1e-10)))
 

@@ -71,7 +71,8 @@ class TermInstances(LossInstances, Instances):
         Rows have few of all terms, so that of all, it is quicker to add up rows.
         """
         if len(columns) >= (self._terms.size if self._terms.pairs else 2 * self._terms.n_sources):
-            return np.asarray(self._squares_of(self._bags.shares(), slice(0, None)).matrix[columns][:, columns].toarray())
+            form = self._squares_of(self._bags.shares(), slice(0, None))
+            return np.asarray(form.matrix[columns][:, columns].toarray())
         root = np.sqrt(self._bags.shares())
         first, second = (sides[columns] for sides in self._terms.both_sides)
         matrix = np.zeros((len(columns), len(columns)))
