@@ -63,7 +63,8 @@ class TermParts(Parts):
         """Count rows on the sides of each term, exactly; a zero is above zero, but gives no weight."""
         both = (np.hstack([above, rows < 0]).astype(np.float32) for above in (rows >= 0, rows > 0))
         touched, weighted = ((sides.T @ sides)[self.space.both_sides].astype(np.int64) for sides in both)
-        weight = add_features(rows, np.ones(len(rows)), Terms(self.space.n_sources))
+        weight = np.zeros(self.space.size)
+        add_features(np.ascontiguousarray(rows), np.ones(len(rows)), self.space.index, True, weight)
         return np.arange(self.space.size), touched, weighted, weight
 
     def _tables(self, values: Floats) -> tuple[Floats, Floats, Floats]:

@@ -111,47 +111,18 @@ def term_features(X, first, second, out):  # type: ignore[no-untyped-def]
             out[j, c] = min(y[first[c]], y[second[c]])
 
 
-def add_features(X: NDArray[Any], factor: Floats, space: Terms) -> Floats:
-    """Return the features of all rows X, times a factor each, added up; of pairs only if the space has them."""
-    total = np.zeros(space.size)
-    _add_features(np.ascontiguousarray(X.T), factor, space.index, space.pairs, total)
-    return total
-
-
-_summing = jit(error_model="numpy", fastmath={"contract", "nsz", "reassoc"})  # so that sums are taken side by side
-
-
-@_summing
-def _add_features(sources, factor, index, pairs, total):  # type: ignore[no-untyped-def]
-    m, n = sources.shape
-    up, down = np.empty((m, LANES)), np.empty((m, LANES))
-    for start in range(0, n, LANES):
-        part = factor[start : start + LANES]
+@jit
+def add_features(X, factor, index, pairs, total):  # type: ignore[no-untyped-def]
+    """Add the features of all rows X, times a factor each, to total, of shape (2 m^2,); of pairs only if `pairs`."""
+    n, m = X.shape
+    for j in range(n):
         for i in range(m):
-            a, b = 0.0, 0.0
-            for lane in range(part.size):
-                x = np.float64(sources[i, start + lane])
-                above, below = x if x > 0 else 0.0, -x if x < 0 else 0.0
-                up[i, lane], down[i, lane] = above, below
-                a += part[lane] * above
-                b += part[lane] * below
-            total[i] += a
-            total[m + i] += b
+            x = np.float64(X[j, i])
+            side = i if x >= 0 else i + m
+            total[side] += factor[j] * abs(x)
             for k in range(i if pairs else 0):
-                for side, own in ((i, up[i]), (m + i, down[i])):
-                    a, b = _pair_sums(own, up[k], down[k], part)
-                    total[index[k, side]] += a
-                    total[index[m + k, side]] += b
-
-
-@_summing
-def _pair_sums(own, up, down, factor):  # type: ignore[no-untyped-def]
-    a, b = 0.0, 0.0
-    for lane in range(factor.size):
-        x, y, z = own[lane], up[lane], down[lane]
-        a += factor[lane] * (x if x < y else y)
-        b += factor[lane] * (x if x < z else z)
-    return a, b
+                y = np.float64(X[j, k])
+                total[index[k if y >= 0 else k + m, side]] += factor[j] * min(abs(x), abs(y))
 
 
 @jit

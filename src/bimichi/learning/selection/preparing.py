@@ -99,11 +99,9 @@ def prepare(unit: Unit, candidate: Candidate, few: int, shared: dict[Any, Any]) 
         content = _term_form(once("merged", lambda: bags.merged(1)), objective, space)
     elif objective.convex == "mean":
         content = InMemory(bags, objective, 1).total("gram", targets=objective.parameters)
-    elif objective.relevant != "all":  # all maximal instances are extreme ones
-        bound = space.zero_bound
+    elif objective.relevant != "all":
         merged = once("merged", lambda: bags.merged(1))
-        extreme = once(f"extreme, {bound}", lambda: merged.relevant("extreme", bound, 1))
-        content = extreme.relevant(objective.relevant, bound, 1)
+        content = merged.relevant(objective.relevant, space.zero_bound, 1)
     return Prepared(bags.labels, bags.weights, usage, content)
 
 

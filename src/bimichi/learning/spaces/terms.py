@@ -101,7 +101,9 @@ class TermInstances(LossInstances, Instances):
         return fused * scale
 
     def _add_part(self, factor: Floats, part: slice) -> Floats:
-        return add_features(self._X[part], factor, self._terms)
+        total = np.zeros(self._terms.size)
+        add_features(self._X[part], factor, self._terms.index, self._terms.pairs, total)
+        return total
 
     def _squares_of(self, share: Floats, part: slice) -> Gram:
         if not self._terms.pairs:
