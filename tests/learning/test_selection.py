@@ -10,7 +10,7 @@ from bimichi.learning.objectives import get_objective
 from bimichi.learning.ranking import rank
 from bimichi.learning.samples import Sample, sample_pixels
 from bimichi.learning.selection import Candidate, Contender, Selection, check_candidates, default_candidates
-from bimichi.learning.selection.averaging import averaged_with, best_sources, with_sources
+from bimichi.learning.selection.averaging import averaged_with, best_sources, source_links, with_sources
 from bimichi.learning.selection.choosing import simplest_of_best
 from bimichi.learning.selection.engine import Row
 from bimichi.learning.selection.preparing import Prepared, PreparedTraining
@@ -126,7 +126,7 @@ def test_an_average_with_sources_is_one_measure(rng, additivity):
     usage = objective.space(3).count_usage(X, 1)
     training = PreparedTraining([Prepared(bags.labels, bags.weights, usage, bags)], 3)
     plain = fit_measure(training, objective, ConvexSolver(), names=["a", "b", "c"])
-    found = with_sources(plain, objective, [bags], [0, 1])
+    found = with_sources(plain, objective, source_links([bags], [0, 1]))
 
     def log_odds(result):
         return result.solution.link.log_odds(choquet(X, result.measure))
@@ -135,7 +135,8 @@ def test_an_average_with_sources_is_one_measure(rng, additivity):
     assert log_odds(found) == pytest.approx((log_odds(plain) + np.mean(alone, axis=0)) / 2, abs=1e-6)
     assert averaged_with(found.solution.status) == [0, 1]
     assert averaged_with(plain.solution.status) == []
-    assert with_sources(plain, objective, [Bags.from_instances(-X, y, np.arange(4000))], [0]) is plain
+    inverted = Bags.from_instances(-X, y, np.arange(4000))
+    assert with_sources(plain, objective, source_links([inverted], [0])) is plain
 
 
 def test_sources_as_good_as_the_best_take_part():

@@ -15,7 +15,7 @@ from bimichi.learning.inputs import check_weights
 from bimichi.learning.objectives import REGISTRY, Objective, get_objective
 from bimichi.learning.objectives.mean import MEAN, NORMALISED_MEAN
 from bimichi.learning.problem import Solution
-from bimichi.learning.selection.averaging import averaged_with, with_sources
+from bimichi.learning.selection.averaging import averaged_with, source_links, with_sources
 from bimichi.learning.solvers import solver_from_record
 from bimichi.learning.solvers.convex import solve_least_squares
 from bimichi.learning.training import BagsInMemory
@@ -55,7 +55,7 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     quiet = -1 if objective.links else 0  # what the log-odds of a refit reach is shown by its spread
     result = fit_measure(training, objective, solver, random_state=seed, n_jobs=1, verbose=quiet)
     known = [k for k in averaged_with(record.status) if k < rule.n_sources]
-    solution = with_sources(result, objective, [bags], known).solution if known else result.solution
+    solution = with_sources(result, objective, source_links([bags], known)).solution if known else result.solution
     if record.objective != LEAST_SQUARES:
         return solution
     # A weighted mean of sources that are never below zero: the terms below mirror those above.

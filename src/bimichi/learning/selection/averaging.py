@@ -6,7 +6,7 @@ precision is within one standard error of the best one's (of the mean difference
 is the integral of one measure, since integrals are linear in the measure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,19 +52,23 @@ def source_terms(k: int, n_sources: int) -> Floats:
     return terms
 
 
-def with_sources(result: FitResult, objective: Objective, parts: Sequence[Bags], which: Sequence[int]) -> FitResult:
-    """Average the log-odds of a result, of additive measures, with those of sources, fitted to the same instances.
-
-    The result counts as much as all sources together. Sources in which targets are not above the rest have no part.
-    """
-    own = result.solution.link
+def source_links(parts: Sequence[Bags], which: Sequence[int]) -> dict[int, Link]:
+    """Fit the log-odds of some sources alone to instances; those in which targets are not above the rest have none."""
     few = [slice(0, None, -(-len(bags.X) // ROWS)) for bags in parts]
     outcomes = [(Outcomes.of(bags), part) for bags, part in zip(parts, few, strict=True)]
     positive = np.concatenate([one.positive[part] for one, part in outcomes])
     weight = np.concatenate([one.share[part] * part.step for one, part in outcomes])
     X = np.concatenate([bags.X[part] for bags, part in zip(parts, few, strict=True)])
     fitted = [(k, fit_link(X[:, k].astype(np.float64), positive, weight)) for k in which]
-    links = {k: link for k, link in fitted if link is not None}
+    return {k: link for k, link in fitted if link is not None}
+
+
+def with_sources(result: FitResult, objective: Objective, links: Mapping[int, Link]) -> FitResult:
+    """Average the log-odds of a result, of additive measures, with those of sources, fitted to the same instances.
+
+    The result counts as much as all sources together.
+    """
+    own = result.solution.link
     if own is None or not links:
         return result
     m, n = len(result.polarity), len(links)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from bimichi.learning.fit import FitResult, fit_measure
 from bimichi.learning.folds import Spread, make_folds, spread
 from bimichi.learning.objectives import Objective
 from bimichi.learning.samples import FEW, Sample
-from bimichi.learning.selection.averaging import best_sources, scored_anew, with_sources
+from bimichi.learning.selection.averaging import best_sources, scored_anew, source_links, with_sources
 from bimichi.learning.selection.candidates import Candidate
 from bimichi.learning.selection.preparing import Prepared, PreparedTraining, prepare
 from bimichi.learning.selection.units import Unit
@@ -24,7 +23,8 @@ from bimichi.learning.solvers import ConvexSolver
 from bimichi.learning.streaming import in_threads
 from bimichi.link import Link
 
-STARTS = 3  # of the convex search while candidates are compared; the chosen one is learned with all starts
+QUICK = ConvexSolver(n_starts=1, moves=False, tolerance=1e-3)
+"""How candidates are compared: scores differ by less than their errors over scenes. The chosen one is learned fully."""
 
 
 @dataclass(eq=False)
@@ -74,6 +74,11 @@ class CrossValidation:
         Of solvers.
     n_jobs : int
         Number of threads; results do not depend on it.
+
+    Attributes
+    ----------
+    alone : ndarray of shape (2, n_units, n_sources)
+        Average precision and AUC of every source alone in every unit, NaN in those without targets.
     """
 
     def __init__(self, units: Sequence[Unit], n_folds: int, seed: int, n_jobs: int) -> None:
@@ -81,10 +86,10 @@ class CrossValidation:
         self.folds = make_folds([unit.sample for unit in units], n_folds)
         self.n_sources = units[0].sample.targets.shape[1]
         self.scored: Ints = np.sort(np.concatenate(self.folds)) if self.folds else np.empty(0, np.int64)
+        self.alone = self._scores_alone()
+        self._links: dict[Any, dict[int, Link]] = {}  # of sources alone, by what they were fitted to
 
-    @cached_property
-    def alone(self) -> Floats:
-        """Average precision and AUC of every unit and source, NaN without targets; by shape (2, units, sources)."""
+    def _scores_alone(self) -> Floats:
         found = np.full((2, len(self.units), self.n_sources), np.nan)
         for u in self.scored:
             one = self._sample(u, "given")
@@ -127,12 +132,12 @@ class CrossValidation:
         return rows
 
     def learn(self, candidate: Candidate, units: Sequence[int], quick: bool = False, **more: Any) -> FitResult:
-        """Learn from some units; a quick search has fewer starts."""
+        """Learn from some units; a quick search has one start."""
         filled = self._filled(candidate, units)
         labels = np.concatenate([part.labels for part in filled]) if filled else np.empty(0, bool)
         if labels.all() or not labels.any():
             raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
-        solver = ConvexSolver(STARTS) if quick else ConvexSolver()
+        solver = QUICK if quick else ConvexSolver()
         training = PreparedTraining(filled, self.n_sources)
         more |= {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.n_jobs}  # the final fit warns, folds do not
         return fit_measure(training, candidate.problem, solver, random_state=self.seed, **more)
@@ -152,8 +157,11 @@ class CrossValidation:
         known = ~np.isnan(scores[:, 0])
         if not candidate.averaged or not known.any():
             return result
-        parts = [part.content for part in self._filled(candidate, units)]
-        return with_sources(result, candidate.problem, parts, best_sources(scores[known]))
+        key = (candidate.sources, candidate.labels, *units)  # not the additivity: all learn from the same rows
+        if key not in self._links:
+            parts = [part.content for part in self._filled(candidate, units)]
+            self._links[key] = source_links(parts, best_sources(scores[known]))
+        return with_sources(result, candidate.problem, self._links[key])
 
     def _filled(self, candidate: Candidate, units: Sequence[int]) -> list[Prepared]:
         parts = [self.units[u].prepared.get(candidate.alone) for u in units]
@@ -217,6 +225,7 @@ def prepare_all(units: Sequence[Unit], candidates: Sequence[Candidate], n_scenes
     """Make what each candidate learns from, and release the bags."""
     few = max(1000, FEW // max(1, n_scenes))
     for unit in units:
+        shared: dict[Any, Any] = {}
         for candidate in dict.fromkeys(one.alone for one in candidates):
-            unit.prepared[candidate] = prepare(unit, candidate, few)
+            unit.prepared[candidate] = prepare(unit, candidate, few, shared)
         unit.bags = None

@@ -1,6 +1,6 @@
 """What candidates learn from, made once per unit and added up over those that are not left out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -14,7 +14,7 @@ from bimichi.learning.abilities import IN_MEMORY
 from bimichi.learning.bags import Bags
 from bimichi.learning.objectives import Objective
 from bimichi.learning.problem import InMemory, Problem, Summed
-from bimichi.learning.samples import FEW, Sample
+from bimichi.learning.samples import Sample
 from bimichi.learning.scaling import Scale
 from bimichi.learning.selection.candidates import Candidate
 from bimichi.learning.selection.units import Unit
@@ -74,21 +74,34 @@ class Prepared:
     content: Any  # a quadratic form, or bags
 
 
-def prepare(unit: Unit, candidate: Candidate, few: int = FEW) -> Prepared | None:
-    """Reduce a unit to what a candidate learns from; None if there is nothing."""
+def prepare(unit: Unit, candidate: Candidate, few: int, shared: dict[Any, Any]) -> Prepared | None:
+    """Reduce a unit to what a candidate learns from; None if there is nothing.
+
+    `shared` keeps, of one unit, what several candidates need.
+    """
     objective = candidate.problem
     bags = _rows(unit, candidate, few)
     if bags is None:
         return None
     space = objective.space(bags.n_sources)
-    usage = space.count_usage(bags.X, 1)
+    given = (candidate.labels, candidate.sources)
+
+    def once(what: str, make: Callable[[], Any]) -> Any:
+        key = (*given, what)
+        if key not in shared:
+            shared[key] = make()
+        return shared[key]
+
+    kind = "terms" if isinstance(space, TermSpace) else objective.measure
+    usage = once(f"usage of {kind}", lambda: space.count_usage(bags.X, 1))
     content: Any = bags
     if objective.convex == "mean" and isinstance(space, TermSpace):
-        content = _term_form(bags, objective, space)
+        content = _term_form(once("merged", lambda: bags.merged(1)), objective, space)
     elif objective.convex == "mean":
         content = InMemory(bags, objective, 1).total("gram", targets=objective.parameters)
     elif objective.relevant != "all":
-        content = bags.reduced(objective.relevant, space.zero_bound, 1)
+        merged = once("merged", lambda: bags.merged(1))
+        content = merged.relevant(objective.relevant, space.zero_bound, 1)
     return Prepared(bags.labels, bags.weights, usage, content)
 
 
@@ -103,8 +116,7 @@ def _rows(unit: Unit, candidate: Candidate, few: int) -> Bags | None:
 
 
 def _term_form(bags: Bags, objective: Objective, space: TermSpace) -> TermForm:
-    merged = bags.merged(1)
-    rows, size = space.instances(merged, 1), space.size
+    rows, size = space.instances(bags, 1), space.size
     columns = np.arange(size if space.terms.pairs else 2 * space.n_sources)
     matrix = np.zeros((size, size))
     matrix[np.ix_(columns, columns)] = rows.squares(columns)

@@ -24,6 +24,7 @@ from bimichi.link import Link
 
 log = logging.getLogger(__name__)
 
+ROUGH = 1 << 14  # how many instances the descent begins with alone
 SAMPLE = 1 << 16  # how many instances second derivatives are taken from at first
 GAP = 1e-6  # how near to the bound the loss must come, relative to that of the base rate alone
 NEAR = 1e-6  # what a step promises, relative to the loss, after which programs are solved as precisely as can be
@@ -117,10 +118,11 @@ def solve_logistic(problem: Problem, quiet: bool = False) -> Solution:
     known, n = float(logit(rate)), problem.total("n_rows")
     start = nothing._replace(offset=known)
     program = space.lines(problem.total("use") / total)
-    newton = _Newton(problem, program, total, SLOPE_LIMIT + abs(known), start, max(1, n // SAMPLE))
+    newton = _Newton(problem, program, total, SLOPE_LIMIT + abs(known), start, max(1, n // ROUGH))
     entropy = float(-rate * np.log(rate) - (1 - rate) * np.log1p(-rate))
     if newton.step > 1:
         newton.descend(1e-4 * entropy, sparse=True)
+        newton.step = max(1, n // SAMPLE)
     status = newton.descend(GAP * entropy)
     if status.startswith("the QP") and not quiet:
         warnings.warn(f"The convex solver ended early: {status}. The result is valid.", stacklevel=4)

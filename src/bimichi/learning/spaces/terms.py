@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._types import Codes, Floats, Ints
-from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, run_chunks
+from bimichi.integral.planes import SMALL_CHUNK, check_n_jobs, in_threads, run_chunks
 from bimichi.integral.terms import (
     add_features,
     add_single_squares,
@@ -57,8 +57,8 @@ class TermInstances(LossInstances, Instances):
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
         return self._rows_of(self._X[which])
 
-    def _rows_of(self, X: NDArray[Any], pairs: bool = True) -> tuple[Codes, Floats]:
-        shape = (len(X), self._terms.row_length if pairs else self._terms.n_sources)
+    def _rows_of(self, X: NDArray[Any]) -> tuple[Codes, Floats]:
+        shape = (len(X), self._terms.row_length)
         codes, weights = np.empty(shape, np.int32), np.empty(shape)
         term_rows(X, self._terms.index, codes, weights)
         return codes, weights
@@ -67,7 +67,13 @@ class TermInstances(LossInstances, Instances):
         return TermInstances(self._terms, bags, self._n_jobs)
 
     def squares(self, columns: Ints) -> Floats:
-        """Return the mean over each bag of squared integrals as a quadratic form in c of the terms; O(n c^2)."""
+        """Return the mean over each bag of squared integrals as a quadratic form in c of the terms; O(n c^2).
+
+        Rows have few of all terms, so that of all, it is quicker to add up rows.
+        """
+        if len(columns) >= (self._terms.size if self._terms.pairs else 2 * self._terms.n_sources):
+            form = self._squares_of(self._bags.shares(), slice(0, None))
+            return np.asarray(form.matrix[columns][:, columns].toarray())
         root = np.sqrt(self._bags.shares())
         first, second = (sides[columns] for sides in self._terms.both_sides)
         matrix = np.zeros((len(columns), len(columns)))
@@ -112,10 +118,14 @@ class TermInstances(LossInstances, Instances):
         X, target = self._X[part], np.ones(len(share))
         total = Gram(sp.csc_array((self._terms.size, self._terms.size)), np.zeros(self._terms.size), 0.0)
         step = max(256, FEATURES // self._terms.row_length)
-        for start in range(0, len(X), step):
-            chunk = slice(start, start + step)
-            codes, weights = self._rows_of(X[chunk], self._terms.pairs)  # terms that stay zero have no derivatives
-            total += squares_of_rows(self._terms.size, RowsOfSquares(codes, weights, share[chunk], target[chunk]))
+
+        def squares(chunk: slice) -> Gram:
+            rows = RowsOfSquares(*self._rows_of(X[chunk]), share[chunk], target[chunk])
+            return squares_of_rows(self._terms.size, rows)
+
+        chunks = [slice(start, start + step) for start in range(0, len(X), step)]
+        for one in in_threads(squares, chunks, self._n_jobs):  # few at a time: rows take far more than instances
+            total += one
         return total
 
     def _single_squares(self, share: Floats, part: slice) -> Gram:
