@@ -244,8 +244,6 @@ def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
         return least
     if excess(high) >= 0:
         return 1 - least
-    from scipy.optimize import brentq  # takes as long to import as a scene to fuse
-
     # The excess is 0 at the end of EM, and at shares of 0 and 1, which are outside.
     return float(expit(start + brentq(excess, low, high, xtol=1e-10)))
 
