@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 SAVE_AFTER, RETRY = 0.3, 5.0  # seconds after an edit, and after saving failed
 GRACE = 4.0  # seconds in which a page may be loaded again before the server ends with its last tab
 WAITING = 200  # messages that a tab may leave unread before it is disconnected
+DRAWING = 0.08  # seconds that the page has to draw a map before the processor is busy with what is said about it
 FIRST_TAB = 3.0  # seconds to wait for one before preparing to learn, which would slow down serving the page
 
 
@@ -288,6 +289,9 @@ class Session:
         if self._wanted.is_set():
             return
         await self._show(learner, trained)
+        await asyncio.sleep(DRAWING)
+        if self._wanted.is_set():
+            return
         await self._in_thread(self._describe, learner, trained)
         if self._wanted.is_set() or self.model is not trained:
             return
