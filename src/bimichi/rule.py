@@ -227,9 +227,11 @@ class FusionRule:
 
         Notes
         -----
-        Only the offset of the link changes, and so no ranking. The estimate holds as far as targets, and what is no
-        target, look as they did in training: what merely resembles targets is taken for more of them. Where outputs are
-        distributed unlike those in training, the rule is returned as it is, with a warning.
+        Only the link changes, and so no ranking. The estimate holds as far as targets, and what is no target, look as
+        they did in training: what merely resembles targets is taken for more of them. Where outputs are distributed
+        unlike those in training, a gain and an offset of them are removed as well, or, if these do not explain it, the
+        rule is returned as it is; both with a warning. Scenes that are alike, such as slices of one volume, are better
+        estimated together.
         """
         if (X is None) == (base_rate is None):
             raise InvalidInputError("Give shifted either X, to estimate the share of targets from, or base_rate.")
