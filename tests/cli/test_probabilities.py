@@ -1,5 +1,7 @@
 """`bimichi train --objective logistic` and `--free-scale`, and shares of targets in `bimichi fuse`."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from program import images, run
@@ -30,11 +32,26 @@ def test_prior_shift_gives_what_the_shifted_rule_gives(logistic):
     np.testing.assert_allclose(read_image("fused.tif"), shifted.fuse(planes()), atol=1e-6)
 
 
+def test_a_batch_is_shifted_as_one(logistic):
+    high = logistic.linked(logistic.link.slope, logistic.link.offset + 2, 0.5)
+    high.save("model.json")
+    for seed in (1, 2):
+        for name, image in images(seed).items():
+            Path("many", name).mkdir(parents=True, exist_ok=True)
+            write_image(f"many/{name}/{seed}.png", image)
+    run("fuse", "model.json", "many/thermal", "many/grey", "-o", "fused", "--prior-shift-batch")
+    both = [np.concatenate(one) for one in zip(planes(1), planes(2), strict=True)]
+    shifted = high.shifted(both)
+    assert shifted.link not in (high.shifted(planes(1)).link, high.shifted(planes(2)).link)
+    for seed in (1, 2):
+        np.testing.assert_allclose(read_image(f"fused/{seed}.tif"), shifted.fuse(planes(seed)), atol=1e-6)
+
+
 def test_a_share_that_is_known_is_used(logistic):
     run(*FUSE, "--base-rate", 0.01)
     np.testing.assert_allclose(read_image("fused.tif"), logistic.shifted(base_rate=0.01).fuse(planes()), atol=1e-6)
     assert "base_rate must be" in run(*FUSE, "--base-rate", 1.5, code=1).stderr
-    assert "leave out one" in run(*FUSE, "--base-rate", 0.01, "--prior-shift", code=1).stderr
+    assert "choose one" in run(*FUSE, "--base-rate", 0.01, "--prior-shift", code=1).stderr
 
 
 @pytest.mark.filterwarnings("default")
@@ -47,7 +64,8 @@ def test_a_scene_unlike_the_training_is_fused_with_a_warning(logistic):
 
 
 def test_models_without_probabilities_cannot_be_shifted(trained):
-    assert "gives none" in run(*FUSE, "--prior-shift", code=1).stderr
+    for flag in ("--prior-shift", "--prior-shift-batch"):
+        assert "gives none" in run(*FUSE, flag, code=1).stderr
     assert "has no link" in run(*FUSE, "--base-rate", 0.01, code=1).stderr
 
 

@@ -3,6 +3,7 @@
 import sys
 import urllib.error
 import urllib.request
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ NOTEBOOK = "http://localhost:8888"
 @pytest.fixture
 def kernel(monkeypatch):
     """As if this were the kernel of a notebook."""
+    import_module("anywidget")  # which needs the real IPython
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1)))
 
 

@@ -1,6 +1,6 @@
 """`bimichi fuse`: fuse images by a model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +13,9 @@ from bimichi.cli.console import Output, failures
 from bimichi.cli.outputs import Run, keep_inputs, output_file, output_files, run_path
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, open_scenes
+from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, SceneCollection, open_scenes
 from bimichi.imaging.detections import SUFFIXES, Detections, Georeference, decision_of, detect, write_detections
+from bimichi.imaging.scenes import OpenScene
 
 MAPS = (".tif", ".tiff", ".png")
 
@@ -56,6 +57,14 @@ def fuse(
             "probabilities, such as those of --objective logistic.",
         ),
     ] = False,
+    prior_shift_batch: Annotated[
+        bool,
+        opt.flag(
+            "--prior-shift-batch",
+            "The same, but estimated once from all scenes together, which are read twice: for scenes that are alike, "
+            "such as slices of one volume.",
+        ),
+    ] = False,
     base_rate: Annotated[
         float | None,
         opt.value(
@@ -94,10 +103,12 @@ def fuse(
     bimichi fuse model.json bands.tif -o fused.tif --detections found.geojson --threshold 0.5 --min-size 20
     ```
     """
-    from bimichi.imaging.fusing import FusedScene, fuse_scene, match_scene
+    from bimichi.imaging.fusing import FusedScene, fuse_scene, match_scene, shifted_by_batch
 
-    if prior_shift and base_rate is not None:
-        raise InvalidInputError("--prior-shift estimates the share of targets that --base-rate gives; leave out one.")
+    if prior_shift + prior_shift_batch + (base_rate is not None) > 1:
+        raise InvalidInputError(
+            "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one."
+        )
     scenes = opt.open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
     rule = bimichi.FusionRule.load(model)
     if base_rate is not None:
@@ -126,10 +137,7 @@ def fuse(
         elif png:
             raise InvalidInputError(f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
         elif prior_shift:
-            raise InvalidInputError(
-                f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
-                "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
-            )
+            raise _unknown_share(name)
         else:
             from bimichi.scale.rasters import fuse_windows  # imports xarray, which takes as long as fusing a scene
 
@@ -138,6 +146,9 @@ def fuse(
             fused[name] = FusedScene([path], matched.shape[0] * matched.shape[1])
 
     with Run("fuse", ctx.params, inputs) as run:
+        if prior_shift_batch:
+            with run.timed("prior shift"):
+                rule = shifted_by_batch(rule, _batch(scenes), jobs)
         with run.timed("fuse"):
             if scenes.many:
                 from bimichi.scale.frames import fuse_each
@@ -169,6 +180,23 @@ def fuse(
     say.result({"model": model, "run": record, "scenes": found, "failed": failed, "seconds": run.seconds} | extra)
     if failed:
         raise failures(counts, failed)
+
+
+def _batch(scenes: SceneCollection) -> Iterator[OpenScene]:
+    """Open scenes one after another, to estimate on all of them."""
+    for name in scenes.names:
+        scene = scenes.open(name)
+        if scene.placed:
+            raise _unknown_share(name)
+        yield scene
+
+
+def _unknown_share(name: str) -> InvalidInputError:
+    """Return the error for rasters whose share of targets would have to be estimated."""
+    return InvalidInputError(
+        f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
+        "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
+    )
 
 
 def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: Decision) -> None:

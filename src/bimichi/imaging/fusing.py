@@ -1,7 +1,7 @@
 """Images of one scene fused by a rule, strip by strip, so that memory is little more than that of the images."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -21,9 +21,11 @@ from bimichi.imaging.trained import InputWatch, check_types
 from bimichi.imaging.writing import write_image
 from bimichi.integral.matching import match_sources
 from bimichi.integral.planes import Planes, check_n_jobs, in_threads
+from bimichi.link import Link
 from bimichi.rule import FusionRule
 
 STRIP = 1 << 16  # pixels that a thread fuses at a time, so that intermediate results stay small
+BATCH_SHARE = 1 << 18  # pixels of each scene from which the share of targets of a batch is estimated
 
 
 class FusedScene(NamedTuple):
@@ -61,15 +63,35 @@ def shifted_strips(rule: FusionRule, *arguments: Any) -> Iterator[Plane]:
 
     Its integrals are held in memory.
     """
+    known = _known_link(rule)
+    strips = list(fused_strips(replace(rule, link=None), *arguments))
+    link = known.adapted(np.concatenate([strip.ravel() for strip in strips]))
+    for strip in strips:
+        yield link.probability(strip).astype(np.float32, copy=False)
+
+
+def shifted_by_batch(rule: FusionRule, scenes: Iterable[OpenScene], n_jobs: int | None = None) -> FusionRule:
+    """Return the rule for the share of targets that all scenes together suggest; see `FusionRule.shifted`.
+
+    At most `BATCH_SHARE` pixels of a scene count, evenly spaced. Scenes are read one at a time.
+    """
+    known, plain = _known_link(rule), replace(rule, link=None)
+    found = []
+    for scene in scenes:
+        matched, recipes = match_scene(rule, scene)
+        strips = fused_strips(plain, matched.read(), recipes, n_jobs, matched.dtypes)
+        values = np.concatenate([strip.ravel() for strip in strips])
+        found.append(values[:: -(-len(values) // BATCH_SHARE)])
+    return replace(rule, link=known.adapted(np.concatenate(found)))
+
+
+def _known_link(rule: FusionRule) -> Link:
     if rule.link is None:
         raise InvalidInputError(
             "Only the share of targets behind probabilities can be shifted, and this model gives none. Train it with "
-            "objective='logistic', or leave out prior_shift (--prior-shift)."
+            "objective='logistic', or leave out prior_shift (--prior-shift, --prior-shift-batch)."
         )
-    strips = list(fused_strips(replace(rule, link=None), *arguments))
-    link = rule.link.adapted(np.concatenate([strip.ravel() for strip in strips]))
-    for strip in strips:
-        yield link.probability(strip).astype(np.float32, copy=False)
+    return rule.link
 
 
 def match_scene(rule: FusionRule, scene: OpenScene) -> tuple[OpenScene, list[str]]:
