@@ -52,7 +52,7 @@ def test_pedestrian_writes_all_of_it(people, tmp_path):
     assert text.count("A \\\\ B") in (
         5,
         6,
-    )  # the QP, both objectives of the paper, two of ours; auto's, if not additive
+    )  # QP, the paper's two, two of ours; auto's, if not additive
     assert {"CI-QP", "MICI-BFM", "bi-capacity QP", "Bi-MIChI (mean)"} < people.models().keys()
     assert "MICI-BFM" in text.split("## Measures of the other methods")[1]
     assert "truth of every pixel" in text
