@@ -73,7 +73,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     cv_results_ : dict of arrays
         "candidate" and "params" of all contenders; "mean_test_ap", "std_test_ap" and "error_test_ap" (the standard
         error of the mean) over left-out scenes, the same for "auc"; "split0_test_ap" and so on for each fold; and
-        "rank_test_ap".
+        "rank_test_ap". Candidates that are clearly behind after two folds have scores of these only, NaN for others.
     selection_ : Selection
         The same as a table and sentences.
     polarity_, measure_, solution_, usage_, classes_, n_features_in_, feature_names_in_
@@ -259,7 +259,7 @@ def cv_results(chosen: Chosen) -> dict[str, Any]:
         start = 0
         for k, block in enumerate(chosen.folds):
             part = slice(start, start + len(block))
-            found[f"split{k}_test_{score}"] = np.array([v[part].mean() if len(v) else np.nan for v in values])
+            found[f"split{k}_test_{score}"] = np.array([v[part].mean() if len(v[part]) else np.nan for v in values])
             start += len(block)
     order = np.argsort(-np.nan_to_num(found["mean_test_ap"], nan=-1), kind="stable")
     found["rank_test_ap"] = np.empty(len(rows), np.int32)

@@ -26,7 +26,7 @@ CORE = (0.6, 0.9)
 INNER = (0.4, 0.7)
 """The same of what is surely target, by which fusions are scored."""
 
-ROOM = 4_000_000
+ROOM = 2_000_000
 """Rows that are kept of all scenes together."""
 
 FEW = 100_000

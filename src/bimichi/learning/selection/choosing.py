@@ -192,7 +192,8 @@ def simplest_of_best(rows: Sequence[Row]) -> int:
     these those that learn a link (the log-loss holds better elsewhere than squares), and of these the best. A source
     alone must have the largest mean.
     """
-    best = max(range(len(rows)), key=lambda k: rows[k].score.mean)  # of equal ones, the first
+    n = max(len(row.ap) for row in rows)  # what was clearly behind has scores of the first folds only
+    best = max(range(len(rows)), key=lambda k: rows[k].score.mean if len(rows[k].ap) == n else -np.inf)  # the first
     if rows[best].is_source:
         return best
     scored = [k for k, row in enumerate(rows) if not row.is_source and len(row.ap) == len(rows[best].ap)]
@@ -236,7 +237,7 @@ class _Compared:
             )
             return self._learned([Row(first.name, first.parameters)], 0, first, False)
         rows = self.validation.candidates(self.candidates, self.how.progress)
-        failed = [row for row in rows if row.problem]
+        failed = [row for row in rows if not len(row.ap)]
         if len(failed) == len(rows):
             raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
         rows += self.sources()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ from bimichi.link import Link
 QUICK = ConvexSolver(n_starts=1, moves=False, tolerance=1e-3)
 """How candidates are compared: scores differ by less than their errors over scenes. The chosen one is learned fully."""
 
+EARLY = 2  # folds after which candidates that are clearly behind are not learned any more
+BEHIND = 3.0  # standard errors of the mean difference to the leader, scene by scene
+LEAST = 4  # scenes that it takes to call a candidate clearly behind
+
 
 @dataclass(eq=False)
 class Row:
@@ -38,9 +42,9 @@ class Row:
     parameters : dict
         Of the candidate; or the number of the source, and its sign.
     ap, auc : ndarray
-        Of each unit with targets, learned without it.
+        Of each unit with targets, learned without it; of those of the first folds, if it was clearly behind in these.
     problem : str
-        Why there are no scores.
+        Why there are no scores, or only those of the first folds.
     """
 
     name: str
@@ -59,6 +63,14 @@ class Row:
     def score(self) -> Spread:
         """Mean average precision and its standard error; minus infinity without any."""
         return spread(self.ap) if len(self.ap) else Spread(-np.inf, np.nan)
+
+
+class _Scored(NamedTuple):
+    """Which candidate was scored on a block, what was learned without it, or why nothing, and (AP, AUC) by unit."""
+
+    which: int
+    result: FitResult | str
+    scores: Floats
 
 
 class CrossValidation:
@@ -106,30 +118,43 @@ class CrossValidation:
         return rows
 
     def candidates(self, candidates: Sequence[Candidate], progress: Callable[[str], None] | None) -> list[Row]:
-        """Learn and score each candidate in each fold."""
+        """Learn and score each candidate in each fold, unless it is clearly behind in the first ones."""
         rows = [Row(candidate.name, candidate.parameters) for candidate in candidates]
-        plain = list(dict.fromkeys(candidate.alone for candidate in candidates))  # averages share what is learned
-        tasks = [(one, f) for one in plain for f in range(len(self.folds))]
+        folds = range(len(self.folds))
+        for stage in (folds[:EARLY], folds[EARLY:]):
+            wanted: dict[Candidate, list[int]] = {}  # averages share what is learned
+            for c, candidate in enumerate(candidates):
+                if not rows[c].problem:
+                    wanted.setdefault(candidate.alone, []).append(c)
+            tasks = [(one, f) for one in wanted for f in stage]
 
-        def run(task: tuple[Candidate, int]) -> list[tuple[int, FitResult | str, Floats]]:
-            block = self.folds[task[1]]
-            units = [u for u in range(len(self.units)) if u not in set(block.tolist())]
-            wanted = [c for c, candidate in enumerate(candidates) if candidate.alone == task[0]]
-            try:
-                learned = self.learn(task[0], units, quick=True)
-            except BimichiError as error:  # of one candidate; the others go on
-                return [(c, str(error), np.empty((0, 2))) for c in wanted]
-            results = [self.averaged(candidates[c], units, learned) for c in wanted]
-            samples = [self._sample(u, task[0].sources) for u in block]
-            scores = [[one.score(*outputs(one, task[0].problem, made)) for one in samples] for made in results]
-            return list(zip(wanted, results, map(np.array, scores), strict=True))
+            def run(task: tuple[Candidate, int], wanted: dict[Candidate, list[int]] = wanted) -> list[_Scored]:
+                return self._scored(task[0], [(c, candidates[c]) for c in wanted[task[0]]], self.folds[task[1]])
 
-        for (_, f), found in zip(tasks, in_threads(run, tasks, self.n_jobs), strict=True):
-            for c, result, scores in found:
-                _add(rows[c], result, scores)
-                if progress is not None and f == len(self.folds) - 1:
-                    progress(f"{rows[c].name}: {rows[c].problem or f'AP {rows[c].score.mean:.3f}'}")
+            for found in in_threads(run, tasks, self.n_jobs):
+                for one in found:
+                    _add(rows[one.which], one)
+            if stage and stage[-1] < folds[-1]:
+                _leave_behind(rows, len(stage), len(folds))
+        if progress is not None:
+            for row in rows:
+                progress(f"{row.name}: {f'AP {row.score.mean:.3f}' if len(row.ap) else row.problem}")
         return rows
+
+    def _scored(self, alone: Candidate, wanted: Sequence[tuple[int, Candidate]], block: Ints) -> list[_Scored]:
+        """Learn without a block, and score on it: a candidate, and what it is averaged to."""
+        units = [u for u in range(len(self.units)) if u not in set(block.tolist())]
+        try:
+            learned = self.learn(alone, units, quick=True)
+        except BimichiError as error:  # of one candidate; the others go on
+            return [_Scored(c, str(error), np.empty((0, 2))) for c, _ in wanted]
+        samples = [self._sample(u, alone.sources) for u in block]
+        found = []
+        for c, candidate in wanted:
+            made = self.averaged(candidate, units, learned)
+            scores = [one.score(*outputs(one, alone.problem, made)) for one in samples]
+            found.append(_Scored(c, made, np.array(scores)))
+        return found
 
     def learn(self, candidate: Candidate, units: Sequence[int], quick: bool = False, **more: Any) -> FitResult:
         """Learn from some units; a quick search has one start."""
@@ -203,15 +228,27 @@ class CrossValidation:
         return unit.rarity
 
 
-def _add(row: Row, result: FitResult | str, scores: Floats) -> None:
+def _add(row: Row, found: _Scored) -> None:
     """Add what was learned without one block, or why nothing was."""
-    if isinstance(result, str):
-        row.problem = result
+    if isinstance(found.result, str):
+        row.problem = found.result
     if row.problem:
         row.ap = row.auc = np.empty(0)
     else:
-        row.learned.append(result)  # type: ignore[arg-type]
-        row.ap, row.auc = (np.append(old, new) for old, new in zip((row.ap, row.auc), scores.T, strict=True))
+        row.learned.append(found.result)  # type: ignore[arg-type]
+        row.ap, row.auc = (np.append(old, new) for old, new in zip((row.ap, row.auc), found.scores.T, strict=True))
+
+
+def _leave_behind(rows: Sequence[Row], done: int, n_folds: int) -> None:
+    """Mark those that are so far behind the leader that the other folds would not make them the choice."""
+    scored = [row for row in rows if not row.problem]
+    best = max(scored, key=lambda row: row.score.mean, default=None)
+    if best is None or len(best.ap) < LEAST:
+        return
+    for row in scored:
+        behind = spread(best.ap - row.ap)
+        if behind.mean > BEHIND * behind.error:
+            row.problem = f"clearly behind after {done} of {n_folds} folds"
 
 
 def outputs(sample: Sample, objective: Objective, result: FitResult) -> tuple[NDArray[Any], NDArray[Any]]:

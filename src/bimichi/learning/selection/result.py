@@ -94,7 +94,8 @@ class Selection:
         said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {where}"
         if winner.is_source or source is None or lead is None:
             return f"{said}, more than any fusion."
-        top = max((one for one in self.contenders if one.ap), key=lambda one: one.score.mean)
+        whole = [one for one in self.contenders if len(one.ap) == len(winner.ap)]  # not only of the first folds
+        top = max(whole, key=lambda one: one.score.mean)
         if top is not winner:
             said += f", simpler than {top.name} ({top.score.mean:.3f}) and about as good"
         return (
