@@ -1,11 +1,16 @@
 """Base rates on new scenes: what is estimated, what it does for the error, and where it is refused."""
 
+import subprocess
+import sys
+import warnings
+
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError, metrics
 from bimichi.learning.calibration import platt
-from bimichi.link import BINS, Link, estimate_base_rate, reliability_of
+from bimichi.link import BINS, Link, estimate_base_rate, mixture_distance, reliability_of
 
 
 def sample(n, rate, seed):
@@ -13,6 +18,12 @@ def sample(n, rate, seed):
     rng = np.random.default_rng(seed)
     y = rng.random(n) < rate
     return np.clip(rng.normal(-0.2, 0.3, (n, 2)) + 0.5 * y[:, None], -1, 1), y
+
+
+@pytest.fixture(scope="module")
+def link():
+    """A link that knows the outputs of training."""
+    return BiMIChI("logistic", additivity=1).fit(*sample(20_000, 0.1, 0)).rule_.link
 
 
 def test_the_error_falls_where_targets_are_rarer_than_in_training():
@@ -25,7 +36,7 @@ def test_the_error_falls_where_targets_are_rarer_than_in_training():
     before, after = (metrics.scores(truth, r.fuse(new), (0, 1)) for r in (rule, shifted))
     assert after.rmse < 0.8 * before.rmse
     assert after.calibration_error < 0.2 * before.calibration_error
-    assert after.auc == pytest.approx(before.auc, abs=1e-6)  # values closer than 1e-6 are ties
+    assert after.auc == pytest.approx(before.auc, abs=1e-6)  # the largest round to 1
     known = rule.shifted(base_rate=0.03)
     np.testing.assert_allclose(
         known.log_odds(new) - rule.log_odds(new), known.link.offset - rule.link.offset, atol=1e-9
@@ -151,3 +162,37 @@ def test_reliability_is_drawn_and_maps_that_are_no_probabilities_are_refused():
     assert len(ax.lines) == 3
     with pytest.raises(InvalidInputError, match=r"probabilities lie in \[0, 1\]"):
         plotting.plot_reliability(y, {"raw": 2 * fused - 1})
+
+
+def test_a_link_that_says_nothing_stays_as_it_is():
+    flat = Link(0.0, float(logit(0.1)), 0.1)
+    for n in (10, 307_200):  # where only rounding would decide
+        assert flat.adapted(np.linspace(-1, 1, n)) == flat
+
+
+def test_outputs_that_cannot_be_used(link):
+    with pytest.raises(InvalidInputError, match="no finite value"):
+        link.adapted([np.nan, np.inf])
+    assert link.adapted([0.1, np.inf, -np.inf, 0.2]).base_rate == link.adapted([0.1, 0.2]).base_rate
+
+
+def test_few_pixels_of_the_training_are_not_taken_for_another_gain(link):
+    rng = np.random.default_rng(0)
+    middles = np.linspace(-1, 1, 2 * BINS + 1)[1::2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(20):
+            link.adapted(rng.choice(middles, 30, p=link.outputs[0]))
+
+
+def test_distances_are_at_most_one():
+    rng = np.random.default_rng(0)
+    low, high = np.zeros(BINS), np.zeros(BINS)
+    for _ in range(300):
+        low[:50], high[50:] = rng.random(50), rng.random(50)
+        assert 0.999 < mixture_distance(low, 0.0, high, high) <= 1.0
+
+
+def test_a_rule_is_loaded_without_what_estimates_shares():
+    code = "import sys, bimichi.rule; assert 'scipy.optimize' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

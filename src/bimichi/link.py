@@ -11,7 +11,6 @@ from scipy.special import expit, logit
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.prior_shift import align
 
 BINS = 100
 """Into so many bins of equal width, from -1 to 1, outputs are counted."""
@@ -95,11 +94,13 @@ class Link:
         - where the outputs are not distributed as that share of targets, and others, like those in training would be,
           the share is estimated together with a gain and an offset of the outputs (`bimichi.prior_shift.align`), and
           the link becomes that for such outputs, with a warning;
-        - where that does not explain them, or only with a share above that in training, so that more targets cannot be
-          told from brighter ones, nothing is changed, with a warning.
+        - where that does not explain them, or only with a share above that in training (more targets and brighter
+          images then look the same), nothing is changed, with a warning. With a gain, shares above one half are never
+          considered: most of a scene must be something else to show it.
 
-        Outputs are unlike those in training if their `departure` is above `DEPARTURE`, and above the `variety` of the
-        training scenes themselves. A link that does not know the outputs of training cannot tell.
+        Outputs are unlike those in training if their `departure` is above `DEPARTURE`, above the `variety` of the
+        training scenes themselves, and not by chance, as few outputs may be. This is not checked by a link that does
+        not know the outputs of training; nor by one that a gain was removed from, which is for those outputs alone.
 
         Parameters
         ----------
@@ -110,21 +111,29 @@ class Link:
             Whether the share may be larger than in training.
         """
         known = np.asarray(output, dtype=np.float64).ravel()
-        known = known[~np.isnan(known)]
+        known = known[np.isfinite(known)]
+        if not known.size:
+            raise InvalidInputError("output has no finite value to estimate the share of targets from.")
+        if not self.slope:  # all are equally likely, whatever their outputs
+            return self
         rate = estimate_base_rate(self.log_odds(known), self._known_rate())
         rate = rate if upward else min(rate, self._known_rate())
-        distance, most = self.departure(known, rate), max(DEPARTURE, self.variety or 0.0)
+        chance = 1.36 / np.sqrt(known.size)  # the distance that one sample in twenty exceeds
+        distance, most = self.departure(known, rate), max(DEPARTURE, self.variety or 0.0) + chance
         if self.outputs is None or distance is None or distance <= most:
             return self.shifted(rate)
+        from bimichi.prior_shift import align  # imports scipy.optimize, without which a rule is loaded and applied
+
         found = align(known, *map(np.asarray, self.outputs))
         left = self.departure(known * found.gain + found.offset, found.share)
         said = f"Outputs are distributed unlike those in training (distance {distance:.2f}; up to {most:.2f} is usual)"
         remedy = "give the share if you know it: base_rate (--base-rate)."
         if left is None or left > most or (found.share > self._known_rate() and not upward):
+            within = "" if upward else " that is not above that in training (upward=True allows more)"
             warnings.warn(
-                f"{said}, and no lower share of targets explains that, with whatever gain and offset. The share is "
-                f"left at {self.base_rate:.3g}, as in training. Scale the sources alike, leave out (as NaN) what "
-                f"training left out, or {remedy}",
+                f"{said}, and no gain, offset and share of targets{within} explain that. The share is left at "
+                f"{self.base_rate:.3g}, as in training. Scale the sources alike, leave out (as NaN) what training left "
+                f"out, or {remedy}",
                 stacklevel=3,
             )
             return self
@@ -178,8 +187,9 @@ def count_outputs(output: Floats, weights: Floats | None = None) -> Floats:
 
 def mixture_distance(counts: Floats, share: float, others: Floats, targets: Floats) -> float:
     """Return the Kolmogorov-Smirnov distance, at the edges of bins, of counts to a mixture of two distributions."""
-    first, second, found = (np.cumsum(side) / side.sum() for side in (others, targets, counts))
-    return float(np.abs(found - (1 - share) * first - share * second).max())
+    sums = [np.cumsum(side) for side in (others, targets, counts)]
+    first, second, found = (side / side[-1] for side in sums)
+    return min(1.0, float(np.abs(found - (1 - share) * first - share * second).max()))  # above 1 by rounding alone
 
 
 def _check_outputs(outputs: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -66,7 +66,7 @@ def test_all_rows_run(comparison):
             assert result.problem == ""
             assert result.mean("auc") == pytest.approx(
                 roc_auc_score(scene(1).truth.ravel(), result.maps[0].ravel().round(6)),
-                abs=1e-5,  # values closer than 1e-6 are ties
+                abs=1e-5,  # values within rounding of each other are ties
             )
             assert result.fit_seconds >= 0
     assert comparison["empty map"].mean("auc") == 0.5

@@ -82,7 +82,7 @@ def test_what_differs_by_rounding_alone_is_a_tie(rng):
     fused = levels[rng.integers(0, 60, 2000)]
     expected = scores(truth, fused)
     for noise in (3e-7, 1e-9, 1e-16):
-        near = np.clip(fused + rng.uniform(-noise, noise, 2000), -1, 1)
+        near = fused * (1 + rng.uniform(-noise, noise, 2000))
         for kind in (np.float32, np.float64):
             found = scores(truth, near.astype(kind))
             assert found[:3] == expected[:3]
@@ -95,6 +95,15 @@ def test_values_of_a_small_or_wide_range_are_told_apart(rng):
     for factor in (1e-12, 1e12):
         assert auc(truth, fused * factor) == auc(truth, fused)
     assert auc([0, 1, 0, 1], [1e-3, 2e-3, -1e300, 1e300]) == 1.0
+    assert auc([0, 1], np.nextafter(np.float32(0.3), [0, 1], dtype=np.float32)) == 0.5  # a map of one value
+
+
+def test_probabilities_have_the_scores_of_their_log_odds(rng):
+    truth = rng.random(20_000) < 0.05
+    log_odds = rng.normal(np.where(truth, -7, -11), 2.5)  # most probabilities are below 1e-4
+    fused = 1 / (1 + np.exp(-log_odds))
+    assert auc(truth, fused) == pytest.approx(auc(truth, log_odds), abs=2e-4)
+    assert average_precision(truth, fused) == pytest.approx(average_precision(truth, log_odds), abs=1e-6)
 
 
 def test_many_values_without_a_gap_stay_ranked(rng):

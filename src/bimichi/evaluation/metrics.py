@@ -48,9 +48,9 @@ class Scores(NamedTuple):
 def auc(truth: ArrayLike, fused: ArrayLike, ignore: ArrayLike | None = None) -> float:
     """Return the area under the ROC curve of the raw output: how often a target is above a pixel that is not one.
 
-    A tie counts half. Values that are closer than 1e-6 are ties, so that a map in float32 has the score of one in
-    float64; a map whose range is below 1 is compared to a millionth of its range. Costs a sort of the map,
-    O(n log n), and some copies of it.
+    A tie counts half. Values that differ by less than two millionths of themselves are ties (near 0, by less than
+    2e-9), so that a map in float32 has the score of one in float64. Costs a sort of the map, O(n log n), and some
+    copies of it.
 
     Parameters
     ----------

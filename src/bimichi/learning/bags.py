@@ -224,7 +224,7 @@ class Bags:
         found, where = distinct(numbers)
         named = check_segment_labels(found, labels)
         order, offsets, appearing = by_appearance(where, len(found))
-        kept = np.array([named[k] is not None for k in appearing])  # others are left out
+        kept = np.array([named[k] is not None for k in appearing], dtype=bool)  # others are left out
         order, offsets = order[np.repeat(kept, np.diff(offsets))], np.append(0, np.cumsum(np.diff(offsets)[kept]))
         ids = found[appearing][kept].tolist()
         label = check_labels(np.array([named[k] for k in appearing[kept]]), real=False)

@@ -2,7 +2,7 @@
 
 Many pixels tie: where sources are at the end of their range, a measure gives them one value. Sums in float32, or of the
 same terms in another order, differ in their last bits, which would rank such pixels by chance: on real scenes, AUC of
-one model differed by .04 between float32 and float64. So values that are closer than `TIE` are ties.
+one model differed by .04 between float32 and float64. So values within some steps of float32 of each other are ties.
 
 Only the values of targets matter as thresholds: between two of these, a lower threshold only adds false alarms. So the
 others are sorted once, and the number of false alarms at each threshold is looked up in them, as a whole number.
@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-TIE = 1e-6
-"""Values that are closer than this, or than this share of their range if it is below 1, are ties."""
+TIE = 2e-6
+"""Values that differ by less than this share of them are ties: some sixteen steps of float32."""
+
+SMALL = 1e-3
+"""Values below this share of the largest one (of 1, if that is larger) are compared as if they were that large."""
 
 
 class Ranking(NamedTuple):
@@ -104,9 +107,10 @@ def _lowest_of_ties(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind != "f" or len(values) == 1:
         return values
     exact = values.astype(np.float64)
-    width = TIE * min(1.0, float(exact[-1]) - float(exact[0]))
-    begins = np.append(True, np.diff(exact) > width)
+    size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
+    width = TIE * np.maximum(size, SMALL * min(1.0, size.max()) or 1.0)
+    begins = np.append(True, np.diff(exact) > width[1:])
     origin = np.maximum.accumulate(np.where(begins, np.arange(len(exact)), 0))
     within = np.subtract(exact, exact[origin], out=np.zeros_like(exact), where=np.isfinite(exact))
-    lowest: NDArray[Any] = values[begins | np.append(False, np.diff(np.floor(within / width)) > 0)]
+    lowest: NDArray[Any] = values[begins | np.append(False, np.diff(np.floor(within / width[origin])) > 0)]
     return lowest

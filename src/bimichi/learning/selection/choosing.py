@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from bimichi._threads import one_blas_thread
 from bimichi.errors import InvalidInputError
 from bimichi.integral.planes import out_of_range
 from bimichi.learning.fit import FitResult
@@ -85,7 +85,7 @@ def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise
     Scenes and folds share the cores. Threads of BLAS besides would wait for each other, and use up to three times the
     processor time in all.
     """
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         return _compared(items, how, groups, nan).decided()
 
 
@@ -94,7 +94,7 @@ def cross_validate(items: Sequence[Any], how: How, groups: Any = None, nan: Any 
 
     Arguments as in `choose`. Without enough targets to leave some out, contenders have no scores.
     """
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         found = _compared(items, how, groups, nan)
         rows = [Row(one.name, one.parameters) for one in found.candidates]
         if len(found.validation.folds) > 1:

@@ -64,6 +64,11 @@ class Row:
         """Mean average precision and its standard error; minus infinity without any."""
         return spread(self.ap) if len(self.ap) else Spread(-np.inf, np.nan)
 
+    @property
+    def summary(self) -> str:
+        """One line for the log."""
+        return f"{self.name}: {self.problem or f'AP {self.score.mean:.3f}'}"
+
 
 class _Scored(NamedTuple):
     """Which candidate was scored on a block, what was learned without it, or why nothing, and (AP, AUC) by unit."""
@@ -131,14 +136,16 @@ class CrossValidation:
             def run(task: tuple[Candidate, int], wanted: dict[Candidate, list[int]] = wanted) -> list[_Scored]:
                 return self._scored(task[0], [(c, candidates[c]) for c in wanted[task[0]]], self.folds[task[1]])
 
-            for found in in_threads(run, tasks, self.n_jobs):
+            for (_, f), found in zip(tasks, in_threads(run, tasks, self.n_jobs), strict=True):
                 for one in found:
                     _add(rows[one.which], one)
+                    if progress is not None and f == folds[-1]:
+                        progress(rows[one.which].summary)
             if stage and stage[-1] < folds[-1]:
-                _leave_behind(rows, len(stage), len(folds))
-        if progress is not None:
-            for row in rows:
-                progress(f"{row.name}: {f'AP {row.score.mean:.3f}' if len(row.ap) else row.problem}")
+                behind = _leave_behind(rows, len(stage), len(folds))
+                if progress is not None:
+                    for row in behind:
+                        progress(row.summary)
         return rows
 
     def _scored(self, alone: Candidate, wanted: Sequence[tuple[int, Candidate]], block: Ints) -> list[_Scored]:
@@ -239,16 +246,17 @@ def _add(row: Row, found: _Scored) -> None:
         row.ap, row.auc = (np.append(old, new) for old, new in zip((row.ap, row.auc), found.scores.T, strict=True))
 
 
-def _leave_behind(rows: Sequence[Row], done: int, n_folds: int) -> None:
-    """Mark those that are so far behind the leader that the other folds would not make them the choice."""
+def _leave_behind(rows: Sequence[Row], done: int, n_folds: int) -> list[Row]:
+    """Mark and return those so far behind the leader that the other folds would not make them the choice."""
     scored = [row for row in rows if not row.problem]
     best = max(scored, key=lambda row: row.score.mean, default=None)
     if best is None or len(best.ap) < LEAST:
-        return
-    for row in scored:
-        behind = spread(best.ap - row.ap)
-        if behind.mean > BEHIND * behind.error:
-            row.problem = f"clearly behind after {done} of {n_folds} folds"
+        return []
+    leads = [spread(best.ap - row.ap) for row in scored]
+    behind = [row for row, lead in zip(scored, leads, strict=True) if lead.mean > BEHIND * lead.error]
+    for row in behind:
+        row.problem = f"clearly behind after {done} of {n_folds} folds"
+    return behind
 
 
 def outputs(sample: Sample, objective: Objective, result: FitResult) -> tuple[NDArray[Any], NDArray[Any]]:
