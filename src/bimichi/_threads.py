@@ -6,22 +6,21 @@ from threading import Lock
 
 from threadpoolctl import threadpool_limits
 
-_lock = Lock()
-_inside: list[threadpool_limits] = []  # the limit, once for every block that is in progress
+_limited = Lock()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread within the block; blocks in several threads may overlap.
+    """Let BLAS use one thread within the block.
 
-    The limit is one of the process. So the first block sets it, and the last one to end restores what was before.
+    The limit is one of the process. Where blocks in several threads overlap, only the first sets and restores it: one
+    that began meanwhile would restore what the first had set.
     """
-    with _lock:
-        _inside.append(_inside[0] if _inside else threadpool_limits(1, "blas"))
-    try:
+    if not _limited.acquire(blocking=False):
         yield
+        return
+    try:
+        with threadpool_limits(1, "blas"):
+            yield
     finally:
-        with _lock:
-            limit = _inside.pop()
-            if not _inside:
-                limit.restore_original_limits()
+        _limited.release()
