@@ -200,14 +200,21 @@ def test_animated_png(tmp_path):
         read_image(tmp_path / "a.png")
 
 
-def test_deep_colour_in_a_compression_that_is_not_at_hand(rng, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("LZW requires the 'imagecodecs' package"), r"the 'imagecodecs' package\). Save it uncompressed"),
+        (MemoryError(), r"Cannot read .*a\.tif: there is not enough memory"),
+    ],
+)
+def test_files_that_are_whole_are_not_called_damaged(error, message, rng, tmp_path, monkeypatch):
     tifffile.imwrite(tmp_path / "a.tif", sample(rng, np.uint16, 5, 6, 3), photometric="rgb")
 
     def refuse(page):
-        raise ValueError("LZW requires the 'imagecodecs' package")
+        raise error
 
     monkeypatch.setattr(tifffile.TiffPage, "asarray", refuse)
-    with pytest.raises(InvalidInputError, match=r"requires the 'imagecodecs' package\). Save it uncompressed"):
+    with pytest.raises(InvalidInputError, match=message):
         read_image(tmp_path / "a.tif")
 
 

@@ -86,7 +86,10 @@ def test_too_few_labels_are_said_to_be_too_few(client):
     with tab_of(client) as tab:
         tab.draw(0, 1, shapes(n=1))
         tab.until("model")
-        assert tab.until("score")["sentence"]
+        score = tab.until("score")
+        assert score["ap"] is None
+        assert score["sentence"].startswith("Too few labels")
+        assert "one class only" in score["sentence"]  # why nothing could be left out
         tab.draw(0, 2, [])
         assert tab.until("model")["number"] == 0
     assert client.session.model is None
@@ -149,6 +152,15 @@ def test_a_second_tab_only_watches_until_it_takes_over(client):
         second.draw(0, 2, shapes(n=1))
         assert len(first.until("labels")["shapes"]) == 1
     assert client.session.tabs == []
+
+
+def test_a_tab_that_connects_later_is_sent_the_model_before_it_asks(client):
+    with tab_of(client) as tab:
+        tab.draw(0, 1, shapes())
+        number = tab.until("score")["number"]  # after which no model is sent to all
+    with tab_of(client) as later:
+        found = later.next()
+    assert (found["type"], found["number"]) == ("model", number)
 
 
 def test_modes_decide_when_to_learn(client):

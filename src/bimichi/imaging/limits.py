@@ -46,6 +46,10 @@ def reading(path: str | PathLike[str], fault: str, reason: Callable[[Exception],
         yield
     except ImportError:
         raise
+    except MemoryError as error:  # which does not mean that the file is damaged
+        raise InvalidInputError(
+            f"Cannot read {path!s}: there is not enough memory for it. Close other programs, or use a smaller file."
+        ) from error
     except InvalidInputError as error:
         if str(error).startswith("Cannot read"):
             raise

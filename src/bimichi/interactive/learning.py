@@ -93,7 +93,7 @@ class Learner:
             [candidate], FOLDS, settings.polarity, False, names=names, seed=settings.seed, n_jobs=self._n_jobs or 1
         )
         try:
-            with doubts():  # which the fit has told already
+            with doubts():  # which the fit has already reported
                 found = cross_validate(self._items(task), how)
                 return score_of(found, next(one for one in found.contenders if not one.is_source))
         except InvalidInputError as error:
@@ -172,8 +172,8 @@ def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
     """Return the score of a model, even if a source is better, beside that of the best source; and both in words."""
     source = selection.best_source
     if not model.ap:  # as all labels can be learned from, only leaving some out has failed
-        few = "Too few labels to tell how good this is: label targets in two scenes, or two in this one."
-        return {"ap": None, "sentence": few}
+        few = "Too few labels to say how good this is: label targets in two scenes, or two in this one."
+        return {"ap": None, "sentence": f"{few} {model.problem}".rstrip()}
     own = model.score
     found: dict[str, Any] = {
         "ap": own.mean,

@@ -9,7 +9,7 @@ from bimichi.errors import BimichiError
 
 
 class ProjectLock:
-    """Holds one project; the system lets it go if the program is killed. Without locks, as on Windows, it is empty."""
+    """Holds one project; the system releases it if the program is killed. Without locks, as on Windows, it is empty."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None

@@ -1,4 +1,4 @@
-"""A running studio: tabs that are connected, learning in the background, and what each is told."""
+"""A running studio: tabs that are connected, learning in the background, and the messages to each."""
 
 import asyncio
 import json
@@ -130,7 +130,7 @@ class Session:
             self.learn()
 
     async def end(self) -> None:
-        """Stop all work, and let all tabs go."""
+        """Stop all work, and close all tabs."""
         self._stop.set()
         for task in self._tasks:
             task.cancel()
@@ -156,6 +156,8 @@ class Session:
         if self.primary is None:
             self.primary = tab
         tab.send(self._hello(tab))
+        if self.model_message is not None:  # it may be newer than the state that the page has asked for
+            tab.send(self.model_message | {"type": "model"})
         if self._doing["type"] == "working":
             tab.send(self._doing)
         return tab
@@ -185,7 +187,7 @@ class Session:
         return {"type": "hello", "primary": tab is self.primary, "revisions": revisions}
 
     def broadcast(self, message: dict[str, Any], but: Tab | None = None) -> None:
-        """Send a message to all tabs; what is being done is also told to those that come later."""
+        """Send a message to all tabs; tabs that connect later are also sent what is being done."""
         if message["type"] in ("working", "idle"):
             self._doing = message
         for tab in self.tabs:
@@ -193,7 +195,7 @@ class Session:
                 tab.send(message)
 
     def labels_message(self, k: int) -> dict[str, Any]:
-        """Return what is drawn on a scene, as tabs are told."""
+        """Return what is drawn on a scene, as it is sent to tabs."""
         drawn = self.workspace.labels[k]
         shapes = [shape.to_json() for shape in drawn.shapes]
         return {"type": "labels", "scene": k, "revision": drawn.revision, "shapes": shapes}
@@ -359,8 +361,8 @@ class Session:
 
     def fused(self, k: int) -> bytes | None:
         """Return the map of a scene by the current model, as the page takes it; computed here if it was not."""
-        trained = self.model
-        if trained is None or self.learner is None:
+        trained, learner = self.model, self.learner  # once: other scenes may be opened meanwhile
+        if trained is None or learner is None:
             return None
-        values = self.learner.fused(trained, k)
+        values = learner.fused(trained, k)
         return None if values is None else map_bytes(trained.number, k, values)

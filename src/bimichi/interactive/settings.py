@@ -60,7 +60,7 @@ class Settings:
 
     @property
     def labelling(self) -> Labelling:
-        """How labels of the studio become bags, as `bimichi train` would be told."""
+        """How labels of the studio become bags, by the options of `bimichi train`."""
         given: Any = {"rest": self.rest, "core": self.core, "by_pixel": self.objective == "mean"}
         return Labelling(bags="boxes", target="target", negative="not", **given)
 

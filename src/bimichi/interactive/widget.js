@@ -1,4 +1,4 @@
-// The page of a studio in a frame. The kernel is told the address of this notebook first, and lets it alone show the page.
+// The page of a studio in a frame. The kernel first gets the address of this notebook, and lets it alone show the page.
 function render({ model, el }) {
   const note = document.createElement("p");
   const frame = document.createElement("iframe");

@@ -29,7 +29,7 @@ UP, DOWN = "#b2182b", "#2166ac"
 """The colours of the scale near +1 and -1."""
 
 POSITIVE, NEGATIVE, LEFT_OUT = "#009e73", "#d55e00", "#777777"
-"""Green and red of Okabe and Ito, which colour-blind readers can tell apart."""
+"""Green and red of Okabe and Ito, which colour-blind readers can distinguish."""
 
 SMALL: Any = {"textcoords": "offset points", "fontsize": "small", "color": INK}
 VALUE_WIDTH = 36.0  # points that a value takes beside its bar

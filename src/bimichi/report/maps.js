@@ -193,7 +193,7 @@ const twice = (path, colour) => [
   { path, colour, width: 1.5 },
 ];
 
-// An image of one colour a pixel, looked up by a function of the pixel's number.
+// An image of one colour per pixel, looked up by a function of the pixel's number.
 function paint(width, height, colourAt) {
   const canvas = new OffscreenCanvas(width, height);
   const pixels = new Uint32Array(width * height);

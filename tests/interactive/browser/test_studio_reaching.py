@@ -8,8 +8,6 @@ import rasters
 from browsers import launched
 from studios import HEIGHT, WIDTH, Hand, Served, home_of
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: the studio was not opened")
-
 UNTESTED = "the studio was not opened: refusals, dropped folders and labels on a map are not tested in a browser"
 FOREIGN = "elsewhere.example"  # a name of another site, which it lets point to this machine
 
@@ -38,7 +36,7 @@ def served(browser, tmp_path_factory):
 def page(browser):
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     opened = context.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(60_000)
     yield opened
     context.close()
 
@@ -97,6 +95,6 @@ def test_labels_on_a_dropped_folder_land_on_the_map(page, served, tmp_path):
     assert found["crs"]["properties"]["name"] == "EPSG:32632"
     ring = np.array(found["features"][0]["geometry"]["coordinates"][0])
     (left, top), (right, bottom) = shape["points"]
-    # 10 m a pixel, from (500000, 5000000) to the right and down.
+    # 10 m per pixel, from (500000, 5000000) to the right and down.
     assert (ring.min(axis=0) == [500_000 + 10 * left, 5_000_000 - 10 * bottom]).all()
     assert (ring.max(axis=0) == [500_000 + 10 * right, 5_000_000 - 10 * top]).all()

@@ -14,7 +14,7 @@ ROOT = re.compile(rb"<annotation[\s>]")
 def read_voc(path: Path) -> Annotations:
     """Read the boxes of one image; objects that are difficult are ignored.
 
-    Corners are taken as edges of the box, as tools of today write them, so that a box is xmax - xmin wide. The files
+    Corners are taken as edges of the box, as current tools write them, so that a box is xmax - xmin wide. The files
     of the challenge itself count pixels from 1, which differs by at most one pixel on each side.
     """
     root = read_xml(path)

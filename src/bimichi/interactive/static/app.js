@@ -276,7 +276,12 @@ export class App extends EventTarget {
 
   // A model, or number 0 if there is none any more. A second message of the same model completes it.
   receiveModel(model) {
-    this.arriving = model.rule ? this.unpackModel(model, this.arriving) : this.forgetModel();
+    const earlier = this.arriving;
+    this.arriving = this.attempt(async () => {
+      if (model.rule) return this.unpackModel(model, earlier);
+      await earlier;
+      this.forgetModel();
+    });
     return this.arriving;
   }
 
