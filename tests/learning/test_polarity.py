@@ -66,6 +66,7 @@ def test_a_source_that_is_clearly_low_on_targets_is_inverted_unless_the_fusion_c
     found = trusted_signs(scene_samples(rng, 4, np.array([0.5, -0.4])))
     assert found.signs.tolist() == [1, sign]
     assert found.weak == ([] if sign < 0 else [1])
+    assert trusted_signs(scene_samples(rng, 4, np.array([0.5, -0.2]))).signs.tolist() == [1, 1]  # not that clearly low
 
 
 def test_samples_without_targets_are_learned_from_but_not_scored(rng):

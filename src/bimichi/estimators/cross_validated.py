@@ -33,7 +33,7 @@ from bimichi.rule import FusionRule
 
 @dataclass(eq=False, repr=False)
 class BiMIChICV(FusionClassifier, BagFusion):
-    """Sensor fusion whose objective, additivity, polarity and scale are chosen by cross-validation over scenes.
+    """Sensor fusion whose objective, additivity, polarity and use of rarity are chosen by cross-validation over scenes.
 
     No setting is best everywhere, so several are learned from some scenes and scored on others: by the average
     precision with which they rank pixels in the middle of boxes above those outside. Every source alone takes part. The
@@ -52,8 +52,9 @@ class BiMIChICV(FusionClassifier, BagFusion):
         In how many turns scenes are left out: blocks of neighbouring scenes, each with targets. With a single scene
         these are parts of it, with arrays groups of neighbouring bags, or those given as `groups`.
     polarity : {"learn", "given"}
-        "learn" inverts a source if that raises the average precision on left-out scenes by more than its standard
-        error, both of the source alone (twice as much) and of a fusion; with fewer than three scenes (or groups) none.
+        "learn" inverts a source if that clearly raises the average precision on left-out scenes, of the source alone and
+        of a fusion; if the source alone gains much, the fusion must only not become worse. With fewer than three scenes
+        (or groups), none is inverted.
     calibrate : bool, default=True
         Whether the output is made a probability by Platt's method, on outputs for scenes that were left out.
     additivity : {None, 1, 2}

@@ -3,8 +3,8 @@
 With a monotone measure, a source that is low on the target cannot help; inverted, it can. A sign is inverted only if
 that makes both the source alone and a quick fusion of all sources rank the targets of left-out scenes better, by more
 than the standard error over these scenes: twice as much for the source alone, since a weak source is seldom worth a
-sign; and if that gains much, the fusion must only not become clearly worse. In case of doubt, a source stays as it
-is.
+sign; if that gains much, the fusion must merely not become worse; and if the source then ranks well alone, not clearly
+worse. In case of doubt, a source stays as it is.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ from bimichi.learning.samples import Sample
 LEAST = 3  # scenes (or groups of bags) with targets; with fewer, no standard error can be trusted
 ROWS = 20_000  # of each kind that are used of a scene
 GAIN = 0.01  # a source alone must rank targets better by more average precision than this
-STRONG = 0.05  # beyond this, it is enough that the fusion is not clearly worse: it may be as good without the source
+STRONG = 0.05  # beyond this, it is enough that the fusion does not become worse: it may be perfect already
+GOOD = 0.75  # with this AUC, inverted, it is enough that the fusion does not become clearly worse
 RATIO = 4.0  # how much everything else in a scene counts, relative to its targets
 
 
@@ -80,7 +81,8 @@ def trusted_signs(samples: Sequence[Sample], n_folds: int = 5) -> Signs:
             other[k] = -1
             reached = quick.scores(other)
             rise = fused[k] = spread(reached - best)
-            if rise.clear or (alone[k].mean > STRONG and rise.mean >= -max(GAIN, 2 * rise.error)):
+            slack = max(GAIN, 2 * rise.error) if both[:, k, 1, 1].mean() > GOOD else rise.error
+            if rise.clear or (alone[k].mean > STRONG and rise.mean >= -slack):
                 signs, best = other, reached
     chosen = np.where(signs < 0, 1, 0)
     auc = both.mean(axis=0)[np.arange(m), chosen, 1]
