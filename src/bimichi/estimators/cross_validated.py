@@ -52,9 +52,9 @@ class BiMIChICV(FusionClassifier, BagFusion):
         In how many turns scenes are left out: blocks of neighbouring scenes, each with targets. With a single scene
         these are parts of it, with arrays groups of neighbouring bags, or those given as `groups`.
     polarity : {"learn", "given"}
-        "learn" inverts a source if that clearly raises the average precision on left-out scenes, of the source alone and
-        of a fusion; if the source alone gains much, the fusion must only not become worse. With fewer than three scenes
-        (or groups), none is inverted.
+        "learn" inverts a source if that clearly raises the average precision on left-out scenes, of the source alone
+        and of a fusion; if the source alone gains much, the fusion must only not become worse. With fewer than three
+        scenes (or groups), none is inverted.
     calibrate : bool, default=True
         Whether the output is made a probability by Platt's method, on outputs for scenes that were left out.
     additivity : {None, 1, 2}
