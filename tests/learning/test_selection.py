@@ -12,7 +12,7 @@ from bimichi.learning.samples import Sample, sample_pixels
 from bimichi.learning.selection import Candidate, Contender, Selection, check_candidates, default_candidates
 from bimichi.learning.selection.averaging import averaged_with, best_sources, source_links, with_sources
 from bimichi.learning.selection.choosing import simplest_of_best
-from bimichi.learning.selection.engine import Row
+from bimichi.learning.selection.engine import Row, _leave_behind
 from bimichi.learning.selection.preparing import Prepared, PreparedTraining
 
 
@@ -82,6 +82,22 @@ def test_the_simplest_of_equally_good_candidates_is_taken():
     assert simplest_of_best([worse, squares, row("s", [0.7, 0.7, 0.7], source=0, sign=1)]) == 2
 
 
+def test_candidates_that_are_clearly_behind_are_left_out_of_the_other_folds():
+    kind = {"objective": "mean", "additivity": 1}
+
+    def rows(*scores):
+        return [Row(str(k), kind, np.array(ap), np.array(ap)) for k, ap in enumerate(scores)]
+
+    found = rows([0.9, 0.8, 0.7, 0.8], [0.6, 0.5, 0.41, 0.5], [0.91, 0.6, 0.72, 0.7], [])
+    found[3].problem = "failed"
+    assert _leave_behind(found, 2, 5) == [found[1]]
+    assert found[1].problem == "clearly behind after 2 of 5 folds"
+    assert [row.problem for row in found[::2]] == ["", ""]
+    assert _leave_behind(rows([0.9, 0.8, 0.7], [0.1, 0.0, 0.0]), 2, 3) == []  # too few scenes to say
+    later = rows([0.5, 0.4, 0.3, 0.4, 0.2, 0.3], [0.9, 0.8, 0.7, 0.8])  # the second one's scenes were easier
+    assert simplest_of_best(later) == 0
+
+
 def test_the_outcome_in_words_and_as_data():
     def contender(name, source, *ap):
         return Contender(name, source, ap, ap)
@@ -94,6 +110,10 @@ def test_the_outcome_in_words_and_as_data():
     close = Selection((contender("mean", False, 0.5, 0.3), contender("source a", True, 0.3, 0.45)), 0, ("x", "y"), 2)
     assert close.warning().startswith("Source a alone is about as good: the fusion gains +0.025 ± 0.175")
     assert "chosen" in found.table().to_text()
+    parts = Selection(rows, 0, ("one, part 1", "one, part 2"), 2, weak=("a",))
+    assert "on 2 parts of the data that it had not learned from" in parts.sentence()
+    assert parts.weakness().startswith("a: each alone, with the sign it has, ranks targets below the rest")
+    assert found.weakness() == ""
     for wrong in ({}, found.to_dict() | {"chosen": 7}, found.to_dict() | {"contenders": [{"name": 1}]}, None):
         with pytest.raises(InvalidInputError, match="selection"):
             Selection.from_dict(wrong)
