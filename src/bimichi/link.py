@@ -124,7 +124,8 @@ class Link:
             return self.shifted(rate)
         from bimichi.prior_shift import align  # imports scipy.optimize, without which a rule is loaded and applied
 
-        found = align(known, *map(np.asarray, self.outputs))
+        others, targets = map(np.asarray, self.outputs)
+        found = align(known, others, targets, self._known_rate())
         left = self.departure(known * found.gain + found.offset, found.share)
         said = f"Outputs are distributed unlike those in training (distance {distance:.2f}; up to {most:.2f} is usual)"
         remedy = "give the share if you know it: base_rate (--base-rate)."
