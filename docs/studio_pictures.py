@@ -29,6 +29,14 @@ LEARNED = """async () => {
   };
   while (!done()) await new Promise((wait) => setTimeout(wait, 50));
 }"""
+PLAIN_FOLDER = """() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    text.data = text.data.replace(/Opens what lies in \\S+/, "Opens what lies in /data.");
+  }
+}"""  # the folder that this script runs in says nothing to a reader
+
 FALSE_ALARM = """(people) => {
   const { indices, width } = studio.data.fused;
   const inside = (x, y) => people.some(([l, t, w, h]) => x >= l - 3 && x < l + w + 3 && y >= t - 3 && y < t + h + 3);
@@ -94,6 +102,7 @@ def draw(page: Any, url: str) -> None:
     """Go through what the page describes."""
     page.goto(url)
     page.wait_for_selector("#try")
+    page.evaluate(PLAIN_FOLDER)
     save(page, "studio-start")
     page.click("#try")
     page.wait_for_selector("#scene-list img")
