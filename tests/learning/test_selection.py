@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,7 +114,8 @@ def test_the_outcome_in_words_and_as_data():
     assert "chosen" in found.table().to_text()
     parts = Selection(rows, 0, ("one, part 1", "one, part 2"), 2, weak=("a",))
     assert "on 2 parts of the data that it had not learned from" in parts.sentence()
-    assert parts.weakness().startswith("a: each alone, with the sign it has, ranks targets below the rest")
+    assert parts.weakness().startswith("a alone, with the sign used, ranks targets below the rest")
+    assert "Consider leaving them out" in replace(parts, weak=("a", "b")).weakness()
     assert found.weakness() == ""
     for wrong in ({}, found.to_dict() | {"chosen": 7}, found.to_dict() | {"contenders": [{"name": 1}]}, None):
         with pytest.raises(InvalidInputError, match="selection"):

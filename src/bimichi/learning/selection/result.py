@@ -120,9 +120,10 @@ class Selection:
         """Say which sources alone rank targets below the rest; empty if none does."""
         if not self.weak:
             return ""
+        rank, them = ("ranks", "it") if len(self.weak) == 1 else ("rank", "them")
         return (
-            f"{', '.join(self.weak)}: each alone, with the sign it has, ranks targets below the rest (AUC below 0.5). "
-            "That inverting it would help the fusion could not be shown on left-out data. Consider leaving it out."
+            f"{', '.join(self.weak)} alone, with the sign used, {rank} targets below the rest (AUC below 0.5). That "
+            f"inverting {them} would help the fusion could not be shown on left-out data. Consider leaving {them} out."
         )
 
     def to_dict(self) -> dict[str, Any]:
