@@ -13,7 +13,6 @@ FLOOR = 1e-5
 """The density of outputs, on [-1, 1], that did not occur in training; that of even ones would be 0.5."""
 MOST = 0.5
 """The largest share of targets that is considered: most of a scene must be something else to show its gain."""
-
 PRIOR = 1.5
 """The standard deviation of the log-odds of the share around those in training, before any output is seen."""
 ALIKE = 5

@@ -96,7 +96,7 @@ class _Newton:
     def _search(self, sums: LossSums, target: Line, every: int) -> LossSums:
         """Go to the target, or half of the way, and so on, until the loss falls by enough, rounding aside.
 
-        Where a part of the way promises less than rounding hides, no shorter one can be told from it.
+        Where a part of the way promises less than rounding hides, a shorter one would not differ from it.
         """
         slope, share = self._slope(sums, target), 1.0
         while share == 1 or -share * slope > NOTHING * sums.value:
