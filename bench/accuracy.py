@@ -6,9 +6,9 @@ import numpy as np
 
 from bench.marks import Mark, at_least
 from bimichi import BiMIChICV
-from bimichi.estimators import MeanFusion, SVMFusion
-from bimichi.evaluation.metrics import scores
-from bimichi.evaluation.split import street_scenes
+from bimichi.evaluate.metrics import scores
+from bimichi.evaluate.study import street_scenes
+from bimichi.methods import MeanFusion, SVMFusion
 
 TRAIN, TEST = range(8), range(100, 108)
 

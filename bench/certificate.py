@@ -7,7 +7,7 @@ from bench.learning import scene, timed
 from bench.marks import Mark, at_most
 from bimichi import Bags, ConvexSolver
 from bimichi.datasets import street
-from bimichi.experiments import street_scenes
+from bimichi.paper import street_scenes
 
 SCENES = 10
 POSITIVE = 10

@@ -12,7 +12,7 @@ SCENES = """
 import time
 from bench.marks import peak_memory
 from bimichi import BiMIChI, BiMIChICV
-from bimichi.evaluation.split import street_scenes
+from bimichi.evaluate.study import street_scenes
 scenes = [scene for scene in street_scenes(range(16), 6)]
 few = [scene for scene in street_scenes(range(3), 6, 120, 160, 80)]
 
@@ -43,7 +43,7 @@ for additivity in (1, 2):
 RARITY = """
 import numpy as np
 from bench.marks import seconds
-from bimichi.imaging import rarity
+from bimichi.sources import rarity
 image = np.random.default_rng(0).normal(size=(480, 640)).astype(np.float32)
 print(seconds(lambda: rarity(image)))
 """

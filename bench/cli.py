@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.marks import Mark, at_most, in_process
 from bimichi import BiMIChI
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 FUSE = """
 import sys
@@ -21,7 +21,7 @@ print(peak_memory())
 
 READ_AND_WRITE = """
 import numpy as np
-from bimichi.imaging import read_image, write_image
+from bimichi.io import read_image, write_image
 images = [read_image(file) for file in {files!r}]
 write_image({output!r}, np.zeros(images[0].shape, np.float32))
 """

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.marks import Mark, at_most
-from bimichi.experiments import run_pedestrian, run_study, split_scenes, street_scenes
+from bimichi.paper import run_pedestrian, run_study, split_scenes, street_scenes
 
 
 def pedestrian() -> Iterator[Mark]:

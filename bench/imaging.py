@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.marks import Mark, at_most, seconds
-from bimichi.imaging import rarity
+from bimichi.sources import rarity
 
 
 def sources() -> Iterator[Mark]:

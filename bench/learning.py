@@ -11,8 +11,8 @@ from scipy.ndimage import gaussian_filter
 
 from bench.marks import Mark, at_least, at_most, in_process, seconds
 from bimichi import Bags, BiCapacity, ConvexSolver, EvolutionarySolver
-from bimichi.learning.objectives import OBJECTIVES, get_objective
-from bimichi.learning.problem import InMemory, Solution
+from bimichi.fit.objectives import OBJECTIVES, get_objective
+from bimichi.fit.problem import InMemory, Solution
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import naive

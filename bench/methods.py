@@ -9,8 +9,8 @@ import numpy as np
 from bench.learning import FULL
 from bench.marks import Mark, at_least, at_most, in_process, seconds
 from bimichi import Bags, BinaryMICI, Capacity
-from bimichi.learning.objectives import CAPACITY_OBJECTIVES
-from bimichi.learning.problem import InMemory
+from bimichi.fit.objectives import CAPACITY_OBJECTIVES
+from bimichi.fit.problem import InMemory
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import naive

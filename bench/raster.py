@@ -13,8 +13,8 @@ from rasterio.windows import Window
 
 from bench.marks import Mark, at_least, at_most, in_process
 from bimichi import BiCapacity
-from bimichi.imaging.raster_layers import gdal_settings
-from bimichi.scale import fuse_raster
+from bimichi.fuse import fuse_raster
+from bimichi.io.raster import gdal_settings
 
 SIDE = int(os.environ.get("BIMICHI_BENCH_SIDE", "6000"))
 GRID = {
@@ -31,7 +31,7 @@ ROWS = [Window(0, row, SIDE, min(256, SIDE - row)) for row in range(0, SIDE, 256
 PEAK = """
 from bench.marks import peak_memory
 from bimichi import BiCapacity
-from bimichi.scale import fuse_raster
+from bimichi.fuse import fuse_raster
 fuse_raster(BiCapacity.random(3, random_state=0), {source!r}, {output!r}, compress=None)
 print(peak_memory() / 1e9)
 """

@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.marks import Mark, at_most
 from bimichi.datasets import street
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (

@@ -7,10 +7,10 @@ from statistics import median
 
 from bench.marks import Mark, at_most
 from bimichi.datasets import street
-from bimichi.imaging import write_image
-from bimichi.interactive.learning import Learner
-from bimichi.interactive.opening import Options, open_workspace
-from bimichi.interactive.settings import Settings, Task
+from bimichi.io import write_image
+from bimichi.studio.learning import Learner
+from bimichi.studio.open import Options, open_workspace
+from bimichi.studio.settings import Settings, Task
 
 RECIPES = ("gamma_correction", "adaptive_threshold", "equalize", "local_contrast", "edge_strength", "edge_strength")
 FOLDERS = ("thermal", "colour", "colour", "thermal", "colour", "thermal")

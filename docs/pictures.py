@@ -15,9 +15,9 @@ from bimichi._types import Floats
 from bimichi.datasets import draw_flood, draw_lesions, flood, lesions, street
 from bimichi.datasets.folders import FIELDS
 from bimichi.explain import contributions, identifiability, indices
-from bimichi.imaging.looking import photograph
-from bimichi.imaging.recipes import make_plane
-from bimichi.plotting import plot_bags, plot_importance, plot_lattice, plot_map, plot_maps, plot_matrix
+from bimichi.io.check import photograph
+from bimichi.plot import plot_bags, plot_importance, plot_lattice, plot_map, plot_maps, plot_matrix
+from bimichi.sources.recipes import make_plane
 
 FOLDER = Path(__file__).parent / "images"
 SHORT = ("threshold", "grey", "thermal")

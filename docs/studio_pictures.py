@@ -18,7 +18,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 from bimichi.datasets import street
-from bimichi.interactive.samples import SIZE
+from bimichi.studio.open import SIZE
 
 FOLDER = Path(__file__).parent / "images"
 LEARNED = """async () => {

@@ -4,8 +4,9 @@ import re
 from inspect import getdoc
 from pathlib import Path
 
-from bimichi.evaluation import registered_methods
-from bimichi.imaging import ANNOTATION_FORMATS, RECIPES
+from bimichi.evaluate import registered_methods
+from bimichi.io import ANNOTATION_FORMATS
+from bimichi.sources import RECIPES
 
 
 def methods_table() -> str:

@@ -8,9 +8,10 @@ import numpy as np
 import pyogrio
 from PIL import Image
 
-from bimichi.imaging import Placement, box_mask, write_image
-from bimichi.imaging.collecting import collect_scenes
-from bimichi.imaging.shapes import corners_of
+from bimichi.io import write_image
+from bimichi.io.dataset import collect_scenes
+from bimichi.scenes import Placement, box_mask
+from bimichi.scenes.shapes import corners_of
 
 SHAPE = (40, 60)
 BOXES = {

@@ -52,7 +52,7 @@ def streets():
 @pytest.fixture
 def few_rows(monkeypatch):
     """Leave out most settings of Bi-MIChI in studies; returns the names of those that are kept."""
-    from bimichi.evaluation import study
+    from bimichi.evaluate import study
 
     every, kept = (
         study.candidates,

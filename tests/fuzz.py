@@ -27,16 +27,17 @@ from typer.testing import CliRunner
 
 from bimichi import BiMIChI, BimichiError, Capacity, EvolutionarySolver, FusionRule, Scene
 from bimichi.cli.app import app
-from bimichi.evaluation.metrics import Scores
-from bimichi.evaluation.study import StudyResult, StudyRow, _done
-from bimichi.imaging import check_annotations, rasterise, read_annotations, read_image, write_image
-from bimichi.imaging.formats.yolo import CLASS_FILES
-from bimichi.imaging.placement import in_pixels
-from bimichi.imaging.projects import Project, ProjectSource, read_project, write_project
-from bimichi.interactive.opening import Options, open_studio, open_workspace
-from bimichi.interactive.project import read_studio
-from bimichi.learning.objectives import OBJECTIVES
-from bimichi.learning.problem import InMemory
+from bimichi.evaluate.metrics import Scores
+from bimichi.evaluate.study import StudyResult, StudyRow, _done
+from bimichi.fit.objectives import OBJECTIVES
+from bimichi.fit.problem import InMemory
+from bimichi.io import check_annotations, read_annotations, read_image, write_image
+from bimichi.io.annotations.yolo import CLASS_FILES
+from bimichi.io.project import Project, ProjectSource, read_project, write_project
+from bimichi.scenes import rasterise
+from bimichi.scenes.labels import in_pixels
+from bimichi.studio.open import Options, open_studio, open_workspace
+from bimichi.studio.project import read_studio
 
 OUTPUT = Path("output/fuzz")
 MEMORY = 8 << 30  # bytes of address space; a bomb ends in a MemoryError, which is a bug

@@ -3,9 +3,9 @@
 from sklearn.base import clone
 
 from bimichi import AdditiveBiCapacity, BiCapacity, BiMIChI, BiMIChICV, Capacity, DetectorMask, EvolutionarySolver
-from bimichi.estimators.measured import MeasureFusion
-from bimichi.evaluation.methods import registered_methods
-from bimichi.learning.objectives import CAPACITY_OBJECTIVES
+from bimichi.fit.objectives import CAPACITY_OBJECTIVES
+from bimichi.methods.measured import MeasureFusion
+from bimichi.methods.registry import registered_methods
 
 QUICK = EvolutionarySolver(max_iter=100, population_size=6)
 

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 import bimichi
 from bimichi.cli.app import app
-from bimichi.imaging import grid_segments, write_image
+from bimichi.io import write_image
+from bimichi.scenes import grid_segments
 
 SHAPE = (40, 60)
 BOX = (12, 8, 9, 14)
@@ -60,7 +61,7 @@ def make_scenes():
 HALF = """
 import signal
 from bimichi.cli import main
-from bimichi.imaging import fusing
+from bimichi.fuse import images as fusing
 whole = fusing.fused_strips
 def slow(*arguments):
     yield next(whole(*arguments))

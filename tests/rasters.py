@@ -4,7 +4,7 @@ import numpy as np
 from affine import Affine
 
 from bimichi import BiCapacity
-from bimichi.imaging.raster_layers import open_dataset
+from bimichi.io.raster import open_dataset
 
 GRID = {"crs": "EPSG:32632", "transform": Affine(10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0)}
 NAMES = ["thermal", "red", "edges"]

@@ -4,7 +4,7 @@ import numpy as np
 
 from bimichi import Bags, Scene
 from bimichi.datasets import street
-from bimichi.experiments import SLOW
+from bimichi.paper import SLOW
 
 SMALL = {"height": 96, "width": 128, "n_segments": 60}
 """A street that is quickly drawn."""

@@ -8,11 +8,11 @@ from threading import Event, Thread
 import numpy as np
 from websockets.sync.client import connect
 
-from bimichi.imaging import write_image
-from bimichi.interactive.app import make_app
-from bimichi.interactive.launching import serve
-from bimichi.interactive.opening import Options, open_workspace
-from bimichi.interactive.session import Session
+from bimichi.io import write_image
+from bimichi.studio.app import make_app
+from bimichi.studio.open import Options, open_workspace
+from bimichi.studio.session import Session
+from bimichi.studio.start import serve
 
 SIZE = (40, 56)
 BOXES = {"one": [(8, 6, 12, 16), (34, 10, 10, 18)], "two": [(20, 12, 12, 20)]}

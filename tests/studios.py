@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bimichi.datasets import street
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 HEIGHT, WIDTH = 96, 128
 SHAPES = """() => studio.shapes.map(({ kind, label, points, width }) => ({ kind, label, points, width }))"""

@@ -4,10 +4,9 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from bimichi import _clock
-from bimichi._clock import CompileClock, Stopwatch
+from bimichi import _progress as _clock
 from bimichi._jit import jit
-from bimichi._progress import FIRST_USE, CompileNotice, progress_bar
+from bimichi._progress import FIRST_USE, CompileClock, CompileNotice, Stopwatch, progress_bar
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def test_numba_is_timed(monkeypatch):
 def test_a_method_is_not_charged_for_compiling(monkeypatch):
     from bimichi import compare
     from bimichi.datasets import street
-    from bimichi.estimators import MeanFusion
+    from bimichi.methods import MeanFusion
 
     clock = CompileClock()
     monkeypatch.setattr(_clock, "COMPILING", clock)

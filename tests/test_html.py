@@ -9,11 +9,11 @@ from bimichi import Bags, BiCapacity, BiMIChI, Capacity, Comparison, FusionRule,
 from bimichi._tables import Cell, Table
 from bimichi.datasets import street
 from bimichi.errors import InvalidInputError
-from bimichi.evaluation.comparison import Result
-from bimichi.evaluation.metrics import Scores
+from bimichi.evaluate.comparison import Result
+from bimichi.evaluate.metrics import Scores
 from bimichi.explain import chain, explain_pixel, indices
 from bimichi.report import Report, write_report
-from bimichi.report.inline import INLINE
+from bimichi.report.write import INLINE
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "{{7*7}} & co"]
 
@@ -153,7 +153,7 @@ def test_a_report_is_framed(scene, model, tmp_path, monkeypatch):
     page = report._repr_html_()
     assert '<iframe sandbox="allow-scripts"' in page
     assert "<script>" not in page  # all of it is text of an attribute
-    monkeypatch.setattr("bimichi.report.inline.INLINE", 10)
+    monkeypatch.setattr("bimichi.report.write.INLINE", 10)
     assert "open the file in a browser" in report._repr_html_()
     report.path.unlink()
     assert "cannot be read any more" in report._repr_html_()

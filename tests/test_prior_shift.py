@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logit
 
 from bimichi import BiCapacity, BiMIChI, FusionRule, InvalidInputError, metrics
-from bimichi.learning.calibration import platt
+from bimichi.fit.calibrate import platt
 from bimichi.link import BINS, Link, estimate_base_rate, mixture_distance, reliability_of
 
 
@@ -153,7 +153,7 @@ def test_calibration_error_of_bins_that_are_right_is_zero_and_of_others_their_di
 
 
 def test_reliability_is_drawn_and_maps_that_are_no_probabilities_are_refused():
-    from bimichi import plotting
+    from bimichi import plot as plotting
 
     X, y = sample(2000, 0.3, 0)
     fused = BiMIChI("logistic").fit(X, y).fuse(X)

@@ -5,8 +5,8 @@ from um import um
 
 from bimichi import EvolutionarySolver
 from bimichi._progress import progress_bar
-from bimichi.learning.objectives import OBJECTIVES
-from bimichi.learning.problem import InMemory
+from bimichi.fit.objectives import OBJECTIVES
+from bimichi.fit.problem import InMemory
 
 
 def test_nothing_is_drawn_unless_asked_for_on_a_terminal(capsys):

@@ -13,7 +13,7 @@ from bimichi import (
     InvalidInputError,
     MeanFusion,
     choquet,
-    estimators as all_estimators,
+    methods as all_estimators,
     usage_counts,
 )
 

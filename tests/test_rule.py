@@ -24,7 +24,7 @@ from bimichi import (
     as_rule,
     choquet,
 )
-from bimichi.estimators.measured import MeasureFusion
+from bimichi.methods.measured import MeasureFusion
 from bimichi.rule import TrainingRecord
 
 BIPOLAR = BiMIChI("bipolar", random_state=0)

@@ -4,7 +4,7 @@ from threading import Event, Thread
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bimichi._threads import one_blas_thread
+from bimichi._progress import one_blas_thread
 
 
 def blas():

@@ -1,6 +1,12 @@
 """What pictures and pages have in common about colours: -1 is blue, 0 white, +1 red, with or without matplotlib."""
 
+import base64
+import struct
+import zlib
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 INK = "#222222"
 WHITE = "#ffffff"
@@ -25,3 +31,45 @@ SCALE = _scale()
 def ink_on(red: float, green: float, blue: float) -> str:
     """Return the ink, dark or white, that is easier to read on a colour, whose parts are in [0, 1]."""
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else WHITE
+
+
+SIDE = 320
+"""Pixels of the longer side at most."""
+
+
+def thumbnail(fused: NDArray[Any], side: int = SIDE) -> str:
+    """Return a map in [-1, 1] as a data URI; pixels are means over blocks, those without data are grey."""
+    step = max(1, -(-max(fused.shape) // side))
+    rows, columns = (np.arange(0, size, step) for size in fused.shape)
+    known = ~np.isnan(fused)
+    sums, counts = (
+        np.add.reduceat(np.add.reduceat(part, rows, axis=0), columns, axis=1)
+        for part in (np.where(known, fused, 0.0).astype(np.float64), known.astype(np.int64))
+    )
+    levels = np.clip((sums / np.maximum(counts, 1) + 1) / 2 * LEVELS, 0, LEVELS - 1).astype(np.int64)
+    palette = np.array([[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in (*SCALE, MISSING)], np.uint8)
+    return data_uri(palette[np.where(counts > 0, levels, LEVELS)])
+
+
+def data_uri(image: NDArray[np.uint8]) -> str:
+    """Return an RGB image as a data URI."""
+    return f"data:image/png;base64,{base64.b64encode(_png(image)).decode()}"
+
+
+def _png(image: NDArray[np.uint8]) -> bytes:
+    """Encode RGB: a signature, and chunks of header, compressed rows and end, each with its checksum."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    height, width = image.shape[:2]
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, -1)], axis=1)
+    return b"".join(
+        [
+            b"\x89PNG\r\n\x1a\n",
+            chunk(b"IHDR", header),
+            chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)),
+            chunk(b"IEND", b""),
+        ]
+    )

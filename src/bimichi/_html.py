@@ -7,8 +7,7 @@ that text keeps the colour that it has there.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from bimichi._markup import Markup, element, joined, picture
-from bimichi._tables import Cell, Table, html_table, in_html
+from bimichi._tables import Cell, Markup, Table, element, html_table, in_html, joined, picture
 
 Tint = Callable[[int, str], dict[str, str]]
 """Gives the attributes of a cell, from its column and its text."""

@@ -26,9 +26,8 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from bimichi._clock import COMPILING
 from bimichi._files import atomic_write
-from bimichi._progress import COMPILE_NOTICE
+from bimichi._progress import COMPILE_NOTICE, COMPILING
 from bimichi._version import __version__
 from bimichi.errors import BimichiError
 

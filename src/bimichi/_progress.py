@@ -2,10 +2,14 @@
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 FIRST_USE = "Compiling kernels for this machine, once per installation; later runs load them."
 _asked: ContextVar[Callable[[], bool] | None] = ContextVar("bimichi_stop", default=None)
@@ -135,3 +139,91 @@ def _announce(text: str) -> None:
 
 
 COMPILE_NOTICE = CompileNotice()
+
+
+_limited = Lock()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread within the block.
+
+    The limit is one of the process. Where blocks in several threads overlap, only the first sets and restores it: one
+    that began meanwhile would restore what the first had set.
+    """
+    if not _limited.acquire(blocking=False):
+        yield
+        return
+    try:
+        with threadpool_limits(1, "blas"):
+            yield
+    finally:
+        _limited.release()
+
+
+class CompileClock:
+    """The time during which at least one thread of this process compiled or loaded kernels."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._depth, self._since, self._spent = 0, 0.0, 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time in this context, once if several threads or nested kernels are in it."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def enter(self) -> bool:
+        """Start counting; return whether nothing else was being compiled."""
+        with self._lock:
+            if self._depth == 0:
+                self._since = time.perf_counter()
+            self._depth += 1
+            return self._depth == 1
+
+    def leave(self) -> bool:
+        """Stop counting; return whether nothing else is being compiled."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._spent += time.perf_counter() - self._since
+            return self._depth == 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return self._now()[1]
+
+    @property
+    def elsewhere(self) -> float:
+        """A clock that stands still while kernels are compiled."""
+        now, compiled = self._now()
+        return now - compiled
+
+    def _now(self) -> tuple[float, float]:
+        with self._lock:
+            now = time.perf_counter()
+            return now, self._spent + (now - self._since if self._depth else 0.0)
+
+
+COMPILING = CompileClock()
+
+
+class Stopwatch:
+    """Seconds since it was made, without those in which kernels were compiled, in whichever thread.
+
+    >>> Stopwatch().seconds < 60
+    True
+    """
+
+    def __init__(self) -> None:
+        self._start = COMPILING.elsewhere
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return COMPILING.elsewhere - self._start

@@ -11,8 +11,7 @@ from bimichi._types import Floats, Ints
 from bimichi._version import __version__
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import check_names
-from bimichi.measures.compact import pack_counts, unpack_counts
-from bimichi.measures.files import Arrays
+from bimichi.measures.files import Arrays, pack_counts, unpack_counts
 
 TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("method", "objective", "solver", "status", "version", "certificate"), (str,)),
@@ -62,7 +61,7 @@ class TrainingRecord:
         Columns of the data frame that the model was fitted to.
     selection : mapping, optional
         What the rule was chosen from, and the scores of each candidate on left-out scenes; see
-        `bimichi.learning.selection.Selection`.
+        `bimichi.fit.choose.Selection`.
     version : str
         The version of bimichi.
     label_line : (float, float), optional

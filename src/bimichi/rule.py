@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bimichi import _html
 from bimichi._checks import check_choice, is_xarray
-from bimichi._markup import element
+from bimichi._tables import element
 from bimichi._types import Floats, Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
@@ -64,7 +64,7 @@ class FusionRule:
     inputs : sequence of SourceInput, optional
         Type and range of the images of each source in training.
     decision : Decision, optional
-        How targets are found in the map that `fuse` gives of an image; see `bimichi.imaging.detect`.
+        How targets are found in the map that `fuse` gives of an image; see `bimichi.fuse.detect`.
     link : Link, optional
         How C or |C| becomes a probability: with a link, `fuse` returns 1 / (1 + exp(-f)), where f = slope * output +
         offset are the log-odds of a target.

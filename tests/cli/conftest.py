@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from program import BOX, PAPER, images, make_scenes, run, target_mask
 
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from program import PAPER, images, run
 
 from bimichi import BiMIChI, FusionRule, ModelFileError
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 
 def test_the_program_trains_shows_and_fuses(here):

@@ -180,7 +180,7 @@ class TestStreams:
 LATE = """
 import signal, threading
 from bimichi.cli import console, main
-from bimichi.evaluation import engine
+from bimichi.evaluate import engine
 signal.signal(signal.SIGINT, signal.default_int_handler)
 said, say, begun = threading.Event(), console.say, threading.Lock()
 

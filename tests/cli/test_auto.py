@@ -6,8 +6,8 @@ import pytest
 from program import BOX, images, run, target_mask
 
 from bimichi import FusionRule
-from bimichi.imaging import read_image, write_image
-from bimichi.learning.selection import selection_of
+from bimichi.fit.choose import selection_of
+from bimichi.io import read_image, write_image
 
 SOURCES = ("thermals", "greys", "--superpixels", 40, "-o", "m.json")
 
@@ -52,11 +52,11 @@ def test_masks_are_eroded_to_their_cores(four):
 
 
 def test_rarity_becomes_part_of_the_recipes(four, monkeypatch):
-    from bimichi.learning.selection import candidates
+    from bimichi.fit import candidates
 
     rare = candidates.Candidate("logistic", 1, "rarity", "cores")
-    monkeypatch.setattr("bimichi.learning.selection.choosing.default_candidates", lambda *_, **__: [rare])
-    monkeypatch.setattr("bimichi.learning.selection.choosing.simplest_of_best", lambda rows: 0)
+    monkeypatch.setattr("bimichi.fit.choose.default_candidates", lambda *_, **__: [rare])
+    monkeypatch.setattr("bimichi.fit.choose.simplest_of_best", lambda rows: 0)
     run("train", *SOURCES, "--boxes", "all.csv", "--recipe", "to_bipolar,equalize")
     assert FusionRule.load("m.json").recipes == ("to_bipolar|rarity", "equalize|rarity")
     run("fuse", "m.json", "thermals", "greys", "-o", "out")

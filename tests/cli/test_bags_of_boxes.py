@@ -6,7 +6,9 @@ import numpy as np
 from program import BOX, PAPER, run
 
 from bimichi import BiMIChI, Scene
-from bimichi.imaging import bag_sizes, core_bags, read_image, to_bipolar
+from bimichi.io import read_image
+from bimichi.scenes import bag_sizes, core_bags
+from bimichi.sources import to_bipolar
 
 TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "-o", "model.json", "--superpixels", 40)
 

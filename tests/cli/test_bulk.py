@@ -13,7 +13,10 @@ from affine import Affine
 from program import ENVIRONMENT, PAPER, images, program, run, target_mask
 
 from bimichi import BiMIChI, FusionRule, Scene, join_bags
-from bimichi.imaging import equalize, fusing, label_bags, read_image, superpixels, to_bipolar, write_image
+from bimichi.fuse import images as fusing
+from bimichi.io import read_image, write_image
+from bimichi.scenes import label_bags, superpixels
+from bimichi.sources import equalize, to_bipolar
 
 PLACE = Affine(30.0, 0.0, 500_000.0, 0.0, -30.0, 4_600_000.0)
 
@@ -170,7 +173,7 @@ main()
 KILLED = """
 import threading
 from bimichi.cli import main
-from bimichi.imaging import fusing
+from bimichi.fuse import images as fusing
 whole, begun = fusing.fused_strips, []
 def stuck(*arguments):
     strips = whole(*arguments)

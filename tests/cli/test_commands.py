@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from bimichi import BiMIChI
 from bimichi.cli.options import expand_groups
-from bimichi.imaging import read_image, write_image
-from bimichi.imaging.recipes import RECIPES
+from bimichi.io import read_image, write_image
+from bimichi.sources.recipes import RECIPES
 
 
 def test_masks_bags_and_what_to_ignore(here):

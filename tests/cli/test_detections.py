@@ -7,8 +7,10 @@ import numpy as np
 from program import BOX, PAPER, images, run, train_masks
 
 from bimichi import FusionRule
-from bimichi.imaging import detect, read_boxes, read_image, to_bipolar
+from bimichi.fuse import detect
+from bimichi.io import read_boxes, read_image
 from bimichi.metrics import object_scores
+from bimichi.sources import to_bipolar
 
 TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
 FUSE = ("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fused.tif")
@@ -83,7 +85,7 @@ def test_many_scenes_go_to_one_file(many):
 def test_rasters_are_smoothed_alike_in_windows_and_detections_are_georeferenced(here, trained, monkeypatch):
     import rasterio
 
-    from bimichi.scale import rasters
+    from bimichi.fuse import rasters
 
     monkeypatch.setattr(rasters, "WINDOW", 1)
     rng = np.random.default_rng(0)

@@ -6,8 +6,8 @@ import pytest
 from program import run
 
 from bimichi._extras import EXTRAS, is_installed
-from bimichi.cli import self_test
-from bimichi.learning.bags import Bags
+from bimichi.cli import doctor as self_test
+from bimichi.scenes.bags import Bags
 
 
 def test_all_is_well():
@@ -43,8 +43,8 @@ def test_a_wrong_integral_fails(monkeypatch):
 @pytest.mark.parametrize(
     ("where", "broken"),
     [
-        ("bimichi.evaluation.metrics.scores", lambda *_: (_ for _ in ()).throw(RuntimeError("no scores"))),
-        ("bimichi.learning.bags.Bags.from_image", classmethod(lambda cls, *_, **__: Bags(np.zeros((2, 3)), [0, 1, 2]))),
+        ("bimichi.evaluate.metrics.scores", lambda *_: (_ for _ in ()).throw(RuntimeError("no scores"))),
+        ("bimichi.scenes.bags.Bags.from_image", classmethod(lambda cls, *_, **__: Bags(np.zeros((2, 3)), [0, 1, 2]))),
     ],
 )
 def test_whatever_breaks_is_reported_and_the_rest_goes_on(where, broken, monkeypatch):

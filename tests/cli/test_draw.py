@@ -8,8 +8,10 @@ import pytest
 from program import run
 
 from bimichi.datasets import street
-from bimichi.imaging import box_mask, read_image, vertical_edges
-from bimichi.imaging.checking import separation
+from bimichi.io import read_image
+from bimichi.io.check import separation
+from bimichi.scenes import box_mask
+from bimichi.sources import vertical_edges
 
 
 def test_a_drawn_folder_can_be_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

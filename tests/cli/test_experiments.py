@@ -8,8 +8,8 @@ from program import run
 from samples import LEFT_OUT
 
 from bimichi.cli import demo as demo_command
-from bimichi.cli.scenes import input_files
-from bimichi.imaging import write_image
+from bimichi.cli.study import input_files
+from bimichi.io import write_image
 
 pytestmark = pytest.mark.filterwarnings("ignore:The slope of the log-odds has reached")  # streets are small
 
@@ -51,7 +51,7 @@ def road_scenes(tmp_path_factory, streets):
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out slow methods, and prove little, whatever is run."""
-    from bimichi.experiments import pedestrian
+    from bimichi.paper import pedestrian
 
     monkeypatch.setattr("bimichi.cli.reproduce.PROOF_NODES", 0)
     every = pedestrian.paper_methods

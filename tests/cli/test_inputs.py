@@ -17,9 +17,9 @@ from rasters import GRID, write
 from real import real
 
 from bimichi import BiMIChI, FusionRule, InvalidInputError, Scene
-from bimichi.imaging import open_scenes, raster_layers, read_image, write_image
-from bimichi.imaging.fusing import make_sources
-from bimichi.imaging.labelling import Labelling, SceneReader
+from bimichi.fuse.images import make_sources
+from bimichi.io import open_scenes, raster as raster_layers, read_image, write_image
+from bimichi.io.labelled import Labelling, SceneReader
 
 NAMES = ("thermal", "grey")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from program import BOX, SHAPE, run, target_mask
 
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 BAGS = ("bags", "thermal.png", "grey.png", "--superpixels", 20, "-o", "bags.png")
 

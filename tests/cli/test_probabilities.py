@@ -7,7 +7,8 @@ import pytest
 from program import images, run
 
 from bimichi import BiMIChI, FusionRule
-from bimichi.imaging import read_image, to_bipolar, write_image
+from bimichi.io import read_image, write_image
+from bimichi.sources import to_bipolar
 
 TRAIN = ("train", "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
 FUSE = ("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fused.tif")

@@ -8,8 +8,8 @@ import pytest
 from program import BOX, PAPER, images, run, target_mask
 
 from bimichi import BiMIChI, FusionRule
-from bimichi.imaging import read_image, write_image
-from bimichi.imaging.projects import read_project
+from bimichi.io import read_image, write_image
+from bimichi.io.project import read_project
 
 PROJECT = """
 [[sources]]
@@ -224,7 +224,7 @@ def test_check_goes_on_after_a_scene_that_cannot_be_used(many):
 
 
 def test_bags_are_drawn_over_a_photograph_with_the_boxes(here, monkeypatch):
-    from bimichi import plotting
+    from bimichi import plot as plotting
 
     seen = {}
 

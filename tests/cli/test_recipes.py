@@ -9,7 +9,8 @@ from program import PAPER, images, run
 from registries import restored
 
 from bimichi import FusionRule
-from bimichi.imaging import edge_strength, rarity, read_image, recipes
+from bimichi.io import read_image
+from bimichi.sources import edge_strength, rarity, recipes
 
 TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "--boxes", "boxes.csv", "--superpixels", 40, "-o", "model.json")
 FUSE = ("fuse", "model.json", "other/thermal.png", "other/grey.png", "-o", "fused.tif")

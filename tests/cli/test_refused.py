@@ -10,7 +10,7 @@ import pytest
 from program import PAPER, SHAPE, images, run, train_masks
 
 from bimichi import BiCapacity
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 TRAIN = ("train", *PAPER, "thermal.png", "grey.png", "-o", "new/model.json")
 
@@ -145,7 +145,7 @@ def test_an_output_that_cannot_be_written_is_found_before_the_work(trained, monk
     def read(*_):
         raise AssertionError("the work has begun")
 
-    monkeypatch.setattr("bimichi.imaging.reading.read_image", read)
+    monkeypatch.setattr("bimichi.io.images.read_image", read)
     for output in ("mask.png/model.tif", "mask.png/deeper/model.tif"):
         for command in (("train", "--boxes", "boxes.csv"), ("fuse", "model.json")):
             failed = run(*command, "thermal.png", "grey.png", "-o", output, code=1)

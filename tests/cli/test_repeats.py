@@ -7,7 +7,7 @@ from program import run
 from samples import SMALL
 
 from bimichi.datasets import street
-from bimichi.evaluation.methods import candidates
+from bimichi.methods.registry import candidates
 
 LEARNED = "Bi-MIChI mean, 1-additive, polarity given"
 
@@ -16,8 +16,8 @@ def test_a_study_of_several_draws(here, monkeypatch):
     def few(*given):
         return [row for row in candidates(*given) if row.kind == "source" or row.name == LEARNED]
 
-    monkeypatch.setattr("bimichi.evaluation.study.candidates", few)
-    monkeypatch.setattr("bimichi.evaluation.split.street", lambda *size, **options: street(**options | SMALL))
+    monkeypatch.setattr("bimichi.evaluate.study.candidates", few)
+    monkeypatch.setattr("bimichi.evaluate.study.street", lambda *size, **options: street(**options | SMALL))
     common = ("--street", "--train", 3, "--test", 1, "--sources", 3, "--repeats", 2, "-o", "out")
     done = json.loads(run("study", *common, "--json").stdout)
     assert [draw["setting"]["seed"] for draw in done["draws"]] == [0, 1]

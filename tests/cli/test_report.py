@@ -5,7 +5,7 @@ from pages import data_of, fitted, image, planes_of, text_of
 from typer.testing import CliRunner
 
 from bimichi.cli.app import app
-from bimichi.evaluation.metrics import auc
+from bimichi.evaluate.metrics import auc
 
 
 def test_command(tmp_path, monkeypatch):

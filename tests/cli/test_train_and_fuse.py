@@ -12,8 +12,10 @@ import pytest
 from program import ENVIRONMENT, HALF, PAPER, PROGRAM, SHAPE, images, program, run, target_mask
 
 from bimichi import BiMIChI, FusionRule
-from bimichi.imaging import SOURCE_RECIPES, fusing, gamma_correction, read_image, to_bipolar, write_image
-from bimichi.imaging.recipes import AS_IS
+from bimichi.fuse import images as fusing
+from bimichi.io import read_image, write_image
+from bimichi.sources import SOURCE_RECIPES, gamma_correction, to_bipolar
+from bimichi.sources.recipes import AS_IS
 
 
 def test_train_keeps_all_that_fuse_needs(trained):

@@ -7,11 +7,12 @@ from PIL import Image
 
 from bimichi import InvalidInputError
 from bimichi.datasets import draw_flood, draw_lesions, flood, lesions
-from bimichi.datasets.anatomy import draw_anatomy
-from bimichi.datasets.terrain import OPTICAL_BANDS, SOIL, WATER, draw_terrain, outlines
-from bimichi.imaging import boxes_of, write_geotiff
-from bimichi.learning.scene import Scene
+from bimichi.datasets.brains import draw_anatomy
+from bimichi.datasets.floods import OPTICAL_BANDS, SOIL, WATER, draw_terrain, outlines
+from bimichi.io import write_geotiff
 from bimichi.metrics import auc
+from bimichi.scenes import boxes_of
+from bimichi.scenes.scene import Scene
 
 
 @pytest.fixture(scope="module")

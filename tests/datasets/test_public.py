@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from bimichi import InvalidInputError
 from bimichi.datasets import kaist, msrs
-from bimichi.learning.scene import join_bags
+from bimichi.scenes.scene import join_bags
 
 
 def auc(scene, fused):

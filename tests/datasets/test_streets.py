@@ -6,7 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 from bimichi import BiMIChI, InvalidInputError
 from bimichi.datasets import street, um
-from bimichi.learning.scene import join_bags
+from bimichi.scenes.scene import join_bags
 
 
 def auc(scene, fused):

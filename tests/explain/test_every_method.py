@@ -78,7 +78,7 @@ def test_bootstrap(model_of, data, name):
 
 def test_a_refit_to_the_same_data_finds_the_same_measure(model_of, data):
     """With one copy of every bag, the bootstrap's refit is the fit."""
-    from bimichi.explain.refitting import refit, training_bags
+    from bimichi.explain.stability import refit, training_bags
 
     X, y, bags, target = data
     for name, method in MEASURED.items():
@@ -93,7 +93,7 @@ def test_a_refit_to_the_same_data_finds_the_same_measure(model_of, data):
 
 def test_class_weights_stay_as_fitted(data):
     from bimichi import ChoquetQP
-    from bimichi.explain.refitting import refit, training_bags
+    from bimichi.explain.stability import refit, training_bags
 
     X, _, _, target = data
     for class_weight in ("balanced", {0: 1.0, 1: 7.0}):
@@ -110,7 +110,7 @@ from bimichi.explain import bootstrap, chain, contributions, data_indices, ident
 for g in (BiCapacity.random(2), Capacity.random(2), AdditiveBiCapacity.random(2)):
     chain(g, [0.5, 0.2]), contributions(g, [[0.5, 0.2]]), indices(g), data_indices(g, [[0.5, 0.2]])
     identifiability(g, [[0.5, 0.2]]), summary(g, [[0.5, 0.2]])
-assert not {"sklearn", "pandas", "bimichi.estimators"} & set(sys.modules)
+assert not {"sklearn", "pandas", "bimichi.methods"} & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -4,8 +4,8 @@ import pytest
 from bimichi import Bags, BiMIChI, ConvexSolver, EvolutionarySolver, InvalidInputError
 from bimichi.explain import bootstrap, indices
 from bimichi.explain.stability import _draw, _resampled
-from bimichi.learning.objectives import OBJECTIVES
-from bimichi.learning.problem import InMemory
+from bimichi.fit.objectives import OBJECTIVES
+from bimichi.fit.problem import InMemory
 
 CHECKED = ("up", "down", "shapley", "interaction_up", "interaction_down", "interaction_mixed")
 

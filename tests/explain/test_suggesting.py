@@ -7,7 +7,7 @@ import pytest
 
 from bimichi import BiMIChI, Decision, InvalidInputError, Scene
 from bimichi.explain import bootstrap, suggest, uncertainty
-from bimichi.explain.image_regions import blocks, boxes_of, peaks, shared, touch
+from bimichi.explain.suggestions import blocks, boxes_of, peaks, shared, touch
 
 SIDE = 10  # of the squares of which scenes consist
 SHAPE = (40, 60)

@@ -9,7 +9,8 @@ import xarray as xr
 from methods import METHODS, fitted
 from sklearn.base import clone
 
-import bimichi.scale
+import bimichi.fuse
+import bimichi.xarray
 from bimichi import BiCapacity, BiMIChI, Capacity, DetectorMask, InvalidInputError, MeanFusion, choquet
 
 NAMES = ["thermal", "red", "edges"]
@@ -204,7 +205,7 @@ class TestAccessor:
         np.testing.assert_array_equal(banded.bimichi.fuse(MEASURE, source_dim="band").values, expected)
         dataset = grid.drop_vars("wavelength").to_dataset("source")
         np.testing.assert_array_equal(dataset.bimichi.fuse(MEASURE).values, expected)
-        assert bimichi.scale.fuse_array(MEASURE, banded, "band").equals(banded.bimichi.fuse(MEASURE, "band"))
+        assert bimichi.fuse.fuse_array(MEASURE, banded, "band").equals(banded.bimichi.fuse(MEASURE, "band"))
 
 
 class TestRefused:

@@ -17,7 +17,7 @@ from bimichi import (
     write_report,
 )
 from bimichi.explain import bootstrap, chain, contributions, data_indices, identifiability, summary
-from bimichi.imaging import grid_segments, label_bags, superpixels
+from bimichi.scenes import grid_segments, label_bags, superpixels
 
 NAMES = ["thermal", "grey"]
 FILL = -9999.0

@@ -10,8 +10,8 @@ import xarray as xr
 
 from bimichi import AdditiveBiCapacity, BiCapacity, InvalidInputError, ModelFileError, choquet
 from bimichi.integral.terms import term_features
+from bimichi.measures.additive import Terms
 from bimichi.measures.lattice import pair_lattice
-from bimichi.measures.terms import Terms
 
 
 def named_terms(space, values):

@@ -7,11 +7,10 @@ import pytest
 from mutation import check_mutated
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, FusionRule, ModelFileError
-from bimichi.learning.spaces.order import completion_of
-from bimichi.measures.compact import COMPACT_FROM, COMPLETIONS, pack_counts, pack_values, unpack_counts, unpack_values
-from bimichi.measures.lattice import pair_lattice, subset_lattice
+from bimichi.fit.spaces.order import completion_of
+from bimichi.measures.files import COMPACT_FROM, COMPLETIONS, pack_counts, pack_values, unpack_counts, unpack_values
+from bimichi.measures.lattice import pair_lattice, sample, subset_lattice
 from bimichi.measures.on_lattice import complete
-from bimichi.measures.sampling import sample
 
 RULES = ("lowest", "highest", "nearest-zero")
 

@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 
 from bimichi import InvalidInputError
-from bimichi.measures.lattice import MAX_ELEMENTS, Lattice, pair_lattice, subset_lattice
-from bimichi.measures.sampling import sample
+from bimichi.measures.lattice import MAX_ELEMENTS, Lattice, pair_lattice, sample, subset_lattice
 
 SIZES = [1, 2, 3, 4]
 

@@ -11,10 +11,8 @@ from pages import planes_of
 from PIL import Image
 
 from bimichi.report import thumbnail
-from bimichi.report.colours import MISSING, colour_of, swatch
-from bimichi.report.embedding import embed_plane
-from bimichi.report.markup import element
-from bimichi.report.sampling import Sampling
+from bimichi.report.inputs import Sampling
+from bimichi.report.page import MISSING, colour_of, element, embed_plane, swatch
 
 
 def test_markup_escapes_text_and_attributes():

@@ -12,12 +12,12 @@ from sklearn.metrics import roc_auc_score
 
 from bimichi import BiMIChI, Decision, InvalidInputError, Scene, compare
 from bimichi.errors import BimichiError
-from bimichi.evaluation.metrics import scores
+from bimichi.evaluate.metrics import scores
 from bimichi.explain import identifiability, summary
-from bimichi.imaging import detect
+from bimichi.fuse import detect
 from bimichi.report import write_report
-from bimichi.report.accuracy import score_maps
 from bimichi.report.inputs import gather
+from bimichi.report.sections import score_maps
 
 
 def test_needs_nothing_else(written):

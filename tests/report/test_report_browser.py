@@ -11,7 +11,7 @@ from playwright import sync_api
 from bimichi import MICI, BiMIChI, WeightedMeanFusion, as_rule
 from bimichi.explain import chain, contributions
 from bimichi.report import write_report
-from bimichi.report.colours import colour_of
+from bimichi.report.page import colour_of
 
 READOUT = """() => {
   const text = (root, selector) => root.querySelector(selector)?.textContent ?? null;

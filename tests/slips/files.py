@@ -9,7 +9,7 @@ from PIL import Image
 from program import BOX, SHAPE, images, target_mask
 from rasters import GRID, write
 
-from bimichi.imaging import write_image
+from bimichi.io import write_image
 
 NAMES = ("thermal", "grey")
 X, Y, W, H = BOX

@@ -11,19 +11,17 @@ import typer
 from typer.core import TyperGroup
 
 import bimichi
-from bimichi.cli.bags import bags
 from bimichi.cli.check import check
 from bimichi.cli.compare import compare
 from bimichi.cli.console import STOPPED, LogHandler, terminated_as_interrupted, user_errors
-from bimichi.cli.demo import demo
+from bimichi.cli.demo import demo, draw
 from bimichi.cli.doctor import doctor
-from bimichi.cli.draw import draw
 from bimichi.cli.fuse import fuse
 from bimichi.cli.init import init
 from bimichi.cli.options import expand_groups
 from bimichi.cli.report import report
 from bimichi.cli.reproduce import reproduce
-from bimichi.cli.show import show
+from bimichi.cli.show import bags, show
 from bimichi.cli.studio import studio
 from bimichi.cli.study import study
 from bimichi.cli.train import train

@@ -13,11 +13,10 @@ from bimichi.cli.console import Output, failures, say as say_error, text_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, value
 from bimichi.cli.train import AUTO, train
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.checking import DatasetCheck, DatasetChecker
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
+from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
-    from bimichi.imaging.looking import SceneViewer
+    from bimichi.io.check import DatasetCheck, DatasetChecker, SceneViewer
 
 PLANNED = ("objective", "solver", "polarity", "scale", "additivity")
 MOST_PAIRS, MOST_SCENES = 10, 60  # shown in tables; --json lists all
@@ -44,7 +43,7 @@ def check(
     AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does
     not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot be used.
     """
-    from bimichi.imaging.looking import SceneViewer
+    from bimichi.io.check import DatasetChecker, SceneViewer
 
     given = labelled.boxes is not None or labelled.labels is not None
     scenes = made.open(sources, MAX_ADDITIVE_SOURCES)
@@ -77,7 +76,7 @@ def check(
         raise failures("", problems)
 
 
-def _add(checker: DatasetChecker, viewer: "SceneViewer", name: str) -> dict[str, int] | None:
+def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
     """Check one scene; return the numbers of its bags."""
     view = viewer.view(name)
     inside, count = (None, None) if view.targets is None else (view.targets.inside, view.targets.count)
@@ -117,7 +116,7 @@ def _about_plan(n_sources: int, plan: dict[str, Any]) -> list[str]:
     return found
 
 
-def _shown(found: DatasetCheck, bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
+def _shown(found: "DatasetCheck", bags: dict[str, dict[str, int]], plan: dict[str, Any]) -> list[Any]:
     """Return tables of sources, pairs and scenes, and a sentence about the training."""
     shown = [_sources(found), _scenes(found, bags)]
     if len(found.sources) > 1:
@@ -125,7 +124,7 @@ def _shown(found: DatasetCheck, bags: dict[str, dict[str, int]], plan: dict[str,
     return [*shown, escape(_sentence(found, plan))]
 
 
-def _sources(found: DatasetCheck) -> RichTable:
+def _sources(found: "DatasetCheck") -> RichTable:
     header = ["source", "type", "min", "1 %", "99 %", "max", "missing", "AUC"]
     rows = []
     for one in found.sources:
@@ -134,7 +133,7 @@ def _sources(found: DatasetCheck) -> RichTable:
     return text_table(header, rows)
 
 
-def _pairs(found: DatasetCheck) -> RichTable:
+def _pairs(found: "DatasetCheck") -> RichTable:
     """Return pairs of sources, those with the largest shift first."""
     known = sorted(found.pairs, key=lambda pair: -1.0 if pair.shift is None else pair.shift.length, reverse=True)
     rows = [
@@ -150,7 +149,7 @@ def _pairs(found: DatasetCheck) -> RichTable:
     return text_table(["sources", "shift (– unknown)", "copies"], rows)
 
 
-def _scenes(found: DatasetCheck, bags: dict[str, dict[str, int]]) -> RichTable:
+def _scenes(found: "DatasetCheck", bags: dict[str, dict[str, int]]) -> RichTable:
     rows = []
     for one in found.scenes[:MOST_SCENES]:
         counts = bags.get(one.name, {})
@@ -163,7 +162,7 @@ def _scenes(found: DatasetCheck, bags: dict[str, dict[str, int]]) -> RichTable:
     return text_table(header, rows)
 
 
-def _sentence(found: DatasetCheck, plan: dict[str, Any]) -> str:
+def _sentence(found: "DatasetCheck", plan: dict[str, Any]) -> str:
     recipes = ", ".join(f"{name} by {recipe}" for name, recipe in plan["recipes"].items())
     how = f"objective {plan['objective']}, solver {plan['solver']}, polarity {plan['polarity']}"
     scale = f", scale {plan['scale']}" if plan["scale"] else ""

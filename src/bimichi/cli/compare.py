@@ -10,9 +10,8 @@ import typer
 
 import bimichi
 from bimichi._files import atomic_write, plain
-from bimichi.cli.console import Output, rich_table
+from bimichi.cli.console import Output, Run, keep_inputs, output_file, rich_table, run_path
 from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, Sources, listed, output_option, value
-from bimichi.cli.outputs import Run, keep_inputs, output_file, run_path
 from bimichi.errors import InvalidInputError
 
 TABLES = (".md", ".csv", ".tex")
@@ -42,7 +41,7 @@ def compare(
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
-    from bimichi.imaging.labelling import SceneReader
+    from bimichi.io.labelled import SceneReader
 
     labelling, collection = labelled.labelling(), made.open(sources)
     masks = collection.companions(truth, "truth").values()

@@ -6,12 +6,17 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,10 +25,11 @@ from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bimichi._files import plain
-from bimichi._progress import COMPILE_NOTICE
+import bimichi
+from bimichi._files import atomic_write, plain, sha256_of
+from bimichi._progress import COMPILE_NOTICE, COMPILING, Stopwatch
 from bimichi._tables import Cell, Table
-from bimichi.errors import AnnotationWarning, BimichiError, shortened
+from bimichi.errors import AnnotationWarning, BimichiError, InvalidInputError, shortened
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
@@ -201,3 +207,106 @@ def _unread() -> Iterator[None]:
                 except BrokenPipeError:
                     os.dup2(nowhere, stream.fileno())  # or what is left in its buffer fails at exit
         os.close(nowhere)
+
+
+def output_file(path: Path, suffixes: Sequence[str] = ()) -> Path:
+    """Check that a file can be written, with one of the suffixes if given, and create its folder if it is missing."""
+    if str(path) == "-":
+        raise InvalidInputError("Results are written to files, not to standard output; name one instead of -.")
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidInputError(f"The output must end in {' or '.join(suffixes)}, got {path}.")
+    if path.is_dir():
+        raise BimichiError(f"Cannot write {path}: it is a folder; name a file in it.")
+    output_folder(path.parent)
+    return path
+
+
+def output_folder(path: Path) -> Path:
+    """Check that files can be written to a folder, and create it if it is missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError as error:
+        raise BimichiError(f"Cannot write to the folder {path}: {error.strerror or error}.") from error
+
+
+def output_files(output: Path, scenes: Sequence[str], many: bool, suffixes: Sequence[str]) -> list[Path]:
+    """Return one file per scene: `output` itself, or, if there may be many, files of the first suffix in it."""
+    if not many:
+        return [output_file(output, suffixes)]
+    if output.suffix.lower() in suffixes:
+        raise InvalidInputError(f"With folders or patterns as sources, the output must be a folder, got {output}.")
+    output_folder(output)
+    return [output / f"{scene}{suffixes[0]}" for scene in scenes]
+
+
+def keep_inputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise an error if an output would replace an input."""
+    read = {path.resolve() for path in inputs}
+    for path in outputs:
+        if path.resolve() in read:
+            raise BimichiError(f"The output {path} is one of the inputs and would replace it. Choose another name.")
+
+
+class Run:
+    """A run of a command, as a context: the SHA-256 of inputs is computed in the background, parts are timed.
+
+    Time to compile kernels is booked as "compile", and not as that of a part.
+
+    >>> with Run("nothing", {"sources": [Path("a.png")]}, seed=1) as run:
+    ...     with run.timed("work"):
+    ...         pass
+    >>> run.record()["parameters"], list(run.record()["seconds"])
+    ({'sources': ['a.png']}, ['work', 'compile', 'total'])
+    """
+
+    def __init__(
+        self, command: str, parameters: Mapping[str, Any], inputs: Iterable[Path] = (), seed: int | None = None
+    ) -> None:
+        self.command, self.parameters, self.seed = command, plain(parameters), seed
+        self.seconds: dict[str, float] = {}
+        self._started, self._clock = datetime.now(UTC), time.perf_counter()
+        self._compiled = COMPILING.seconds
+        self._pool = ThreadPoolExecutor(1)
+        self._hashes = {str(path): self._pool.submit(sha256_of, path) for path in dict.fromkeys(inputs)}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the time spent in the context to this part of the run."""
+        watch = Stopwatch()
+        yield
+        self.seconds[part] = self.seconds.get(part, 0.0) + watch.seconds
+
+    def record(self, outputs: Iterable[Path] = ()) -> dict[str, Any]:
+        """Return the record that `write` writes."""
+        inputs = {path: digest.result() for path, digest in self._hashes.items()}
+        whole = {"compile": COMPILING.seconds - self._compiled, "total": time.perf_counter() - self._clock}
+        seconds = self.seconds | whole
+        return {
+            "bimichi": bimichi.__version__,
+            "command": self.command,
+            "parameters": self.parameters,
+            "seed": self.seed,
+            "started": self._started.isoformat(timespec="seconds"),
+            "inputs": inputs,
+            "outputs": [str(path) for path in outputs],
+            "seconds": {part: round(taken, 3) for part, taken in seconds.items()},
+        }
+
+    def write(self, path: Path, outputs: Iterable[Path] = ()) -> Path:
+        """Write the record as JSON to `path`, whole or not at all; see `run_path`."""
+        text = json.dumps(self.record(outputs), indent=1)
+        atomic_write(path, lambda file: file.write(text.encode()))
+        return path
+
+
+def run_path(output: Path) -> Path:
+    """Return where the record is written: beside a file (``model.json.run.json``), or into a folder (``run.json``)."""
+    return output / "run.json" if output.is_dir() else output.with_name(f"{output.name}.run.json")

@@ -4,16 +4,26 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.markup import escape
 
 import bimichi
-from bimichi._clock import COMPILING, Stopwatch
-from bimichi._extras import EXTRAS, is_installed
+from bimichi._extras import EXTRAS, import_optional, is_installed
+from bimichi._progress import COMPILING, Stopwatch
 from bimichi.cli.console import Output
+from bimichi.errors import BimichiError
+from bimichi.io.dataset import open_scenes
+from bimichi.io.images import read_image
+from bimichi.io.raster import open_dataset
+from bimichi.io.write import write_image
 
 CORE = ("numpy", "scipy", "numba", "scikit-learn", "clarabel")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge", "firefox")
@@ -31,7 +41,7 @@ def doctor(*, say: Output) -> None:
     bimichi doctor --json > doctor.json    # to attach to a bug report
     ```
     """
-    from bimichi.cli.self_test import self_test
+    pass
 
     data: dict[str, Any] = {
         "bimichi": bimichi.__version__,
@@ -109,3 +119,128 @@ def _lines(data: dict[str, Any]) -> list[str]:
         "All is well." if data["passed"] else "Something is broken; please report it with: bimichi doctor --json",
     ]
     return [escape(line) for line in lines]
+
+
+SIZE = (96, 128)  # of the streets; all in all, the tests take a second besides compiling
+SEED = 0
+
+
+class SelfTestError(BimichiError):
+    """A check of the self-test that did not hold."""
+
+
+def _ensure(holds: bool, what: str) -> None:
+    if not holds:
+        raise SelfTestError(what)
+
+
+def check_integral() -> str:
+    """Compare the compiled integral with Eq. (1) of the paper in plain Python."""
+    g, rng = bimichi.BiCapacity.random(3, random_state=SEED), np.random.default_rng(SEED)
+    X = rng.uniform(-1, 1, (200, 3)).astype(np.float32)
+    fused = bimichi.choquet(X, g)
+    worst = max(abs(float(c) - _choquet(x, g)) for x, c in zip(X.tolist(), fused, strict=True))
+    _ensure(worst < 1e-5, f"The integral departs from that in plain Python by {worst:.2g}.")
+    return f"equal to plain Python within {worst:.1g}, on {len(X)} instances"
+
+
+def _choquet(x: list[float], g: Any) -> float:
+    total, reached = 0.0, 0.0
+    for level in sorted({abs(value) for value in x}):
+        up = [k for k, value in enumerate(x) if value >= level]
+        down = [k for k, value in enumerate(x) if value <= -level]
+        total, reached = total + (level - reached) * g[up, down], level
+    return total
+
+
+def check_learning() -> str:
+    """Learn from the boxes of a drawn street; fuse another one, whose people are known to the pixel."""
+    from bimichi.datasets import street
+    from bimichi.evaluate.metrics import scores
+
+    model, next_one = _learned(), street(*SIZE, random_state=SEED + 1, n_segments=80)
+    solution, truth = model.solution_, np.asarray(next_one.truth)
+    gap = solution.objective_value - (solution.lower_bound or 0.0)
+    _ensure(abs(gap) < 1e-6 * solution.objective_value, f"J is {gap:.2g} above its lower bound; it should be on it.")
+    fused = scores(truth, model.fuse(next_one.sources), model.output_range).auc
+    alone = max(scores(truth, plane, (-1.0, 1.0)).auc for plane in np.moveaxis(np.asarray(next_one.sources), -1, 0))
+    _ensure(fused > max(alone, 0.97), f"AUC {fused:.3f} on an unseen street; the best source alone has {alone:.3f}.")
+    return f"AUC {fused:.3f} on an unseen street, {alone:.3f} for the best source alone"
+
+
+def _learned() -> "bimichi.BiMIChI":
+    from bimichi.datasets import street
+
+    scene = street(*SIZE, random_state=SEED, n_segments=80)
+    return bimichi.BiMIChI(source_names=scene.source_names, random_state=SEED).fit(scene.bags())
+
+
+def check_model_file() -> str:
+    """Save a model, load it, and fuse with both."""
+    from bimichi.datasets import street
+
+    model, sources = _learned(), street(*SIZE, random_state=SEED + 1).sources
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save(path)
+        same = np.array_equal(bimichi.FusionRule.load(path).fuse(sources), model.fuse(sources))
+    _ensure(same, "A model that was saved and loaded fuses differently.")
+    return "a loaded model fuses bit for bit as the one that was saved"
+
+
+def check_images() -> str:
+    """Write and read images in each of the usual types."""
+    rng = np.random.default_rng(SEED)
+    images: dict[str, NDArray[Any]] = {
+        "image.png": rng.integers(0, 256, (7, 5, 3)).astype(np.uint8),
+        "image16.png": rng.integers(0, 65536, (7, 5)).astype(np.uint16),
+        "image.tif": rng.normal(size=(7, 5)).astype(np.float32),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, image in images.items():
+            write_image(Path(folder) / name, image)
+            same = np.array_equal(read_image(Path(folder) / name), image)
+            _ensure(same, f"{name}, of {image.dtype}, is read differently from what was written.")
+    return "PNG and TIFF are read as they were written"
+
+
+def check_geotiff() -> str:
+    """Write a GeoTIFF with nodata, and open it as a scene."""
+    values = np.arange(12, dtype=np.float32).reshape(3, 4)
+    place = import_optional("affine").Affine(10, 0, 500_000, 0, -10, 4_600_000)
+    form = {"driver": "GTiff", "height": 3, "width": 4, "count": 1, "dtype": "float32", "crs": "EPSG:32617"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "grid.tif"
+        with open_dataset(path, "w", **form, transform=place, nodata=0.0) as file:
+            file.write(values, 1)
+        (opened,) = open_scenes([path])
+        read = opened.read()[0]
+    expected = np.where(values == 0, np.nan, values)
+    _ensure(np.array_equal(np.squeeze(read), expected, equal_nan=True), "A GeoTIFF with nodata is read wrongly.")
+    return "a GeoTIFF is read with its nodata"
+
+
+CHECKS: dict[str, tuple[Callable[[], str], tuple[str, ...]]] = {
+    "integral": (check_integral, ()),
+    "learning": (check_learning, ()),
+    "model files": (check_model_file, ()),
+    "images": (check_images, ("skimage",)),
+    "GeoTIFF": (check_geotiff, ("rasterio",)),
+}
+"""Each check, and the modules of extras that it needs."""
+
+
+def self_test() -> list[dict[str, Any]]:
+    """Run all checks; one result each: its name, whether it held (None if left out), and what was found."""
+    results: list[dict[str, Any]] = []
+    for name, (check, needs) in CHECKS.items():
+        missing = [module for module in needs if not is_installed(module)]
+        if missing:
+            results.append({"check": name, "passed": None, "found": f"left out: {missing[0]} is not installed"})
+            continue
+        try:
+            results.append({"check": name, "passed": True, "found": check()})
+        except Exception as error:  # whatever is broken here, the other checks go on
+            what = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
+            results.append({"check": name, "passed": False, "found": what})
+    return results

@@ -9,13 +9,12 @@ import typer
 
 import bimichi
 import bimichi.cli.options as opt
-from bimichi.cli.console import Output, failures
-from bimichi.cli.outputs import Run, keep_inputs, output_file, output_files, run_path
+from bimichi.cli.console import Output, Run, failures, keep_inputs, output_file, output_files, run_path
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, SceneCollection, open_scenes
-from bimichi.imaging.detections import SUFFIXES, Detections, Georeference, decision_of, detect, write_detections
-from bimichi.imaging.scenes import OpenScene
+from bimichi.fuse.detections import SUFFIXES, Detections, Georeference, decision_of, detect, write_detections
+from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, open_scenes
+from bimichi.io.scene import OpenScene
 
 MAPS = (".tif", ".tiff", ".png")
 
@@ -103,7 +102,7 @@ def fuse(
     bimichi fuse model.json bands.tif -o fused.tif --detections found.geojson --threshold 0.5 --min-size 20
     ```
     """
-    from bimichi.imaging.fusing import FusedScene, fuse_scene, match_scene, shifted_by_batch
+    from bimichi.fuse.images import FusedScene, fuse_scene, match_scene, shifted_by_batch
 
     if prior_shift + prior_shift_batch + (base_rate is not None) > 1:
         raise InvalidInputError(
@@ -139,7 +138,7 @@ def fuse(
         elif prior_shift:
             raise _unknown_share(name)
         else:
-            from bimichi.scale.rasters import fuse_windows  # imports xarray, which takes as long as fusing a scene
+            from bimichi.fuse.rasters import fuse_windows  # imports xarray, which takes as long as fusing a scene
 
             matched, recipes = match_scene(rule, scene)
             fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=threads)
@@ -151,7 +150,7 @@ def fuse(
                 rule = shifted_by_batch(rule, _batch(scenes), jobs)
         with run.timed("fuse"):
             if scenes.many:
-                from bimichi.scale.frames import fuse_each
+                from bimichi.fuse.frames import fuse_each
 
                 failed = fuse_each(fuse_one, outputs, resume=resume, n_jobs=jobs, verbose=say.verbose).failed
             elif not (resume and all(path.exists() for path in outputs[scenes.names[0]])):

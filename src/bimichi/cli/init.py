@@ -9,8 +9,8 @@ from rich.markup import escape
 from bimichi.cli.console import Output
 from bimichi.cli.options import flag
 from bimichi.errors import BimichiError
-from bimichi.imaging.bands import first_few
-from bimichi.imaging.projects import FILE_NAME, write_project
+from bimichi.io.project import FILE_NAME, write_project
+from bimichi.sources.bands import first_few
 
 NEXT = "Paths are relative to this file. Check it, then look at the data: bimichi check --project {file}"
 
@@ -32,7 +32,7 @@ def init(
     bimichi train --project streets -o model.json
     ```
     """
-    from bimichi.imaging.discovering import discover
+    from bimichi.io.project import discover
 
     file = folder / FILE_NAME
     if (file.exists() or file.is_symlink()) and not force:

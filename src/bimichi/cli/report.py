@@ -12,11 +12,10 @@ import typer
 
 import bimichi
 import bimichi.cli.options as opt
-from bimichi._clock import Stopwatch
-from bimichi.cli.console import Output, failures
-from bimichi.cli.outputs import Run, keep_inputs, output_files, run_path
+from bimichi._progress import Stopwatch
+from bimichi.cli.console import Output, Run, failures, keep_inputs, output_files, run_path
 from bimichi.errors import AnnotationWarning
-from bimichi.imaging.collecting import SceneCollection, SceneFiles
+from bimichi.io.dataset import SceneCollection, SceneFiles
 
 if TYPE_CHECKING:
     from bimichi.report import IndexEntry
@@ -68,7 +67,7 @@ def report(
     bimichi report model.json ir/ vi/ --truth masks/ -o reports/
     ```
     """
-    from bimichi.imaging.targets import SceneTargets, target_files
+    from bimichi.io.annotations.match import SceneTargets, target_files
     from bimichi.report import write_index
 
     scenes = opt.open_sources(sources, names, align, driver)
@@ -155,8 +154,8 @@ class _SceneReports:
 
     def write(self, scene: SceneFiles, page: Path) -> "IndexEntry":
         """Write the report of one scene; return what the index shows of it."""
-        from bimichi.evaluation.engine import Result
-        from bimichi.evaluation.metrics import scores
+        from bimichi.evaluate.engine import Result
+        from bimichi.evaluate.metrics import scores
         from bimichi.report import IndexEntry, thumbnail, write_report
 
         read, fused, seconds = {}, {}, {}
@@ -186,8 +185,8 @@ class _SceneReports:
 
     def _read(self, rule: "bimichi.FusionRule", scene: SceneFiles) -> "bimichi.Scene":
         """Read the sources of one scene as this rule takes them, and its truth."""
-        from bimichi.imaging.fusing import make_sources
-        from bimichi.imaging.labelling import read_scene_mask, with_truth
+        from bimichi.fuse.images import make_sources
+        from bimichi.io.labelled import read_scene_mask, with_truth
 
         planes = make_sources(rule, self.scenes.open(scene.name))
         read = bimichi.Scene(np.stack(planes, axis=-1), scene.name, rule.source_names)

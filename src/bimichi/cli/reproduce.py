@@ -9,10 +9,9 @@ import typer
 from rich.markup import escape
 
 import bimichi
-from bimichi.cli.console import Output, rich_table
+from bimichi.cli.console import Output, Run, output_folder, rich_table
 from bimichi.cli.options import Folder, Jobs, Seed, expand_groups, value
-from bimichi.cli.outputs import Run, output_folder
-from bimichi.cli.scenes import DataOptions, input_files
+from bimichi.cli.study import DataOptions, input_files
 from bimichi.errors import InvalidInputError
 
 PROOF_NODES = 300  # most scenes need fewer; of the others the gap that is left is printed
@@ -37,7 +36,7 @@ def um(
     bimichi reproduce um -o results/um
     ```
     """
-    from bimichi.experiments import run_um
+    from bimichi.paper import run_um
 
     result, written = _timed(ctx, output, seed, lambda: run_um(random_state=seed, n_jobs=jobs))
     shown = map(escape, [*result.proofs(), *map(str, written)])
@@ -86,8 +85,8 @@ def pedestrian(
     bimichi reproduce pedestrian --kaist ~/kaist --preset paper --detector yolo11n-seg.onnx
     ```
     """
-    from bimichi.evaluation.files import write_json, write_text
-    from bimichi.experiments import mean_table, run_pedestrian, scene_folder, shows_both
+    from bimichi.evaluate.study import write_json, write_text
+    from bimichi.paper import mean_table, run_pedestrian, scene_folder, shows_both
 
     where = where or DataOptions(street=True)
     drawn = where.street and where.root is None
@@ -129,7 +128,7 @@ def _field(name: str, about: str) -> None:
         jobs: Jobs = None,
         say: Output,
     ) -> None:
-        from bimichi.experiments import run_field
+        from bimichi.paper import run_field
 
         result, written = _timed(ctx, output, seed, lambda: run_field(name, train, test, seed, jobs, say.verbose))
         shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]

@@ -1,17 +1,22 @@
 """`bimichi show`: a model as tables."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
 import bimichi
+from bimichi._extras import import_optional
+from bimichi._files import atomic_write
 from bimichi._types import Ints
-from bimichi.cli.console import Json, Output, rich_table, text_table
-from bimichi.cli.options import Model, value
+from bimichi.cli.console import Json, Output, Run, keep_inputs, output_files, rich_table, run_path, text_table
+from bimichi.cli.options import LabelOptions, Model, SourceOptions, Sources, output_option, value
 from bimichi.decision import Decision
+from bimichi.errors import InvalidInputError
 
 LISTED = 60_000
 """Elements that --json lists at most, all of ten sources; of more, those that training used come first."""
@@ -39,7 +44,7 @@ def show(
     bimichi show model.json --json
     ```
     """
-    from bimichi.learning.selection import selection_of
+    from bimichi.fit.choose import selection_of
 
     rule = bimichi.FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
@@ -118,3 +123,64 @@ def _sources(rule: "bimichi.FusionRule") -> RichTable:
 
 def _recipes(rule: "bimichi.FusionRule") -> Sequence[str | None]:
     return [None] * rule.n_sources if rule.recipes is None else rule.recipes
+
+
+if TYPE_CHECKING:
+    from bimichi.io.check import SceneViewer
+    from bimichi.io.labelled import BagCounts
+
+
+def bags(
+    ctx: typer.Context,
+    *,
+    sources: Sources,
+    output: Annotated[Path, output_option("The picture: .png, .svg or .pdf; a folder for many scenes.")],
+    labelled: LabelOptions,
+    made: SourceOptions,
+    say: Output,
+) -> None:
+    """Draw targets and bags over a photograph before training.
+
+    Targets are yellow; bags are outlined in green (positive), orange (negative) or blue (left out). Takes the
+    options of `bimichi train` that make bags:
+
+    ```
+    bimichi bags thermal.png grey.png --boxes boxes.csv -o bags.png
+    ```
+    """
+    from bimichi.io.check import SceneViewer
+
+    labelling, scenes = labelled.labelling(), made.open(sources)
+    inputs = [*scenes.files, *labelling.files(scenes)]
+    files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
+    keep_inputs([*files, run_path(output)], inputs)
+    with Run("bags", ctx.params, inputs) as run:
+        viewer = SceneViewer(scenes, labelling, made.recipes)
+        say.notes(viewer.notes)
+        if viewer.problem:
+            raise InvalidInputError(viewer.problem)
+        counts = [
+            {"scene": name} | _draw(viewer, name, file)._asdict() | {"picture": file}
+            for name, file in zip(scenes.names, files, strict=True)
+        ]
+        record = run.write(run_path(output), files)
+    table = text_table(["scene", "positive", "negative", "left out", "picture"], (row.values() for row in counts))
+    say.result({"run": record, "scenes": counts}, table)
+
+
+def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":
+    """Draw bags and targets over what is most like a photograph."""
+    from bimichi.io.check import photograph
+    from bimichi.plot import plot_bags
+
+    images, _, targets, scene, counts, _ = viewer.view(name)
+    if targets is None or scene is None or counts is None:
+        raise InvalidInputError(f"Scene {name!r} has no labels.")
+    height, width = scene.shape
+    size = (min(max(7.0 * (width / height), 5.0), 14.0), 7.4)
+    figure = import_optional("matplotlib.figure").Figure(size, dpi=150, layout="constrained")  # without a window
+    image = photograph(images, viewer.source_names)
+    shown: Any = {"boxes": targets.boxes, "polygons": targets.polygons, "mask": targets.mask}
+    plot_bags(np.asarray(scene.segments), scene.labels or {}, image, figure.subplots(), **shown)
+    atomic_write(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
+    return counts

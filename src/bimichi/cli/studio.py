@@ -7,7 +7,7 @@ import typer
 
 from bimichi.cli.console import Output
 from bimichi.cli.options import Jobs, SourceOptions, flag, listed, value
-from bimichi.imaging.annotations import ANNOTATION_FORMATS
+from bimichi.io.annotations import ANNOTATION_FORMATS
 
 
 def studio(
@@ -76,8 +76,8 @@ def studio(
     bimichi studio ir/ vi/ --port 8765 --no-browser
     ```
     """
-    from bimichi.interactive.opening import Options
-    from bimichi.interactive.starting import Start
+    from bimichi.studio.open import Options
+    from bimichi.studio.start import Start
 
     if boxes is not None and labels is not None:
         raise typer.BadParameter("give one of them", param_hint="'--boxes' / '--labels'")

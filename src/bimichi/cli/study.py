@@ -1,6 +1,7 @@
 """`bimichi study`: learn from some scenes, score on others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,15 +9,77 @@ import typer
 from rich.markup import escape
 
 from bimichi._files import plain
-from bimichi.cli.console import Output, rich_table
-from bimichi.cli.options import Jobs, LabelOptions, Seed, SourceOptions, flag, output_option, value
-from bimichi.cli.outputs import Run, output_folder
-from bimichi.cli.projects import LABELS
-from bimichi.cli.scenes import DataOptions, input_files
+from bimichi.cli.console import Output, Run, output_folder, rich_table
+from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions, flag, output_option, value
 
 if TYPE_CHECKING:
-    from bimichi.evaluation.study import StudyResult
-    from bimichi.learning.scene import Scenes
+    from bimichi.datasets import Scenes
+
+
+PANEL = "Where scenes come from"
+
+
+def _folder(what: str) -> Any:
+    return value(f"Folder of a data set: {what}", "DIR", rich_help_panel=PANEL)
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Where scenes come from."""
+
+    kaist: Annotated[
+        Path | None, _folder("The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.")
+    ] = None
+    msrs: Annotated[Path | None, _folder("MSRS, with `vi`, `ir` and `label`, or `train` and `test`.")] = None
+    street: Annotated[bool, flag("--street", "Streets drawn by bimichi.", rich_help_panel=PANEL)] = False
+
+    @property
+    def root(self) -> Path | None:
+        """The folder of the data set, if there is one."""
+        return self.kaist or self.msrs
+
+    def __bool__(self) -> bool:
+        return self.root is not None or self.street
+
+    def scenes(
+        self,
+        streets: Sequence[int],
+        n_sources: Literal[3, 6] = 3,
+        names: Sequence[str] | None = None,
+        preset: str = "default",
+    ) -> "Scenes":
+        """List the scenes of the data set, or streets of these numbers. Without `names`, day scenes are left out."""
+        from bimichi import datasets
+        from bimichi.paper import street_scenes
+
+        if (self.kaist is not None) + (self.msrs is not None) + self.street != 1:
+            raise typer.BadParameter("give exactly one", param_hint="'--kaist' / '--msrs' / '--street'")
+        night = True if names is None else None
+        if self.kaist is not None:
+            return datasets.kaist(self.kaist, names, night=night, n_sources=n_sources, preset=preset)
+        if self.msrs is not None:
+            return datasets.msrs(self.msrs, names, night=night, n_sources=n_sources, preset=preset)
+        return street_scenes(streets, n_sources, preset=preset)
+
+
+def input_files(root: Path | None, names: Iterable[str]) -> list[Path]:
+    """Return the files of some scenes in the folder of a data set, found by the name of the scene and its folders."""
+    if root is None:
+        return []
+    folders: dict[str, list[set[str]]] = {}
+    for name in names:
+        *parents, stem = name.split("/")
+        folders.setdefault(stem, []).append(set(parents))
+    return sorted(
+        path
+        for path in root.rglob("*.*")
+        if any(parents <= set(path.relative_to(root).parts) for parents in folders.get(path.stem, ()))
+    )
+
+
+if TYPE_CHECKING:
+    from bimichi.evaluate.study import StudyResult
+    from bimichi.scenes.scene import Scenes
 
 
 FilesOf = Callable[[Sequence[str]], list[Path]]
@@ -73,7 +136,7 @@ def study(
     bimichi study ir/ vi/ --recipe to_bipolar --boxes boxes.csv --truth masks/ --train 40 --test 20 -o results
     ```
     """
-    from bimichi.evaluation.study import RepeatedStudy
+    from bimichi.evaluate.study import RepeatedStudy
 
     def draw(at: int) -> "StudyResult":
         where = output if repeats == 1 else output / f"draw-{at}"
@@ -95,7 +158,7 @@ def _study(
     say: Output,
 ) -> "StudyResult":
     """Run the study of one draw, write it, and, if it is the only one, print it."""
-    from bimichi.experiments import check_folder, names_of, run_study, split_scenes
+    from bimichi.paper import check_folder, names_of, run_study, split_scenes
 
     seed, resume = given["seed"], given["resume"]
     scenes, files_of = _own(given, data, labelled, made, say) if given["images"] else _drawn(given, data)
@@ -138,7 +201,7 @@ def _own(
     given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions, say: Output
 ) -> "tuple[Scenes, FilesOf]":
     """Return the same of the user's own files."""
-    from bimichi.imaging.labelling import SceneReader
+    from bimichi.io.labelled import SceneReader
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")

@@ -12,16 +12,15 @@ from rich.markup import escape
 
 import bimichi
 import bimichi.cli.options as opt
-from bimichi.cli.console import Output, rich_table
-from bimichi.cli.outputs import Run, keep_inputs, output_file, run_path
+from bimichi.cli.console import Output, Run, keep_inputs, output_file, rich_table, run_path
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.imaging.collecting import MAX_ADDITIVE_SOURCES, MAX_SOURCES
-from bimichi.imaging.finding import SUFFIXES
+from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, MAX_SOURCES
+from bimichi.io.open import SUFFIXES
 
 if TYPE_CHECKING:
-    from bimichi.imaging.labelling import SceneReader
-    from bimichi.learning.selection import Selection
+    from bimichi.fit.choose import Selection
+    from bimichi.io.labelled import SceneReader
 
 
 AUTO = "auto"
@@ -29,7 +28,7 @@ AUTO = "auto"
 
 def _registered(package: str, *tables: str) -> list[str]:
     """Return the names in tables of learning, for completion; imported when asked for, since that is slow."""
-    module = import_module(f"bimichi.learning.{package}")
+    module = import_module(f"bimichi.fit.{package}")
     return [name for table in tables for name in getattr(module, table)]
 
 
@@ -145,8 +144,8 @@ def train(
     bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
-    from bimichi.estimators.scenes import scene_rule
-    from bimichi.imaging.labelling import SceneReader
+    from bimichi.io.labelled import SceneReader
+    from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
     if certify and objective == AUTO:
@@ -208,7 +207,7 @@ def _decided(
     """Return how targets are found in the maps of this model, if any of it was asked for."""
     kept: dict[str, Any] = {"min_size": size or 1, "smooth": opt.widths_of(smooth)}
     if wanted is not None:
-        from bimichi.evaluation.deciding import decide
+        from bimichi.evaluate.thresholds import decide
 
         return decide(model, scenes, **(kept | _wanted(wanted)))
     return Decision(**kept) if size is not None or smooth is not None else None
@@ -218,9 +217,9 @@ def _model(
     objective: str, solver: Any, polarity: Any, scale: Any, chosen: dict[str, Any], options: dict[str, Any]
 ) -> Any:
     """Return what to fit, or raise if its options do not go together."""
-    from bimichi.learning.fit import check_training
-    from bimichi.learning.objectives import get_objective
-    from bimichi.learning.solvers import get_solver
+    from bimichi.fit.objectives import get_objective
+    from bimichi.fit.solvers import get_solver
+    from bimichi.fit.train import check_training
 
     if objective == AUTO:
         if solver != "convex":
@@ -246,7 +245,7 @@ def _chosen(selection: "Selection", say: Output) -> list[Any]:
 def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
     """Fit to one scene, or to many that are read one after another."""
     say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
-    from bimichi.estimators.scenes import fit_scenes
+    from bimichi.methods.cross_validated import fit_scenes
 
     try:
         fit_scenes(model, scenes)

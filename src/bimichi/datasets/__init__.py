@@ -3,9 +3,9 @@
 from bimichi.datasets.brains import BrainImages, draw_lesions, lesions
 from bimichi.datasets.floods import FloodImages, draw_flood, flood
 from bimichi.datasets.letters import UMOptimum, um, um_optimum
-from bimichi.datasets.public import kaist, msrs
+from bimichi.datasets.public import kaist, msrs, pedestrian_sources
 from bimichi.datasets.streets import street
-from bimichi.learning.scene import Scenes
+from bimichi.scenes.scene import Scenes
 
 __all__ = [
     "BrainImages",
@@ -18,6 +18,7 @@ __all__ = [
     "kaist",
     "lesions",
     "msrs",
+    "pedestrian_sources",
     "street",
     "um",
     "um_optimum",

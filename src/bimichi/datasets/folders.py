@@ -12,11 +12,11 @@ from bimichi.datasets.brains import draw_lesions
 from bimichi.datasets.drawing import image_files
 from bimichi.datasets.floods import draw_flood
 from bimichi.datasets.streets import street
-from bimichi.imaging.annotation_writing import write_annotations
-from bimichi.imaging.formats import ImageAnnotations
-from bimichi.imaging.projects import FILE_NAME, Project, ProjectSource, write_project
-from bimichi.imaging.regions import boxes_of
-from bimichi.imaging.writing import write_image
+from bimichi.io.annotations.write import write_annotations
+from bimichi.io.project import FILE_NAME, Project, ProjectSource, write_project
+from bimichi.io.write import write_image
+from bimichi.scenes.annotations import ImageAnnotations
+from bimichi.scenes.masks import boxes_of
 
 Written = tuple[list[Path], ImageAnnotations | None]
 

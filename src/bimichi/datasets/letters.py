@@ -10,9 +10,10 @@ from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags
 from bimichi.datasets.drawing import LICENCE, capsule
 from bimichi.errors import InvalidInputError
-from bimichi.imaging import boxes_of, label_bags, superpixels
-from bimichi.learning.scene import Scene
-from bimichi.measures.sampling import random_generator
+from bimichi.measures.lattice import random_generator
+from bimichi.scenes.masks import boxes_of, label_bags
+from bimichi.scenes.scene import Scene
+from bimichi.scenes.superpixels import superpixels
 
 U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)  # the three patterns of sources
 STROKE, HALF = 0.03, 0.14  # half the width of a stroke and of a letter, as parts of the image's height
@@ -37,7 +38,7 @@ def um(
     height, width : int
         Size of the image; at least 20 each.
     n_segments, compactness : int, float
-        See `bimichi.imaging.superpixels`.
+        See `bimichi.scenes.superpixels`.
     noise : float, default=0
         Standard deviation of Gaussian noise on the sources, which stay in [-1, 1].
     random_state : int, numpy.random.Generator or None, default=0

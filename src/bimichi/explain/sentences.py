@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._types import Floats
-from bimichi.explain.base import Parts
 from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import DataIndices, averages
-from bimichi.explain.parts import prepare
+from bimichi.explain.parts import Parts, prepare
 from bimichi.explain.results import Explanation, percent
+from bimichi.fit.candidates import AVERAGED
 from bimichi.integral.planes import Planes
-from bimichi.learning.selection.averaging import AVERAGED
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 

@@ -1,4 +1,4 @@
-"""Kernels on the terms of 2-additive bi-capacities; see `bimichi.measures.terms` for sides and terms."""
+"""Kernels on the terms of 2-additive bi-capacities; see `bimichi.measures.additive` for sides and terms."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bimichi._jit import jit
 from bimichi._types import Floats
-from bimichi.measures.terms import Terms
+from bimichi.measures.additive import Terms
 
 _fast = jit(error_model="numpy", fastmath={"contract", "nsz"})
 

@@ -11,11 +11,9 @@ from bimichi._tables import Cell, Table, number
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import SetOfSources, number_array
-from bimichi.measures.compact import unpack_values
-from bimichi.measures.files import Arrays
-from bimichi.measures.lattice import pair_lattice, set_label
+from bimichi.measures.files import Arrays, unpack_values
+from bimichi.measures.lattice import Seed, pair_lattice, random_generator, sample, set_label
 from bimichi.measures.on_lattice import LatticeMaker, LatticeMeasure, additive_values, sources_from_length
-from bimichi.measures.sampling import Seed, random_generator, sample
 
 Pair = tuple[SetOfSources, SetOfSources]
 

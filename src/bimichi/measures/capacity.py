@@ -12,11 +12,9 @@ from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.measures.base import SetOfSources
 from bimichi.measures.bicapacity import BiCapacity
-from bimichi.measures.compact import unpack_values
-from bimichi.measures.files import Arrays
-from bimichi.measures.lattice import set_label, subset_lattice
+from bimichi.measures.files import Arrays, unpack_values
+from bimichi.measures.lattice import Seed, random_generator, sample, set_label, subset_lattice
 from bimichi.measures.on_lattice import LatticeMeasure, additive_values
-from bimichi.measures.sampling import Seed, random_generator, sample
 
 ENUMERATION_LIMIT = 5
 """Sources up to which binary measures are listed: 7,828,352 of six would be too many."""

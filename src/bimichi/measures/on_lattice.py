@@ -15,7 +15,7 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.measures import files
 from bimichi.measures.base import TOLERANCE, Measure, check_names, number_array, weight_array
-from bimichi.measures.compact import COMPLETIONS, filled, pack_values
+from bimichi.measures.files import COMPLETIONS, filled, pack_values
 from bimichi.measures.lattice import Lattice, subset_lattice
 
 LatticeMaker = Callable[[int], Lattice]

@@ -4,9 +4,8 @@ from types import ModuleType
 from typing import Any
 
 from bimichi.report import elements, terms
-from bimichi.report.colours import MISSING, SCALE
-from bimichi.report.embedding import embed_indices, embed_plane, learned_range
 from bimichi.report.inputs import Material
+from bimichi.report.page import MISSING, SCALE, embed_indices, embed_plane, learned_range
 
 VIEWS = {"elements": elements, "terms": terms}
 """How the page shows a measure; this is the one place that knows the two kinds apart."""

@@ -11,11 +11,8 @@ from bimichi.explain.results import percent
 from bimichi.measures.base import TOLERANCE
 from bimichi.measures.bicapacity import BiCapacity
 from bimichi.measures.lattice import set_label, short_names
-from bimichi.report.colours import swatch
-from bimichi.report.embedding import embed_numbers
 from bimichi.report.inputs import Material
-from bimichi.report.markup import Markup, element
-from bimichi.report.wording import LABEL_LIMIT, listed, section, shown, table
+from bimichi.report.page import LABEL_LIMIT, Markup, element, embed_numbers, listed, section, shown, swatch, table
 
 MATRIX_LIMIT = 4
 MOST_USED = 16

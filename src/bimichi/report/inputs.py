@@ -11,17 +11,43 @@ from numpy.typing import NDArray
 from bimichi._checks import check_binary, check_boxes, is_xarray
 from bimichi._types import Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.evaluation.comparison import Comparison
+from bimichi.evaluate.comparison import Comparison
 from bimichi.explain import DataIndices, Identifiability, Summary, data_indices, identifiability, summary
-from bimichi.imaging.detections import Detections, detect
+from bimichi.fuse.detections import Detections, detect
 from bimichi.integral.integrals import integrate
 from bimichi.integral.labelled import aligned, unlabelled
 from bimichi.integral.planes import split_planes
-from bimichi.learning.inputs import check_segment_labels
-from bimichi.learning.scene import Scene
 from bimichi.measures.base import check_names
-from bimichi.report.sampling import Sampling
 from bimichi.rule import FusionRule, as_rule
+from bimichi.scenes.checks import check_segment_labels
+from bimichi.scenes.scene import Scene
+
+MAX_PIXELS = 1_000_000
+
+
+class Sampling:
+    """Which pixels of an image are in the page: all, or evenly spaced ones if there are more than a million.
+
+    Pixels are taken as they are. Means of several would have fused values that no pixel has.
+    """
+
+    def __init__(self, shape: tuple[int, ...], limit: int = MAX_PIXELS) -> None:
+        height, width = self.original = (int(shape[0]), int(shape[1]))
+        self.shrunk = height * width > limit
+        if self.shrunk:
+            height = min(height, max(1, int((limit * height / width) ** 0.5)))
+            width = min(width, max(1, limit // height))
+            height = min(self.original[0], limit // width)
+        self.shape = (height, width)
+
+    def __call__(self, plane: NDArray[Any]) -> NDArray[Any]:
+        """Return the plane's pixels that are shown."""
+        rows, columns = (
+            (2 * np.arange(shown) + 1) * full // (2 * shown)
+            for shown, full in zip(self.shape, self.original, strict=True)
+        )
+        return plane[rows[:, None], columns]
+
 
 MAX_SOURCES = 12
 """All elements are in the page; 13 sources have 1.6 million. Additive measures have few terms, and no such limit."""
@@ -152,7 +178,7 @@ def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> Fusio
     if m > MAX_SOURCES and rule.measure.parts == "elements":
         raise InvalidInputError(
             f"The model has {m} sources, so {3**m:,} elements; reports are offered up to {MAX_SOURCES} sources, and "
-            "beyond for additive measures. Use bimichi.explain and bimichi.plotting instead."
+            "beyond for additive measures. Use bimichi.explain and bimichi.plot instead."
         )
     listed = isinstance(sources, list | tuple)
     found = len(sources) if listed else np.shape(sources)[-1] if np.ndim(sources) else 0

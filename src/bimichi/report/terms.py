@@ -5,10 +5,20 @@ from typing import Any
 import numpy as np
 
 from bimichi.measures.additive import AdditiveBiCapacity
-from bimichi.report.embedding import embed_numbers
 from bimichi.report.inputs import Material
-from bimichi.report.markup import Markup, element
-from bimichi.report.wording import MOST, Head, folded_table, listed, section, shown, signed_bar, table
+from bimichi.report.page import (
+    MOST,
+    Head,
+    Markup,
+    element,
+    embed_numbers,
+    folded_table,
+    listed,
+    section,
+    shown,
+    signed_bar,
+    table,
+)
 
 FAINT = 0.0005
 """Pairs below it are 0.000."""

@@ -1,0 +1,3 @@
+"""Learn a measure: objectives, spaces, problems, solvers, and the choice among candidates."""
+
+__all__: list[str] = []

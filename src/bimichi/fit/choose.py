@@ -1,0 +1,434 @@
+"""From training data to the fusion that holds best on scenes it has not seen."""
+
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+from bimichi._progress import one_blas_thread
+from bimichi._tables import Cell, Table
+from bimichi.errors import InvalidInputError
+from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
+from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
+from bimichi.fit.engine import CrossValidation, Row, prepare_all
+from bimichi.fit.objectives import Objective
+from bimichi.fit.objectives.convex import MEAN
+from bimichi.fit.parts import Part, PartSummary, Totals, summarise
+from bimichi.fit.prepare import Material, PlaneScale, Signed, Unit, samples_of, units_of
+from bimichi.fit.problem import Solution
+from bimichi.fit.train import FitResult
+from bimichi.integral.planes import out_of_range
+from bimichi.link import Link
+from bimichi.measures.additive import AdditiveBiCapacity
+from bimichi.scenes.sample import ROOM, Sample, Scale, learn_scale
+
+LIMIT = 10_000  # numbers that a model file may hold of each contender
+_PART = re.compile(r"(^|, )part \d+$")  # how samples name groups of bags, and strips of a scene
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A candidate, or a source alone, and its scores on scenes that it has not learned from."""
+
+    name: str
+    is_source: bool
+    ap: tuple[float, ...]
+    auc: tuple[float, ...]
+    problem: str = ""
+
+    @property
+    def score(self) -> Spread:
+        """Mean average precision, and its standard error over scenes."""
+        return spread(self.ap)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The outcome of a cross-validated choice.
+
+    Attributes
+    ----------
+    contenders : tuple of Contender
+        Candidates and single sources, in the order of the list.
+    chosen : int
+        Which of them was chosen.
+    scenes : tuple of str
+        What they were scored on: scenes, or parts of one.
+    n_folds : int
+        In how many turns these were left out.
+    weak : tuple of str
+        Sources that alone, with the sign they have, rank targets below the rest (AUC below 0.5).
+    """
+
+    contenders: tuple[Contender, ...]
+    chosen: int
+    scenes: tuple[str, ...]
+    n_folds: int
+    weak: tuple[str, ...] = ()
+
+    @property
+    def winner(self) -> Contender:
+        """What was chosen."""
+        return self.contenders[self.chosen]
+
+    @property
+    def best_source(self) -> Contender | None:
+        """The source that ranks best alone."""
+        found = [one for one in self.contenders if one.is_source and one.ap]
+        return max(found, key=lambda one: one.score.mean, default=None)
+
+    @property
+    def lead(self) -> Spread | None:
+        """By how much the winner's average precision exceeds that of the best source, scene by scene."""
+        source = self.best_source
+        if source is None or not self.winner.ap:
+            return None
+        return spread(np.subtract(self.winner.ap, source.ap))
+
+    def table(self) -> Table:
+        """Return all contenders, the best first."""
+        lines = []
+        order = sorted(self.contenders, key=lambda one: -one.score.mean if one.ap else np.inf)
+        for one in order:
+            cells = [shown_spread(spread(values)) if values else "" for values in (one.ap, one.auc)]
+            note = "chosen" if one is self.winner else one.problem
+            lines.append([Cell(one.name, one is self.winner), *map(Cell, cells), Cell(note)])
+        return Table(["candidate", "AP", "AUC", ""], lines)
+
+    def sentence(self) -> str:
+        """Say what was chosen, and why."""
+        winner, source, lead = self.winner, self.best_source, self.lead
+        if not winner.ap:
+            return f"Nothing could be cross-validated: {winner.name} was learned unchecked."
+        parts = "parts of the data" if all(_PART.search(name) for name in self.scenes) else "scenes"
+        where = f"{len(self.scenes)} {parts} that it had not learned from"
+        said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {where}"
+        if winner.is_source or source is None or lead is None:
+            return f"{said}, more than any fusion."
+        whole = [one for one in self.contenders if len(one.ap) == len(winner.ap)]  # not only of the first folds
+        top = max(whole, key=lambda one: one.score.mean)
+        if top is not winner:
+            said += f", simpler than {top.name} ({top.score.mean:.3f}) and about as good"
+        return (
+            f"{said}; the best source alone, {source.name.removeprefix('source ')}, has {shown_spread(source.score)}."
+        )
+
+    def warning(self) -> str:
+        """Warn if a source alone is as good; empty if none is."""
+        lead, source = self.lead, self.best_source
+        if lead is None or source is None or lead.clear:
+            return ""
+        if self.winner.is_source:
+            return (
+                f"No fusion is better than {source.name} alone on scenes that were left out: the model is that source."
+            )
+        return (
+            f"{source.name[:1].upper()}{source.name[1:]} alone is about as good: the fusion gains {lead.mean:+.3f} "
+            f"± {lead.error:.3f} average precision. More scenes, or other sources, would show more."
+        )
+
+    def weakness(self) -> str:
+        """Say which sources alone rank targets below the rest; empty if none does."""
+        if not self.weak:
+            return ""
+        rank, them = ("ranks", "it") if len(self.weak) == 1 else ("rank", "them")
+        return (
+            f"{', '.join(self.weak)} alone, with the sign used, {rank} targets below the rest (AUC below 0.5). That "
+            f"inverting {them} would help the fusion could not be shown on left-out data. Consider leaving {them} out."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; `from_dict` takes them back."""
+        rows = [
+            {"name": one.name, "is_source": one.is_source, "ap": [*one.ap], "auc": [*one.auc], "problem": one.problem}
+            for one in self.contenders
+        ]
+        given: dict[str, Any] = {"scenes": [*self.scenes], "n_folds": self.n_folds, "weak": [*self.weak]}
+        return {"contenders": rows, "chosen": self.chosen} | given
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Take what `to_dict` gave, as a model file may hold it; whatever else is an `InvalidInputError`."""
+        try:
+            rows = tuple(
+                Contender(
+                    str(row["name"]),
+                    bool(row["is_source"]),
+                    _numbers(row["ap"]),
+                    _numbers(row["auc"]),
+                    str(row["problem"]),
+                )
+                for row in data["contenders"]
+            )
+            names = tuple(tuple(map(str, data[what])) for what in ("scenes", "weak"))
+            found = cls(rows, int(data["chosen"]), names[0], int(data["n_folds"]), names[1])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInputError(f"its selection is not what Selection.to_dict gives: {error!r}.") from error
+        if not 0 <= found.chosen < len(rows):
+            raise InvalidInputError(f"its selection has {len(rows)} contenders, but chose number {found.chosen}.")
+        return found
+
+
+def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
+    if not isinstance(values, list | tuple) or len(values) > LIMIT:
+        raise ValueError("scores must be a list of numbers")
+    return tuple(map(float, values))
+
+
+def selection_of(record: Any) -> "Selection | None":
+    """Return the selection that a training record holds, if any."""
+    kept: Mapping[str, Any] | None = getattr(record, "selection", None)
+    return None if kept is None else Selection.from_dict(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What was chosen, learned from all data.
+
+    `result` has the signs; with `rare`, sources are to be ranked in their scene, after signs, and `result` has none.
+    """
+
+    result: FitResult
+    objective: Objective
+    scale: Scale
+    rare: bool
+    signs: Signs
+    link: Link | None
+    selection: Selection
+    rows: list[Row]
+    candidate: Candidate | None
+    folds: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class How:
+    """How to choose; the parameters of `bimichi.BiMIChICV`."""
+
+    candidates: Sequence[Any] | None = None
+    n_folds: int = 5
+    polarity: str = "learn"
+    calibrate: bool = True
+    scale: str | None = None
+    names: Sequence[str] | None = None
+    seed: int = 0
+    n_jobs: int = 1
+    rare: PlaneScale | None = None
+    progress: Callable[[str], None] | None = None
+    additivity: int | None = None
+
+
+def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Chosen:
+    """Compare candidates on scenes that are left out, and learn the best one from all.
+
+    Parameters
+    ----------
+    items : sequence
+        One `Bags`, or scenes in any form that `bimichi.fit.parts.read_part` takes.
+    how : How
+        Candidates, folds, and so on.
+    groups : sequence, optional
+        Of `Bags`: the group of every bag; groups are left out as a whole.
+    nan : {"raise", "drop"}
+        Whether instances with NaN are an error.
+
+    Notes
+    -----
+    Scenes and folds share the cores. Threads of BLAS besides would wait for each other, and use up to three times the
+    processor time in all.
+    """
+    with one_blas_thread():
+        return _compared(items, how, groups, nan).decided()
+
+
+def cross_validate(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Selection:
+    """Score candidates, and each source alone, on scenes that are left out, without learning from all.
+
+    Arguments as in `choose`. Without enough targets to leave some out, contenders have no scores.
+    """
+    with one_blas_thread():
+        found = _compared(items, how, groups, nan)
+        rows = [Row(one.name, one.parameters) for one in found.candidates]
+        if len(found.validation.folds) > 1:
+            rows = found.validation.candidates(found.candidates, how.progress) + found.sources()
+    return found.selection(rows, simplest_of_best(rows))
+
+
+def _compared(items: Sequence[Any], how: How, groups: Any, nan: Any) -> "_Compared":
+    """Read what candidates learn from, and decide on signs."""
+    material = Material(items, how.n_folds if len(items) == 1 else 1, groups, nan, how.n_jobs)
+    first = _Looked(material, how)
+    if len(items) > 1 and sum(sample.has_targets for sample in first.samples) < 2:
+        material = Material(items, how.n_folds, groups, nan, how.n_jobs)  # only one scene has targets: divide it
+        first = _Looked(material, how)
+    scale = learn_scale(first.low, first.high, how.scale)
+    used = scale if how.scale is not None else None
+    samples = first.scaled_samples(used)
+    for what, side in (("target", "targets"), ("pixel that is no target", "others")):
+        if not any(len(getattr(sample, side)) for sample in samples):
+            raise InvalidInputError(
+                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
+            )
+    signs = trusted_signs(samples, how.n_folds)
+    if how.polarity == "given":
+        signs = replace(signs, signs=np.ones(first.n_sources), auc=np.full(first.n_sources, np.nan))
+    candidates = _candidates(how, samples, first.n_sources)
+    units = _units(material, Signed(used, signs.signs), how, candidates)
+    return _Compared(CrossValidation(units, how.n_folds, how.seed, how.n_jobs), candidates, signs, scale, how)
+
+
+class _Looked(Totals):
+    """What a first look at the data gives: names, ranges, and samples to decide signs by."""
+
+    def __init__(self, material: Material, how: How) -> None:
+        self._material, self.names = material, how.names
+        super().__init__(material.parts(self._look))
+        if np.isinf(self.low).all():
+            raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+        if (self.low == self.high).all():
+            raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
+        if how.scale is None:
+            for k in np.flatnonzero((self.low < -1) | (self.high > 1)):
+                worst = float(max(self.low[k], self.high[k], key=abs))
+                remedy = "Rescale it, or pass scale='minmax' or 'maxabs'."
+                raise out_of_range(int(k), self.names, worst, -1.0, remedy)
+
+    def _look(self, part: Part) -> PartSummary:
+        self.names = self.names or part.source_names or None
+        return summarise(part)._replace(samples=tuple(self._sampled(part, None)))
+
+    def _sampled(self, part: Part, scale: Scale | None) -> list[Sample]:
+        return samples_of(part, self._material, Signed(scale, np.ones(part.n_sources)), 50_000)
+
+    def scaled_samples(self, scale: Scale | None) -> list[Sample]:
+        """Return samples of all units; scaled ones are drawn anew."""
+        if scale is None:
+            return self.samples
+        return list(chain(*self._material.parts(lambda part: self._sampled(part, scale))))
+
+
+def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Candidate]:
+    cores = all(sample.offsets is None for sample in samples) and how.rare is not None
+    if how.candidates is None:
+        listed = default_candidates(n_sources, cores, images=how.rare is not None)
+        return [one for one in listed if how.additivity in (None, one.additivity)]
+    found = check_candidates(how.candidates)
+    for candidate in found:
+        if candidate.labels == "cores" and not cores:
+            raise InvalidInputError(
+                f"The candidate {candidate.name!r} learns from cores of boxes, but not all data are scenes with boxes. "
+                "Use labels='bags' (and sources='given'), or give scenes with boxes."
+            )
+    return found
+
+
+def _units(material: Material, how: Signed, options: How, candidates: Sequence[Candidate]) -> list[Unit]:
+    rare = options.rare if any(one.sources == "rarity" for one in candidates) else None
+    keep = any(one.labels == "bags" for one in candidates)
+    n = len(material)
+    room = max(1000, ROOM // max(1, n))
+
+    def made(part: Part) -> list[Unit]:
+        units = units_of(part, material, how, room, rare, keep)
+        prepare_all(units, candidates, max(n, len(units)))
+        return units
+
+    return list(chain(*material.parts(made)))
+
+
+def simplest_of_best(rows: Sequence[Row]) -> int:
+    """Return the contender of the largest mean average precision, or a simpler one that is as good.
+
+    Of all candidates whose mean difference to it, scene by scene, is within one standard error, those with sources as
+    given come first (ranks within a scene hold worse on other sensors), of these those of the lowest additivity, of
+    these those that learn a link (the log-loss holds better elsewhere than squares), and of these the best. A source
+    alone must have the largest mean.
+    """
+    n = max(len(row.ap) for row in rows)  # what was clearly behind has scores of the first folds only
+    best = max(range(len(rows)), key=lambda k: rows[k].score.mean if len(rows[k].ap) == n else -np.inf)  # the first
+    if rows[best].is_source:
+        return best
+    scored = [k for k, row in enumerate(rows) if not row.is_source and len(row.ap) == len(rows[best].ap)]
+    leads = {k: spread(rows[best].ap - rows[k].ap) for k in scored}
+    equal = [k for k, lead in leads.items() if lead.mean <= lead.error]
+    return min([best, *equal], key=lambda k: (_order(rows[k]), -rows[k].score.mean))
+
+
+def _order(row: Row) -> tuple[bool, int, bool]:
+    """Return if sources are ranked; how many at a time a measure is about, any number last; if it has no link."""
+    candidate = Candidate(**row.parameters)
+    return candidate.sources == "rarity", candidate.additivity or 3, not candidate.problem.links
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """What candidates are compared by: data in folds, and the signs and scale of sources."""
+
+    validation: CrossValidation
+    candidates: Sequence[Candidate]
+    signs: Signs
+    scale: Scale
+    how: How
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [*(self.how.names or [str(k + 1) for k in range(self.validation.n_sources)])]
+
+    def sources(self) -> list[Row]:
+        """Score every source alone."""
+        return self.validation.sources(self.names, self.signs.signs)
+
+    def decided(self) -> Chosen:
+        """Choose, and learn the best from all data."""
+        first = self.candidates[0]
+        if len(self.validation.folds) < 2:
+            warnings.warn(
+                f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
+                "targets in at least two scenes, or at least two in one.",
+                stacklevel=4,
+            )
+            return self._learned([Row(first.name, first.parameters)], 0, first, False)
+        rows = self.validation.candidates(self.candidates, self.how.progress)
+        failed = [row for row in rows if not len(row.ap)]
+        if len(failed) == len(rows):
+            raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
+        rows += self.sources()
+        best = simplest_of_best(rows)
+        candidate = self.candidates[best] if best < len(self.candidates) else None
+        return self._learned(rows, best, candidate, self.how.calibrate)
+
+    def _learned(self, rows: list[Row], best: int, candidate: Candidate | None, calibrate: bool) -> Chosen:
+        """Learn one contender from all data, and calibrate it on what was left out."""
+        validation, signs = self.validation, self.signs
+        rare = candidate is not None and candidate.sources == "rarity"
+        if candidate is None:
+            terms, objective = source_terms(rows[best].parameters["source"], len(self.names)), ALONE
+            solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
+            result = FitResult(AdditiveBiCapacity(terms, self.names, order=1), signs.signs, solution, {})
+            link = validation.calibrated(rows[best], None) if calibrate else None
+        else:
+            objective = candidate.problem
+            result = validation.learn_all(candidate, self.how.names)
+            result = replace(result, polarity=np.ones(len(self.names)) if rare else signs.signs)
+            own = result.solution.link
+            link = validation.calibrated(rows[best], candidate, own) if calibrate else None
+            link = link or own  # nothing was left out, or the output does not rank
+            if link is None and self.how.calibrate:
+                link = validation.calibrated_in_sample(candidate, result)
+        selection = self.selection(rows, best)
+        return Chosen(result, objective, self.scale, rare, signs, link, selection, rows, candidate, validation.folds)
+
+    def selection(self, rows: Sequence[Row], best: int) -> Selection:
+        """Return the outcome, as tables show it."""
+        contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
+        scenes = tuple(self.validation.units[u].name for u in self.validation.scored)
+        weak = tuple(self.names[k] for k in self.signs.weak)
+        return Selection(tuple(contenders), best, scenes, len(self.validation.folds), weak)
+
+
+ALONE = replace(MEAN, name="single source", about="one source, as it is or inverted")
+"""What the record calls a model that is one source alone."""

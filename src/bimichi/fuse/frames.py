@@ -1,0 +1,156 @@
+"""Thousands of frames on all cores, with one progress bar, and failures reported at the end."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from bimichi._progress import progress_bar
+from bimichi.errors import InvalidInputError
+from bimichi.fuse.rasters import Sources, fuse_raster
+from bimichi.integral.labelled import fuser_of
+from bimichi.integral.planes import check_n_jobs
+from bimichi.io.raster import gdal_settings
+
+
+@dataclass(frozen=True)
+class FrameResults:
+    """Which frames were fused, skipped, or failed.
+
+    Attributes
+    ----------
+    done : list of Path
+        Files that were written, in the order of the frames.
+    skipped : list of Path
+        Files that existed already.
+    failed : dict of str to str
+        Names of frames that could not be fused, and why.
+    """
+
+    done: list[Path] = field(default_factory=list)
+    skipped: list[Path] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        counts = f"{len(self.done):,} done, {len(self.skipped):,} skipped, {len(self.failed):,} failed"
+        return "\n".join([counts, *(f"{name}: {reason}" for name, reason in self.failed.items())])
+
+
+def fuse_frames(
+    model: Any,
+    frames: Mapping[str, Sources] | Sequence[Sources],
+    output_folder: str | PathLike[str],
+    *,
+    resume: bool = False,
+    names: Sequence[str] | None = None,
+    align: bool = False,
+    compress: str | None = "deflate",
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FrameResults:
+    """Fuse many frames, each of which is a set of files, to one GeoTIFF each.
+
+    Parameters
+    ----------
+    model : fitted method, FusionRule, or Measure
+        What fuses.
+    frames : mapping of name to sources, or sequence of sources
+        For each frame, the `sources` of `fuse_raster`. Frames of a sequence are named by their first file, without
+        folder and suffix.
+    output_folder : path
+        Where ``<name>.tif`` is written; it is created if it does not exist.
+    resume : bool, default=False
+        Whether frames whose file exists are skipped. Files appear only when they are complete.
+    names, align, compress
+        As in `fuse_raster`.
+    n_jobs : int, optional
+        How many frames are fused at a time; by default one per core. The results do not depend on it.
+    verbose : int, default=0
+        Above 0, a progress bar is shown on a terminal.
+
+    Returns
+    -------
+    FrameResults
+        What was done, skipped, and failed. A frame that fails, for whatever reason, does not stop the others.
+
+    Notes
+    -----
+    A frame in progress takes at most about 130 MB, whatever its size.
+    """
+    fuser_of(model)
+    named = _named(frames)
+    folder = Path(output_folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"output_folder cannot be {folder}: {error.strerror or error}.") from error
+    outputs = {name: [folder / f"{name}.tif"] for name in named}
+
+    def fuse(name: str) -> None:
+        fuse_raster(model, named[name], *outputs[name], names=names, align=align, compress=compress, n_jobs=1)
+
+    with gdal_settings():
+        return fuse_each(fuse, outputs, resume=resume, n_jobs=n_jobs, verbose=verbose)
+
+
+def fuse_each(
+    fuse: Callable[[str], object],
+    outputs: Mapping[str, Sequence[Path]],
+    *,
+    resume: bool = False,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FrameResults:
+    """Call ``fuse(name)`` for each of many frames, several at a time; one that fails does not stop the others.
+
+    It writes the files of the frame, ``outputs[name]``, each whole or not at all, on one thread. `resume`, `n_jobs` and
+    `verbose` are as in `fuse_frames`. Raises `ImportError` if a package is missing, as no frame can do without it.
+    """
+    jobs = check_n_jobs(n_jobs)
+    skipped = [name for name, paths in outputs.items() if resume and all(path.exists() for path in paths)]
+    left = [name for name in outputs if name not in set(skipped)]
+    failed: dict[str, str] = {}
+
+    def attempt(name: str) -> None:
+        try:
+            fuse(name)
+        except ImportError:
+            raise
+        except Exception as error:  # whatever it is, the other frames can still be fused
+            failed[name] = str(error) or type(error).__name__
+
+    with progress_bar("fusing frames", len(left), verbose) as advance:
+        pool = ThreadPoolExecutor(jobs)
+        try:
+            for _ in pool.map(attempt, left):
+                advance(1, None)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return FrameResults(
+        done=[path for name in left if name not in failed for path in outputs[name]],
+        skipped=[path for name in skipped for path in outputs[name]],
+        failed={name: failed[name] for name in left if name in failed},
+    )
+
+
+def _named(frames: Mapping[str, Sources] | Sequence[Sources]) -> Mapping[str, Sources]:
+    if isinstance(frames, str | PathLike):
+        raise InvalidInputError(f"frames must be several sets of files, got the single path {frames!s}.")
+    if not frames:
+        raise InvalidInputError("frames is empty; give at least one.")
+    if not isinstance(frames, Mapping):
+        firsts = [frame if isinstance(frame, str | PathLike) else next(iter(frame), "") for frame in frames]
+        stems = [Path(first).stem for first in firsts]
+        name, times = Counter(stems).most_common(1)[0]
+        if times > 1:
+            raise InvalidInputError(
+                f"{times} frames would be named {name!r} by their first file; give a mapping of names to files."
+            )
+        frames = dict(zip(stems, frames, strict=True))
+    for name in frames:
+        if not isinstance(name, str) or Path(name).name != name or "\0" in name:
+            raise InvalidInputError(f"The name of a frame must be that of a file, without folder, got {name!r}.")
+    return frames

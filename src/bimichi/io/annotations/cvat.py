@@ -1,0 +1,91 @@
+"""CVAT XML for images, version 1.1: boxes, polygons, ellipses, points and masks."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from bimichi._types import Floats
+from bimichi.errors import InvalidInputError
+from bimichi.io.annotations.parse import box_between, naming, number, points, read_xml, text_or_none
+from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, Found, image_annotations
+from bimichi.scenes.shapes import (
+    Disc,
+    Polygons,
+    Shape,
+    corners_of,
+    ellipse,
+    listed_counts,
+    mask_by_rows,
+    rotated,
+    runs_of,
+)
+
+ROOT = re.compile(rb"<annotations[\s>]")
+WITHOUT_AREA = ("polyline", "cuboid", "skeleton")
+
+
+def read_cvat(path: Path) -> Annotations:
+    """Read all images; tags are no objects, and lines and cuboids are left out, which `about` says."""
+    root = read_xml(path)
+    if root.tag != "annotations" or root.find("track") is not None:
+        raise InvalidInputError(f"{path} must be CVAT for images 1.1; export the task in that format, not as a video.")
+    table, left_out = {}, 0
+    for image in root.findall("image"):
+        name, objects = text_or_none(image.get("name")), []
+        for k, one in enumerate(image):
+            left_out += one.tag in WITHOUT_AREA
+            if one.tag in READERS:
+                with naming(f"{path}, image {name}, <{one.tag}> {k + 1}"):
+                    objects += [Found(place, text_or_none(one.get("label"))) for place in READERS[one.tag](one)]
+        if name in table:
+            raise InvalidInputError(f"{path} has the image {name!r} twice; remove one of them.")
+        table[name] = image_annotations(objects)
+    said = f"{path}: {left_out} lines, cuboids or skeletons have no area and are left out." if left_out else ""
+    return AnnotationTable(table, said)
+
+
+def _values(one: Element, *names: str) -> list[float]:
+    return [number(one.get(name), name) for name in names]
+
+
+def _turned(corners: Floats, one: Element, centre: tuple[float, float]) -> Polygons:
+    return Polygons(((rotated(corners, number(one.get("rotation"), "rotation"), centre),),))
+
+
+def _box(one: Element) -> list[Floats | Shape]:
+    box = box_between(*_values(one, "xtl", "ytl", "xbr", "ybr"))
+    if one.get("rotation") is None:
+        return [box]
+    return [_turned(corners_of(box), one, (box[0] + box[2] / 2, box[1] + box[3] / 2))]
+
+
+def _points(one: Element, least: int) -> Floats:
+    return points([pair.split(",") for pair in (one.get("points") or "").split(";")], "points", least)
+
+
+def _ellipse(one: Element) -> list[Floats | Shape]:
+    x, y, width, height = _values(one, "cx", "cy", "rx", "ry")
+    corners = ellipse(x, y, width, height)
+    return [Polygons(((corners,),)) if one.get("rotation") is None else _turned(corners, one, (x, y))]
+
+
+def _mask(one: Element) -> list[Floats | Shape]:
+    left, top, width, height = (int(side) for side in _values(one, "left", "top", "width", "height"))
+    counts = listed_counts(number(part, "rle") for part in (one.get("rle") or "").split(","))
+    return [runs_of(np.asarray(mask_by_rows(counts, height, width)), left, top)]
+
+
+READERS: dict[str, Callable[[Element], list[Floats | Shape]]] = {
+    "box": _box,
+    "polygon": lambda one: [Polygons(((_points(one, 3),),))],
+    "points": lambda one: [Disc(x, y) for x, y in _points(one, 1)],
+    "ellipse": _ellipse,
+    "mask": _mask,
+}
+
+CVAT = AnnotationFormat(
+    "cvat", "CVAT XML for images 1.1, of all images", lambda path, start: bool(ROOT.search(start)), read_cvat
+)

@@ -1,5 +1,0 @@
-"""Proof that no measure has a smaller J: relaxations of the problem, and branch and bound over them."""
-
-from bimichi.learning.solvers.certificate.tree import Certified, Limits, certify
-
-__all__ = ["Certified", "Limits", "certify"]

@@ -1,0 +1,40 @@
+"""What users fit: Bi-MIChI, and the methods it is measured against."""
+
+from bimichi.methods.averages import (
+    ConstantFusion,
+    MaxFusion,
+    MeanFusion,
+    MinFusion,
+    SignedSource,
+    SingleSource,
+    WeightedMeanFusion,
+)
+from bimichi.methods.bimichi import BiMIChI
+from bimichi.methods.choquet_qp import BiCapacityQP, ChoquetQP
+from bimichi.methods.classifiers import GradientBoosting, KNNFusion, SVMFusion
+from bimichi.methods.cross_validated import BiMIChICV, SceneKFold, make_bag_scorer
+from bimichi.methods.detector import DetectorMask
+from bimichi.methods.mici import MICI, BinaryMICI, MICIRegressor
+
+__all__ = [
+    "MICI",
+    "BiCapacityQP",
+    "BiMIChI",
+    "BiMIChICV",
+    "BinaryMICI",
+    "ChoquetQP",
+    "ConstantFusion",
+    "DetectorMask",
+    "GradientBoosting",
+    "KNNFusion",
+    "MICIRegressor",
+    "MaxFusion",
+    "MeanFusion",
+    "MinFusion",
+    "SVMFusion",
+    "SceneKFold",
+    "SignedSource",
+    "SingleSource",
+    "WeightedMeanFusion",
+    "make_bag_scorer",
+]

@@ -1,0 +1,224 @@
+"""The simplest fusions: one source, a constant, the smallest, the largest, and (weighted) means."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bimichi._checks import check_number
+from bimichi._types import Floats
+from bimichi.errors import InvalidInputError
+from bimichi.fit.objectives.convex import NORMALISED_MEAN
+from bimichi.fit.problem import Solution
+from bimichi.fit.solvers import ConvexSolver
+from bimichi.fit.spaces.order import POLISH, Program
+from bimichi.fit.train import FitResult
+from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
+from bimichi.measures.additive import AdditiveBiCapacity
+from bimichi.methods.base import FusionClassifier, Needs, NormalisedFusion
+from bimichi.methods.measured import MeasureFusion
+from bimichi.scenes.bags import Bags
+from bimichi.scenes.checks import check_weights
+
+Sources = tuple[NDArray[Any], ...]
+
+
+class _Unlearned(FusionClassifier):
+    """A method that learns nothing and needs no labels."""
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None) -> Self:
+        """Check the parameters and note the number of sources; labels are ignored."""
+        if isinstance(X, Bags):
+            self.n_features_in_ = X.n_sources
+        else:
+            self._validated(X)
+        self.classes_ = np.array([0, 1]) if y is None else np.unique(y)
+        self._names()
+        self._check_parameters()
+        return self
+
+    def _check_parameters(self) -> None:
+        if getattr(self, "source", 0) not in range(self.n_features_in_):
+            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+
+
+class _Pointwise(_Unlearned, NormalisedFusion):
+    """A function of the sources at each instance; parameters as in `MICI`."""
+
+    function: ClassVar[Callable[..., Any]] = np.add
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        planes = Planes(self._normalised(X))
+
+        def run(chunk: slice) -> None:
+            with planes.writing(chunk) as result:
+                self._point(planes.contiguous(chunk), result)
+
+        run_chunks(run, planes.chunks(), check_n_jobs(self.n_jobs))
+        return planes.out
+
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
+        """Write the confidence of some instances: `function` of the sources, one after another."""
+        out[:] = sources[0]
+        for source in sources[1:]:
+            self.function(out, source, out=out)
+
+
+def _copy_nan(sources: Iterable[NDArray[Any]], out: NDArray[Any]) -> None:
+    for source in sources:
+        out[np.isnan(source)] = np.nan
+
+
+class MinFusion(_Pointwise):
+    """The smallest source: all must agree."""
+
+    function = np.minimum
+
+
+class MaxFusion(_Pointwise):
+    """The largest source: one is enough."""
+
+    function = np.maximum
+
+
+class MeanFusion(_Pointwise):
+    """The mean of the sources."""
+
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
+        super()._point(sources, out)
+        out /= len(sources)
+
+
+@dataclass(eq=False, repr=False)
+class SingleSource(_Pointwise):
+    """One source as it is: what the others have to beat.
+
+    Parameters
+    ----------
+    source : int, default=0
+        Its index.
+    bipolar_input, source_names, n_jobs
+        As in `MICI`.
+    """
+
+    source: int = 0
+
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
+        out[:] = sources[self.source]
+        _copy_nan(sources, out)
+
+
+@dataclass(eq=False, repr=False)
+class SignedSource(_Unlearned):
+    """One source in [-1, 1] as it is, or inverted.
+
+    Parameters
+    ----------
+    source : int, default=0
+        Its index.
+    sign : {1, -1}, default=1
+        -1 inverts it.
+    """
+
+    _range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    source: int = 0
+    sign: int = 1
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.sign not in (1, -1):
+            raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
+
+    def fuse(self, X: Any) -> NDArray[Any]:
+        planes = self._split(X)
+        fused: NDArray[Any] = np.multiply(planes[self.source], self.sign)
+        _copy_nan(planes, fused)
+        return fused
+
+
+@dataclass(eq=False, repr=False)
+class ConstantFusion(_Pointwise):
+    """The same confidence everywhere; 0, the empty map, by default. Where targets are rare, its RMSE is good already.
+
+    Parameters
+    ----------
+    value : float, default=0.0
+        The confidence, in [0, 1].
+    bipolar_input, source_names, n_jobs
+        As in `MICI`.
+    """
+
+    value: float = 0.0
+
+    def _check_parameters(self) -> None:
+        check_number(self.value, "value", 0, 1)
+
+    def _point(self, sources: Sources, out: NDArray[Any]) -> None:
+        out[:] = self.value
+        _copy_nan(sources, out)
+
+
+@dataclass(eq=False, repr=False)
+class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
+    """A weighted mean, its weights by least squares to instance labels.
+
+    Weights are not negative and add up to 1, so that the output is a confidence in [0, 1].
+
+    Parameters
+    ----------
+    bipolar_input, source_names, n_jobs
+        As in `MICI`.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_sources,)
+        The learned weights; `rule_` has them as an additive measure.
+    objective_value_ : float
+        The weighted mean of squared errors.
+    """
+
+    needs: ClassVar[Needs] = "instances"
+    fuzzy: ClassVar[bool] = False
+
+    @property
+    def weights_(self) -> Floats:
+        """The weight of each source."""
+        return np.asarray(self.rule_.measure.values[: self.rule_.n_sources])
+
+    def fit(self, X: Any, y: Any = None, bags: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the weights from instances and their labels; two classes. `bags` are ignored."""
+        X, positive = self._take(X, y)
+        rows = self._normalised_rows(X)
+        counts = check_weights(sample_weight, len(rows))
+        share = counts / counts.sum()
+        m = rows.shape[1]
+        square = np.zeros((m, m))
+        for start in range(0, len(rows), 1 << 17):
+            part = rows[start : start + (1 << 17)].astype(np.float64)
+            square += part.T @ (part * share[start : start + (1 << 17), None])
+        pull = (share * positive) @ rows.astype(np.float64, copy=False)
+        weights = _minimum(square, pull)
+        value = float(weights @ square @ weights - 2 * pull @ weights + share @ positive)
+        terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
+        solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
+        result = FitResult(AdditiveBiCapacity(terms, self._names(), order=1), np.ones(m), solution, {})
+        objective = replace(NORMALISED_MEAN, name="least squares")
+        return self._set_rule(result, objective, ConvexSolver(), **self._unit_scale())
+
+
+def _minimum(square: Floats, pull: Floats) -> Floats:
+    """Return weights w, not negative and of sum 1, that minimise w'Sw - 2 p'w."""
+    m = len(pull)
+    program = Program(m)
+    program.equal(np.ones(1), (np.zeros(m, np.int64), np.arange(m), 1.0))
+    program.below(np.zeros(m), (np.arange(m), np.arange(m), -1.0))
+    P, q = sp.csc_matrix(np.triu(2 * square)), -2 * pull
+    solved = program.solve(P, q, POLISH) or program.solve(P, q)
+    if solved is None:
+        raise InvalidInputError("The weights could not be found: the sources of X are not valid numbers.")
+    weights = np.maximum(solved[0], 0.0)
+    return np.asarray(weights / weights.sum())

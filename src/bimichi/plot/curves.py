@@ -1,0 +1,228 @@
+"""Curves: the ROC and the reliability of several fused maps, and how the objective falls during a search."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bimichi._checks import check_binary
+from bimichi._types import Flags, Floats
+from bimichi.errors import InvalidInputError
+from bimichi.link import reliability_of
+from bimichi.measures.base import number_array
+from bimichi.plot.style import INK, axes_for, line_style, literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+NAME_WIDTH = 28
+STEPS = 1000  # of a curve
+INSIDE = 6  # curves whose names fit into the picture
+LONG = 30  # generations, from which their axis is logarithmic
+NEGLIGIBLE = 1e-9
+
+
+def plot_roc(
+    truth: ArrayLike, fused_by_name: Mapping[str, ArrayLike], ignore: ArrayLike | None = None, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw the ROC of each map, with its exact area (AUC) in the legend.
+
+    At most 1,001 corners of each curve are drawn, so that files stay small; none of the others is more than 0.002 away.
+    O(n log n) for each map.
+
+    Parameters
+    ----------
+    truth : array-like of shape (...)
+        Whether each instance is a target: bool, 0/1 or -1/+1.
+    fused_by_name : mapping of name to array-like of shape (...)
+        Confidences, larger on targets; only their order matters.
+    ignore : array-like of bool, shape (...), optional
+        Instances to exclude.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    targets, scores = _check_maps(truth, fused_by_name, ignore)
+    many = len(scores) > INSIDE
+    ax = axes_for(ax, (8.0 if many else 4.6, 4.4))
+    for k, (name, score) in enumerate(scores.items()):
+        false_rate, true_rate, area = roc_points(targets, score, STEPS)
+        label = f"{area:.3f}  {literal(name, NAME_WIDTH)}"
+        ax.plot(false_rate, true_rate, **line_style(k), linewidth=1.6, label=label)
+    key = _unit_square(ax, 0.01, ("false positive rate", "true positive rate"), "AUC", "lower right")
+    if many:
+        ax.set_anchor("W")
+        key.set_loc("center left")
+        key.set_bbox_to_anchor((1.0, 0.5))
+    return ax
+
+
+def plot_reliability(
+    truth: ArrayLike,
+    fused_by_name: Mapping[str, ArrayLike],
+    ignore: ArrayLike | None = None,
+    bins: int = 15,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw how often targets occur where a map gives a probability, with the expected calibration error of each map.
+
+    Each point is one of `bins` bins of nearly equal numbers of instances, so that few targets among many others are
+    seen, too; a map whose probabilities hold has all its points on the diagonal. The error in the legend is over bins
+    of equal width, as `bimichi.metrics.calibration_error` gives it.
+
+    Parameters
+    ----------
+    truth, ignore, ax
+        As in `plot_roc`.
+    fused_by_name : mapping of name to array-like of shape (...)
+        Probabilities, in [0, 1].
+    bins : int, default=15
+        How many points to draw of each map.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    targets, given = _check_maps(truth, fused_by_name, ignore)
+    for name, score in given.items():
+        if score.min() < 0 or score.max() > 1:
+            reach = f"from {score.min():g} to {score.max():g}"
+            raise InvalidInputError(
+                f"The map {name!r} reaches {reach}; probabilities lie in [0, 1]. Learn with objective='logistic'."
+            )
+    ax = axes_for(ax, (4.6, 4.4))
+    for k, (name, score) in enumerate(given.items()):
+        found, error = reliability_of(targets, score, bins, equal_counts=True), reliability_of(targets, score).error
+        label = f"{error:.3f}  {literal(name, NAME_WIDTH)}"
+        ax.plot(found.predicted, found.observed, **line_style(k), marker="o", markersize=4, linewidth=1.2, label=label)
+    _unit_square(ax, 0.02, ("probability given", "share of targets"), "calibration error", "upper left")
+    return ax
+
+
+def roc_points(targets: Flags, score: Floats, steps: int) -> tuple[Floats, Floats, float]:
+    """Return rates of false and true positives, thinned to about so many steps, and the area under all of them."""
+    from sklearn.metrics import auc, roc_curve
+
+    false_rate, true_rate, _ = roc_curve(targets, score, drop_intermediate=True)
+    area = float(auc(false_rate, true_rate))
+    # Both rates only rise, so corners at equal steps of their sum leave no gap that is larger.
+    corners = np.unique(np.searchsorted(false_rate + true_rate, np.linspace(0, 2, steps + 1) - 1e-12))
+    return false_rate[corners], true_rate[corners], area
+
+
+def _check_maps(truth: ArrayLike, fused_by_name: Any, ignore: ArrayLike | None) -> tuple[Flags, dict[str, Floats]]:
+    """Return which instances that count are targets, and the values of each map there."""
+    given = np.asarray(truth)
+    keep = np.ones(given.shape, dtype=bool) if ignore is None else ~np.asarray(ignore, dtype=bool)
+    if keep.shape != given.shape:
+        raise InvalidInputError(f"ignore has shape {keep.shape}; it must be that of truth, {given.shape}.")
+    targets = check_binary(given[keep], "truth")
+    if targets.all() or not targets.any():
+        found = f"{int(targets.sum()):,} of the {targets.size:,} instances that count are targets"
+        raise InvalidInputError(f"truth must show targets and others, but {found}; a ROC needs both.")
+    if not isinstance(fused_by_name, Mapping) or not fused_by_name:
+        raise InvalidInputError("fused_by_name must be a mapping of at least one name to its map.")
+    return targets, {name: _check_scores(fused, keep, name) for name, fused in fused_by_name.items()}
+
+
+def _unit_square(ax: "Axes", margin: float, axes: tuple[str, str], title: str, corner: Any) -> Any:
+    """Draw the diagonal, name the axes, and return the legend in a corner."""
+    ax.plot([0, 1], [0, 1], color="#aaaaaa", linewidth=0.8, zorder=1)
+    ax.set(xlim=(-margin, 1 + margin), ylim=(-margin, 1 + margin), aspect="equal", xlabel=axes[0], ylabel=axes[1])
+    return ax.legend(title=title, alignment="left", fontsize="small", title_fontsize="small", loc=corner)
+
+
+def _check_scores(fused: ArrayLike, keep: Flags, name: str) -> Floats:
+    given = number_array(fused, f"The map {name!r}")
+    if given.shape != keep.shape:
+        raise InvalidInputError(f"The map {name!r} has shape {given.shape}; it must be that of truth, {keep.shape}.")
+    score = given[keep]
+    missing = int((~np.isfinite(score)).sum())
+    if missing:
+        found = f"The map {name!r} has {missing:,} values that are NaN or infinite"
+        raise InvalidInputError(f"{found}; leave them out of all maps alike, with ignore=~np.isfinite(...).")
+    return score
+
+
+def plot_history(history: Any, convex_value: Any = None, ax: "Axes | None" = None) -> "Axes":
+    """Draw the objective J after each generation of a search, beside the value that the convex solver found.
+
+    Parameters
+    ----------
+    history : array-like, Solution, rule or fitted model, or mapping of name to such
+        J after each generation or round.
+    convex_value : float, Solution, rule or fitted model, optional
+        J of the convex solver, drawn as a horizontal line.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Notes
+    -----
+    With 30 generations or more, their axis is logarithmic. So is that of J if it falls to less than a tenth and never
+    below 0; values below a billionth of the largest are then drawn at 0.
+    """
+    given = history if isinstance(history, Mapping) else {"search": history}
+    if not given:
+        raise InvalidInputError("history is an empty mapping; give at least one search.")
+    tracks = {name: _check_history(one, name) for name, one in given.items()}
+    level = None
+    if convex_value is not None:
+        found = number_array(_recorded(convex_value, "objective_value"), "convex_value")
+        if found.ndim != 0 or not np.isfinite(found):
+            rule = "convex_value must be one finite number, a Solution or a fitted model"
+            raise InvalidInputError(f"{rule}; got {convex_value!r}.")
+        level = float(found)
+    ax = axes_for(ax, (5.6, 3.8))
+    for k, (name, track) in enumerate(tracks.items()):
+        style: Any = {"drawstyle": "steps-post", "linewidth": 1.6, "marker": "o" if len(track) == 1 else None}
+        label = f"J = {track[-1]:.5g}  {literal(name, NAME_WIDTH)}"
+        ax.plot(np.arange(1, len(track) + 1), track, **line_style(k), **style, label=label)
+    if level is not None:
+        ax.axhline(level, color=INK, linestyle=(0, (6, 2)), linewidth=1.4, label=f"J = {level:.5g}  convex")
+    _scale_axes(ax, [*tracks.values(), np.array([] if level is None else [level])])
+    ax.set(xlabel="generation", ylabel="J")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="upper right", fontsize="small")
+    return ax
+
+
+def _scale_axes(ax: "Axes", tracks: list[Floats]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    values = np.concatenate(tracks)
+    visible = values[values > NEGLIGIBLE * values.max()]
+    if values.min() >= 0 and visible.size and 10 * visible.min() < values.max():
+        if visible.size == values.size:
+            ax.set_yscale("log")
+        else:
+            floor = 10 ** np.floor(np.log10(visible.min()))
+            ax.set_yscale("symlog", linthresh=floor, linscale=0.5)
+            ax.set_ylim(-0.3 * floor, 2 * values.max())
+    if max(map(len, tracks)) >= LONG:
+        ax.set_xscale("log")
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def _check_history(given: Any, name: str) -> Floats:
+    track = number_array(_recorded(given, "history"), f"history of {name!r}")
+    if track.ndim != 1 or track.size == 0 or not np.isfinite(track).all():
+        rule = f"history of {name!r} must be 1-D, finite and not empty, got shape {track.shape}"
+        raise InvalidInputError(f"{rule}; pass an array, a Solution or a fitted model.")
+    return track
+
+
+def _recorded(given: Any, what: str) -> Any:
+    """Return a value of a fitted model, of a rule or of a `Solution`; a value itself is returned as it is."""
+    for attribute in ("rule_", "training", what):
+        given = getattr(given, attribute, given)
+    return given

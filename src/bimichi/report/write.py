@@ -1,0 +1,225 @@
+"""`write_report`: the page put together, and written."""
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from bimichi import _html
+from bimichi._colours import thumbnail as thumbnail
+from bimichi._tables import picture
+from bimichi.evaluate.comparison import Comparison
+from bimichi.evaluate.metrics import Scores
+from bimichi.report.contents import contents
+from bimichi.report.inputs import gather
+from bimichi.report.page import Markup, element, embedded_json, joined, resource, section, shown, table, write_page
+from bimichi.report.sections import SECTIONS, introduction, notices
+
+INLINE = 25_000_000
+"""Bytes of the largest report that is copied into a notebook."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The file of a report; as the last line of a notebook's cell, the page itself.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    """
+
+    path: Path
+
+    def _repr_html_(self) -> str:
+        title = f"Report {self.path}"
+        try:
+            size = self.path.stat().st_size
+            if size > INLINE:
+                note = f"It has {size / 1e6:.0f} MB, too much for a notebook: open the file in a browser."
+                return _html.view(title, note=note)
+            page = self.path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            return _html.view(title, note=f"It cannot be read any more: {error.strerror}.")
+        # In a frame of its own, the page may run its scripts, but reaches nothing of the notebook.
+        return _html.view("", element("iframe", sandbox="allow-scripts", title=title, srcdoc=page))
+
+
+SCRIPTS = ("planes.js", "integral.js", "maps.js", "readout.js", "report.js")
+SKIP = '<a class="skip" href="#maps">Skip to the maps</a>\n'
+BUTTON = '<button type="button" id="theme" hidden>Dark</button>\n'
+
+
+def write_report(
+    path: str | PathLike[str],
+    model: Any,
+    sources: Any,
+    *,
+    names: Sequence[str] | None = None,
+    truth: Any = None,
+    ignore: Any = None,
+    boxes: Any = None,
+    segments: Any = None,
+    labels: Mapping[int, bool] | None = None,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+    notes: Mapping[str, str] | None = None,
+    n_jobs: int | None = None,
+) -> Report:
+    """Write one HTML file that shows what a model fused, and explains every pixel of it.
+
+    The file needs no other file and no network. What it shows of a pixel is computed in the page.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; it is replaced only when complete.
+    model : FusionRule, Measure, or a fitted estimator that has a measure
+        Of up to 12 sources; of up to 64 if its measure is additive.
+    sources : ndarray of shape (height, width, n_sources), list of n_sources planes, or Scene
+        What to fuse; also an array or a dataset of xarray. NaN is shown as no data. A `Scene` lends names, truth,
+        boxes, bags and title, unless given.
+    names : sequence of str, optional
+        Names of the sources. They must be those of the model, if it has names of its own.
+    truth : array-like of shape (height, width), optional
+        Targets, as bool, 0/1 or -1/+1, both kinds among the pixels that count; adds scores and ROC.
+    ignore : array-like of bool, shape (height, width), optional
+        Pixels that are excluded from scoring.
+    boxes : array-like of shape (n_boxes, 4), optional
+        Boxes (x, y, width, height) to draw, in pixels.
+    segments, labels : array-like of int, shape (height, width), and mapping of int to bool, optional
+        Bags to draw, and which of them are positive.
+    comparison : Comparison, optional
+        What `bimichi.compare` returned, to show as a table.
+    title : str, optional
+        Heading of the page.
+    notes : mapping of str to str, optional
+        More facts to list, such as names of files.
+    n_jobs : int, optional
+        Number of threads; all cores by default. The file does not depend on it.
+
+    Returns
+    -------
+    report : Report
+        The file; a notebook shows the page in its cell.
+
+    Notes
+    -----
+    A source of up to 4,096 distinct values is stored exactly, others to 1/65,534 of their range. Images of more than a
+    million pixels are thinned, and the page says so. 640 x 480 pixels of six sources take about 2 MB.
+    """
+    drawn = {"truth": truth, "ignore": ignore, "boxes": boxes, "segments": segments, "labels": labels}
+    shown = {"names": names, "comparison": comparison, "title": title, "notes": notes}
+    given = gather(model, sources, **drawn, **shown, n_jobs=n_jobs)
+    sections = [section(given) for section in SECTIONS]
+    script = "\n".join(map(resource, SCRIPTS))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    data = f'<script type="application/json" id="data">{embedded_json(contents(given))}</script>'
+    content = joined(notices(given), Markup("\n"), *(part for part in sections if part is not None))
+    scripts = f"{data}\n<script>{script}</script>\n"
+    write_page(path, given.title, introduction(given), content, digest, SKIP, BUTTON, scripts)
+    return Report(Path(path))
+
+
+@dataclass(frozen=True)
+class IndexEntry:
+    """One scene on the index page.
+
+    Attributes
+    ----------
+    name : str
+        Name of the scene.
+    page : path, optional
+        Its report; None if it could not be written.
+    picture : str
+        Its fused map as a data URI, as `bimichi.report.thumbnail` returns it.
+    shape : (int, int), optional
+        Height and width.
+    scores : Scores, optional
+        Of the fused map against the truth, if that is given.
+    note : str
+        Why there are no scores; if there is no page, why not.
+    """
+
+    name: str
+    page: Path | None = None
+    picture: str = ""
+    shape: tuple[int, int] | None = None
+    scores: Scores | None = None
+    note: str = ""
+
+
+def write_index(path: str | PathLike[str], entries: Sequence[IndexEntry], title: str = "Fusion reports") -> None:
+    """Write the index page of the reports of many scenes: thumbnails, scores and links, and what failed and why.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; it is replaced only when complete. Links are relative to its folder.
+    entries : sequence of IndexEntry
+        The scenes, in the order to show.
+    title : str
+        Heading of the page.
+    """
+    folder = Path(path).parent
+    written = [entry for entry in entries if entry.page is not None]
+    failed = [entry for entry in entries if entry.page is None]
+    parts = [_scenes(written, folder)] if written else []
+    parts += [_scores(written, folder)] if any(entry.scores for entry in written) else []
+    if failed:
+        rows = [element("div", element("dt", entry.name), element("dd", entry.note)) for entry in failed]
+        parts.append(section("failed", "Not reported", element("dl", *rows, class_="facts notice")))
+    write_page(path, title, _introduction(written, failed), joined(*parts))
+
+
+def _introduction(written: Sequence[IndexEntry], failed: Sequence[IndexEntry]) -> str:
+    total = len(written) + len(failed)
+    says = f"{total:,} scene{'' if total == 1 else 's'}"
+    says += f", of which {len(failed):,} could not be reported." if failed else "."
+    scored = [entry.scores for entry in written if entry.scores]
+    if scored:
+        auc, precision = (float(np.mean(numbers)) for numbers in zip(*(one[:2] for one in scored), strict=True))
+        says += f" On average over {len(scored):,} with truth, AUC is {shown(auc, 3)} and AP {shown(precision, 3)}."
+    return says
+
+
+def _link(entry: IndexEntry, folder: Path, *content: str) -> Markup:
+    assert entry.page is not None  # only those with a page are linked
+    return element("a", *content, href=quote(os.fsencode(os.path.relpath(entry.page, folder))))
+
+
+def _scenes(entries: Sequence[IndexEntry], folder: Path) -> Markup:
+    cards = []
+    for entry in entries:
+        height, width = entry.shape or (0, 0)
+        shown_map = element("span", class_="picture")
+        if entry.picture:
+            shown_map = picture(entry.picture, f"Fused map of {entry.name}")
+        facts = [f"{width:,} × {height:,} pixels"] if entry.shape else []
+        if entry.scores:
+            facts.append(f"AUC {shown(entry.scores.auc, 3)}, AP {shown(entry.scores.average_precision, 3)}")
+        elif entry.note:
+            facts.append(entry.note)
+        lines = [element("span", fact) for fact in facts]
+        cards.append(element("li", _link(entry, folder, shown_map, element("b", entry.name)), *lines))
+    lead = "The fused map of each scene, blue −1 to red +1, grey without data. A scene leads to its report."
+    return section("scenes", "Scenes", element("ul", *cards, class_="scenes"), lead=lead)
+
+
+def _scores(entries: Sequence[IndexEntry], folder: Path) -> Markup:
+    scored = sorted(((one.scores, one) for one in entries if one.scores), key=lambda pair: pair[0].auc)
+    rows = []
+    for scores, entry in scored:
+        numbers = [shown(number, 3) for number in (scores.auc, scores.average_precision, scores.best_f1, scores.rmse)]
+        cells = [element("td", text) for text in (*numbers, f"{100 * scores.share:.2g} %")]
+        rows.append(element("tr", element("th", _link(entry, folder, entry.name), scope="row"), *cells))
+    head = ["Scene", "AUC", "AP", "F1", "RMSE", "Targets"]
+    lead = "Scores of the fused maps against the truth, the lowest AUC first. Targets is their share of the pixels."
+    return section("scores", "Scores", table(head, rows, "plain numbers", "Scores of all scenes"), lead=lead)

@@ -1,0 +1,98 @@
+"""The registry of recipes: what follows from it, and what every entry must do."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import program
+from registries import check_description, restored
+
+from bimichi import InvalidInputError
+from bimichi.sources import RECIPES, SOURCE_RECIPES, recipes, register_recipe
+from bimichi.sources.recipes import AS_IS, choose_recipes, default_recipe, find_recipe
+
+EVERY = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+
+
+@pytest.fixture
+def registry():
+    with restored(recipes._recipes, recipes._functions):
+        yield
+
+
+@EVERY
+def test_entries(recipe, rng):
+    check_description(recipe.description)
+    assert RECIPES[recipe.name] is recipe
+    image = rng.uniform(-1, 1, (6, 7)) if recipe.name == AS_IS else rng.integers(0, 256, (6, 7)).astype(np.uint8)
+    source = recipe.function(image)
+    assert source.shape == (6, 7)
+    assert np.abs(source).max() <= 1
+
+
+@pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES.values() if recipe.pointwise], ids=lambda r: r.name)
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int16])
+def test_pointwise_recipes_give_the_same_in_parts_and_of_floats_with_a_range(recipe, kind, rng):
+    image = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (9, 5)).astype(kind)
+    whole = recipe.function(image)
+    np.testing.assert_array_equal(np.concatenate([recipe.function(image[:4]), recipe.function(image[4:])]), whole)
+    window = image[2:6].astype(np.float32)
+    bounds = {"low": float(np.iinfo(kind).min), "high": float(np.iinfo(kind).max)}
+    np.testing.assert_allclose(recipe.function(window, **bounds), whole[2:6], atol=1e-6)
+
+
+def test_others_are_not_pointwise(rng):
+    image = rng.integers(0, 256, (40, 30)).astype(np.uint8)
+    for recipe in RECIPES.values():
+        if not recipe.pointwise:
+            assert not np.array_equal(recipe.function(image)[:5], recipe.function(image[:5]))
+
+
+def test_a_new_recipe_is_one_call(registry):
+    entry = register_recipe("half", lambda image: image / np.float32(2), "half of it", pointwise=False)
+    assert RECIPES["half"] is entry
+    assert list(SOURCE_RECIPES)[-1] == "half"
+    assert AS_IS not in SOURCE_RECIPES
+    np.testing.assert_array_equal(find_recipe("half").function(np.ones((2, 2), np.float32)), np.full((2, 2), 0.5))
+    for name, message in (("half", "is a recipe 'half' already"), ("a,b", "must be an identifier .*, got 'a,b'")):
+        with pytest.raises(InvalidInputError, match=message):
+            register_recipe(name, abs, "")
+
+
+def test_an_unknown_recipe_is_named_with_the_known_ones():
+    with pytest.raises(InvalidInputError, match=r"no recipe 'soup'; .*as_is, to_bipolar.*newer bimichi may know it"):
+        find_recipe("soup")
+
+
+def test_recipes_by_type_or_as_asked_for():
+    grey, floats, colour = np.zeros((2, 3), np.uint8), np.zeros((2, 3)), np.zeros((2, 3, 3), np.uint8)
+    assert default_recipe(np.dtype(bool)) == "to_bipolar"
+    assert choose_recipes(None, [grey, floats], "ab") == ["to_bipolar", AS_IS]
+    assert choose_recipes(["equalize"], [grey, colour], "ab") == ["equalize", "equalize"]
+    for asked, images, message in (
+        (None, [grey, colour], r"'b' has 3 bands; .* takes the lightness"),
+        ([AS_IS], [colour, grey], "'a' has 3 bands"),
+        (["equalize"], [np.zeros((2, 3, 4))], "'a' has 4 bands"),
+        (["equalize"] * 3, [grey, grey], "3 recipes for 2 sources"),
+        (["soup"], [grey], "no recipe 'soup'"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            choose_recipes(asked, images, "ab"[: len(images)])
+
+
+def test_the_docs_list_them_and_the_annotation_formats():
+    folder = Path(__file__).parents[2] / "docs"
+    page = (folder / "command-line.md").read_text(encoding="utf-8")
+    with_table = runpy.run_path(str(folder / "tables.py"))["with_table"]
+    assert with_table(page) == page, "run python docs/tables.py"
+    with restored(recipes._recipes, recipes._functions):
+        register_recipe("new", abs, "a new one")
+        assert "| `new` | a new one | no |" in with_table(page)
+
+
+def test_their_names_are_known_without_slow_packages():
+    script = (
+        "import sys; from bimichi.sources import RECIPES; print([m for m in ('scipy', 'skimage') if m in sys.modules])"
+    )
+    assert program(script=script).stdout.strip() == "[]"
