@@ -27,7 +27,7 @@ def test_needs_nothing_else(written):
     assert not re.search(r"https?://|\bsrc=|@import|url\(|<link|<iframe|eval\(|innerHTML|document\.write", page)
     assert set(re.findall(r'href="([^"]*)"', page)) == {"#maps"}
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
-    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
+    script = re.search(r'<script type="module">(.*?)</script>', page, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"default-src 'none'; script-src 'sha256-{digest}';" in policy
 

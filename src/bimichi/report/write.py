@@ -19,7 +19,8 @@ from bimichi.evaluate.comparison import Comparison
 from bimichi.evaluate.metrics import Scores
 from bimichi.report.contents import contents
 from bimichi.report.inputs import gather
-from bimichi.report.page import Markup, element, embedded_json, joined, resource, section, shown, table, write_page
+from bimichi.report.page import Markup, element, embedded_json, joined, section, shown, table, write_page
+from bimichi.report.scripts import script_text
 from bimichi.report.sections import SECTIONS, introduction, notices
 
 INLINE = 25_000_000
@@ -52,7 +53,6 @@ class Report:
         return _html.view("", element("iframe", sandbox="allow-scripts", title=title, srcdoc=page))
 
 
-SCRIPTS = ("planes.js", "integral.js", "maps.js", "readout.js", "report.js")
 SKIP = '<a class="skip" href="#maps">Skip to the maps</a>\n'
 BUTTON = '<button type="button" id="theme" hidden>Dark</button>\n'
 
@@ -119,11 +119,11 @@ def write_report(
     shown = {"names": names, "comparison": comparison, "title": title, "notes": notes}
     given = gather(model, sources, **drawn, **shown, n_jobs=n_jobs)
     sections = [section(given) for section in SECTIONS]
-    script = "\n".join(map(resource, SCRIPTS))
+    script = script_text()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     data = f'<script type="application/json" id="data">{embedded_json(contents(given))}</script>'
     content = joined(notices(given), Markup("\n"), *(part for part in sections if part is not None))
-    scripts = f"{data}\n<script>{script}</script>\n"
+    scripts = f'{data}\n<script type="module">{script}</script>\n'
     write_page(path, given.title, introduction(given), content, digest, SKIP, BUTTON, scripts)
     return Report(Path(path))
 
