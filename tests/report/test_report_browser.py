@@ -383,6 +383,18 @@ def test_an_old_browser_shows_a_message(opened):
     sync_api.expect(page.locator("#problem")).to_contain_text("DecompressionStream")
 
 
+def test_a_notebook_shows_the_page_in_a_frame(browser, tmp_path):
+    report = write_report(tmp_path / "report.html", fitted(2), image(2))
+    page = browser.new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.set_content(report._repr_html_())
+    frame = page.frame_locator("iframe")
+    sync_api.expect(frame.locator("#fused-value")).to_have_text(re.compile(r"\d"))
+    page.close()
+    assert complaints == []
+
+
 def test_every_control_can_be_reached_by_key(opened):
     page = opened(fitted(3), image(3), truth=image(3)[..., 0] > 0)
     reached = set()

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from nodes import answer_of, run_node
+from nodes import ROOT, answer_of, run_node
 from pages import data_of, fitted, image, other, planes_of
 from scipy import ndimage
 
@@ -59,6 +59,23 @@ def test_the_script_is_one_module():
 def test_only_names_of_other_modules_are_left_out():
     assert "import" not in script_text("integral.js")  # which imports nothing, and is as it was
     assert script_text("planes.js").startswith(script_text("integral.js"))
+
+
+def test_the_studio_asks_for_all_its_modules_at_once():
+    folder = ROOT / "src" / "bimichi" / "studio" / "static"
+    wanted, waiting = set(), ["main.js"]
+    while waiting:
+        name = waiting.pop()
+        path = ROOT / "src" / "bimichi" / name if name.startswith("report/") else folder / name
+        within = "report/" if name.startswith("report/") else ""
+        names = {within + other for other in re.findall(r'from "\./([\w/]+\.js)"', path.read_text(encoding="utf-8"))}
+        waiting += names - wanted
+        wanted |= names
+    preloaded = re.findall(
+        r'rel="modulepreload" href="static/(.*?)"', (folder / "index.html").read_text(encoding="utf-8")
+    )
+    assert sorted(preloaded) == sorted(wanted)
+    assert {path.name for path in folder.glob("*.js")} <= wanted | {"main.js", "theme.js"}
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -40,13 +40,17 @@ export class Readout {
   }
 
   // Explain the pixel at (x, y) of the page's image.
-  show(x, y) {
+  explainAt(x, y) {
     const { sources, width } = this.report;
     const at = y * width + x;
     const values = sources.map((source) => source.values[source.indices[at]]);
     const entered = sources.map((source) => source.entered[source.indices[at]]);
     this.showPlace(x, y, at);
     this.explain(values, entered);
+  }
+
+  show(x, y) {
+    this.explainAt(x, y);
     this.panel.style.minHeight = `${this.panel.offsetHeight}px`; // what is below must not jump
   }
 

@@ -151,14 +151,8 @@ export class Pixel {
     const { report } = this.app.learned;
     if (!report) return this.showValues(x, y);
     if (current.tiled) return this.fetchValues(x, y);
-    const at = y * current.width + x;
-    this.readout.report.truth = data.truth;
-    this.readout.showPlace(x, y, at);
-    const { sources } = report;
-    this.readout.explain(
-      sources.map((source) => source.values[source.indices[at]]),
-      sources.map((source) => source.entered[source.indices[at]]),
-    );
+    report.truth = data.truth; // which may have come later
+    this.readout.explainAt(x, y);
   }
 
   // Without a rule: what the sources have here.

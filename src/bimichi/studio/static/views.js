@@ -9,12 +9,7 @@ const FAINT = 0.1;
 
 export class Views extends Maps {
   constructor(app) {
-    super(
-      1,
-      1,
-      () => {},
-      () => {},
-    );
+    super(1, 1); // until there is a scene
     this.app = app;
     this.panning = false; // whether the space bar is held
     this.marked = null; // a region to look at: [x, y, width, height]
