@@ -200,11 +200,8 @@ def _places() -> Iterator[Path]:
     if os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(os.environ["NUMBA_CACHE_DIR"]) / "bimichi" / mine
     yield PACKAGE / "__pycache__" / "kernels"
-    with suppress(RuntimeError):  # no home
-        if sys.platform == "win32":
-            caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-        elif sys.platform == "darwin":
-            caches = Path.home() / "Library" / "Caches"
-        else:
-            caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        yield caches / "bimichi" / mine
+    from platformdirs import user_cache_path  # not needed where the package's own folder can be written to
+
+    caches = user_cache_path("bimichi", appauthor=False)
+    if caches.is_absolute():  # else there is no home
+        yield caches / mine

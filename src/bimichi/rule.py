@@ -255,7 +255,7 @@ class FusionRule:
         title = f"FusionRule of {self.n_sources} sources: {', '.join(self.source_names)}"
         return _html.view(title, *self._html_parts())
 
-    def _html_parts(self) -> list[str]:
+    def _html_parts(self) -> Sequence[str]:
         """What a notebook shows: how it was learned, how sources enter, and the measure, used values bold."""
         record, link, touched = self.training, self.link, self.usage.get("touched")
         known: dict[str, Any] = {}

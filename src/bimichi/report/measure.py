@@ -42,6 +42,10 @@ FAINT = 0.0005
 VALUE = "g(A, B) is the integral C where the sources in A are +1, those in B −1, and the others 0."
 
 
+Row = tuple[str, str, list[int | None]]
+"""Label and title of a row of the table, and the codes of its cells; None where sets overlap."""
+
+
 def measure_title(material: Material) -> str:
     """Return the name of the kind of measure."""
     measure = material.rule.measure
@@ -138,7 +142,8 @@ def _elements(material: Material) -> "Markup":
     state = "" if use is None else _state(int(use.open.sum()), use.n_free)
     codes: NDArray[Any] = np.argsort(-elements.counts, kind="stable")[:MOST_USED]
     codes = codes[elements.counts[codes] > 0]
-    lead, matrix, numbered = f"{VALUE} {state}", [], False
+    lead, numbered = f"{VALUE} {state}", False
+    matrix: list[Row] = []
     if elements.one_sided:
         lead = f"g(A) is the integral C where the sources in A are 1 and the others 0. {state}"
         if m > MATRIX_LIMIT:
@@ -171,8 +176,8 @@ def _state(n_open: int, n_free: int) -> str:
     return f"No training instance uses {n_open:,} of {n_free:,} elements: these are open between the used ones."
 
 
-def _matrix(measure: BiCapacity) -> tuple[list[tuple[str, str, list[int | None]]], bool]:
-    """Return label, title and codes of each row, and whether labels are numbers; rows and columns are the same sets."""
+def _matrix(measure: BiCapacity) -> tuple[list[Row], bool]:
+    """Return the rows, whose sets are those of the columns too, and whether labels are numbers."""
     lattice = measure.lattice
     names, numbered = short_names(measure.source_names, LABEL_LIMIT)
     subsets = range(1 << measure.n_sources)

@@ -110,13 +110,6 @@ def _free(name: str, taken: set[str]) -> str:
     return name if name not in taken else next(one for one in numbers if one not in taken)
 
 
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-}
 BYTES = "application/octet-stream"
 
 
