@@ -32,7 +32,7 @@ NAMED = 12
 """Sources that are named in the first sentence."""
 
 LEAST_SQUARES = "squared distance of every pixel to its label"
-"""What is minimised where every pixel has a label."""
+"""The objective where every pixel has a label."""
 
 
 def introduction(material: Material) -> str:
@@ -50,8 +50,8 @@ def _training(rule: FusionRule) -> dict[str, str]:
     if record is None:
         return {"Training": "not learned here"}
     measure = "capacity" if rule.low == 0 else "bicapacity"
-    known = {objective.name: objective.about for objective in REGISTRY if objective.measure == measure}
-    words = (known | {"least squares": LEAST_SQUARES}).get(record.objective, "")
+    meanings = {objective.name: objective.about for objective in REGISTRY if objective.measure == measure}
+    words = (meanings | {"least squares": LEAST_SQUARES}).get(record.objective, "")
     rounds = f"{record.n_iter:,} round{'' if record.n_iter == 1 else 's'}"
     bound = "" if record.lower_bound is None else f" (lower bound {record.lower_bound:.6g})"
     rows = {
@@ -67,13 +67,13 @@ def _training(rule: FusionRule) -> dict[str, str]:
     if "polarity" in record.parameters or rule.inverted:
         how = "learned" if record.parameters.get("polarity") == "learn" else "as given"
         rows["Polarity"] = f"{how}; inverted: {listed(rule.inverted or ['none'])}"
-    found = selection_of(record)
-    if found is not None:
+    selection = selection_of(record)
+    if selection is not None:
         rows["Chosen by"] = "cross-validation over scenes. " + " ".join(
-            filter(None, (found.sentence(), found.warning()))
+            filter(None, (selection.sentence(), selection.warning()))
         )
-        if found.weak:
-            rows["Weak sources"] = found.weakness()
+        if selection.weak:
+            rows["Weak sources"] = selection.weakness()
     return rows
 
 
@@ -81,9 +81,9 @@ def _scale(rule: FusionRule) -> str:
     if rule.scale is not None:
         return f"{rule.scale}, learned in training"
     ends = {(float(c + rule.low / f), float(c + 1 / f)) for c, f in zip(rule.centre, rule.factor, strict=True)}
-    given = " or ".join(f"[{low:g}, {high:g}]".replace("-", "−") for low, high in sorted(ends))
+    lie = " or ".join(f"[{low:g}, {high:g}]".replace("-", "−") for low, high in sorted(ends))
     enters = f"[{rule.low:g}, 1]".replace("-", "−")
-    return f"none: sources lie in {given}" if given == enters else f"fixed: sources in {given} are mapped to {enters}"
+    return f"none: sources lie in {lie}" if lie == enters else f"fixed: sources in {lie} are mapped to {enters}"
 
 
 def notices(material: Material) -> list[str]:
@@ -106,7 +106,7 @@ def notices(material: Material) -> list[str]:
 
 
 def _outside(material: Material, k: int) -> bool:
-    """Whether values of a source lie outside its learned range."""
+    """Return whether values of a source lie outside its learned range."""
     rule, plane = material.rule, material.planes[k]
     low, high = ((end(plane) - rule.centre[k]) * rule.factor[k] for end in (np.nanmin, np.nanmax))
     return bool(low < rule.low - 1e-6 or high > 1 + 1e-6)
@@ -153,12 +153,12 @@ def score_maps(material: Material) -> list[tuple[str, Scores, Curve]]:
     limits = (material.rule.low, 1.0)
     maps = [("fused", material.fused, material.rule.output_range)]
     maps += [(name, plane, limits) for name, plane in zip(material.names, material.entered, strict=True)]
-    found: list[tuple[str, Scores, Curve]] = []
+    scored: list[tuple[str, Scores, Curve]] = []
     for name, plane, limits in maps:
         false_rate, true_rate, _ = roc_points(truth, plane[~skipped], CORNERS)
         curve = list(zip(false_rate.tolist(), true_rate.tolist(), strict=True))
-        found.append((name, scores(truth, plane[~skipped], limits), curve))
-    return found
+        scored.append((name, scores(truth, plane[~skipped], limits), curve))
+    return scored
 
 
 def scores_section(material: Material) -> "Markup | None":

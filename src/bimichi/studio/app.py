@@ -32,10 +32,10 @@ def raster_routes(session: Session) -> Sequence[Any]:
     def raster(request: Request, recipes: tuple[str, ...] | None = None) -> TiledScene:
         k, work = session.workspace.scene(int(request.path_params["k"])), session.workspace
         assert work.store is not None  # or there would be no scene
-        found = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
-        if found is None:
+        scene = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
+        if scene is None:
             raise Missing("This scene is not shown in tiles; ask for its sources.")
-        return found
+        return scene
 
     def picture(request: Request) -> bytes:
         z, x, y = (int(request.path_params[name]) for name in ("z", "x", "y"))
@@ -65,8 +65,7 @@ def raster_routes(session: Session) -> Sequence[Any]:
         except (KeyError, ValueError) as error:
             raise InvalidInputError("The sources at a point need x and y, in pixels.") from error
         recipes = None if session.model is None else session.model.rule.recipes
-        found = await run_in_threadpool(raster(request, recipes).values, x, y)
-        return json_response({"values": found})
+        return json_response({"values": await run_in_threadpool(raster(request, recipes).values, x, y)})
 
     return [
         Route("/scenes/{k:int}/tiles/{layer}/{z:int}/{x:int}/{y:int}", tile),
@@ -94,11 +93,11 @@ def suggestion_routes(session: Session) -> Sequence[Any]:
 
     async def uncertain(request: Request) -> Response:
         k = session.workspace.scene(int(request.path_params["k"]))
-        found = None
+        plane = None
         if session.model is not None:
             with suppress(Stopped):  # by a newer model, for which the page will ask again
-                found = await run_in_threadpool(suggester().uncertainty, k)
-        return Response(status_code=204) if found is None else Response(found, media_type=BYTES)
+                plane = await run_in_threadpool(suggester().uncertainty, k)
+        return Response(status_code=204) if plane is None else Response(plane, media_type=BYTES)
 
     return [Route("/suggestions", suggestions), Route("/scenes/{k:int}/uncertainty", uncertain)]
 
@@ -198,8 +197,7 @@ class Views:
 
     async def state(self, _: Request) -> Response:
         """Give all that the page shows at first."""
-        session = self.session
-        return json_response(await full_state(session))
+        return json_response(await full_state(self.session))
 
     async def source(self, request: Request) -> Response:
         """Give a source of a scene as whole numbers of 16 bits."""
@@ -253,7 +251,7 @@ class Views:
     async def fused(self, request: Request) -> Response:
         """Give the fused map of a scene."""
         k = self._scene(request)
-        found = await run_in_threadpool(self.session.fused, k)
-        if found is None:
+        plane = await run_in_threadpool(self.session.fused, k)
+        if plane is None:
             raise Missing("There is no model yet: label something first.")
-        return Response(found, media_type=BYTES)
+        return Response(plane, media_type=BYTES)

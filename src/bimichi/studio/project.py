@@ -296,14 +296,14 @@ def remember(project: Path) -> None:
     """Put a project first; where that cannot be written, nothing is remembered."""
     with suppress(OSError, BimichiError):
         path = project.resolve()
-        listed = [path, *(one for one in recent_projects() if one != path)][:MOST]
+        projects = [path, *(other for other in recent_projects() if other != path)][:MOST]
         _recent_file().parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps([str(one) for one in listed])
+        text = json.dumps(list(map(str, projects)))
         atomic_write(_recent_file(), lambda file: file.write(text.encode()))
 
 
 def recent_json() -> list[dict[str, Any]]:
-    """Return them as the page shows them."""
+    """Return recent projects as the page shows them."""
     return [
         {"path": str(path), "name": path.name, "folder": path.parent.name, "changed": path.stat().st_mtime}
         for path in recent_projects()
