@@ -162,7 +162,7 @@ def gather(model: Any, sources: Any, **options: Any) -> Material:
 
 
 def _with_scene(options: dict[str, Any], scene: Scene) -> dict[str, Any]:
-    """Return the options, and what a scene lends to the others: its bags only if neither segments nor labels are there."""
+    """Return the options with what a scene lends: its bags only if neither segments nor labels are there."""
     lent: dict[str, Any] = {"names": scene.source_names, "truth": scene.truth, "ignore": scene.ignore}
     lent |= {"boxes": scene.boxes, "title": scene.name}
     if scene.labels is not None and not {"segments", "labels"} & set(options):
