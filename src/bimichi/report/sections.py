@@ -81,9 +81,11 @@ def _scale(rule: FusionRule) -> str:
     if rule.scale is not None:
         return f"{rule.scale}, learned in training"
     ends = {(float(c + rule.low / f), float(c + 1 / f)) for c, f in zip(rule.centre, rule.factor, strict=True)}
-    lie = " or ".join(f"[{low:g}, {high:g}]".replace("-", "−") for low, high in sorted(ends))
+    ranges = " or ".join(f"[{low:g}, {high:g}]".replace("-", "−") for low, high in sorted(ends))
     enters = f"[{rule.low:g}, 1]".replace("-", "−")
-    return f"none: sources lie in {lie}" if lie == enters else f"fixed: sources in {lie} are mapped to {enters}"
+    return (
+        f"none: sources lie in {ranges}" if ranges == enters else f"fixed: sources in {ranges} are mapped to {enters}"
+    )
 
 
 def notices(material: Material) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -22,9 +22,6 @@ from bimichi.evaluate.metrics import Scores
 from bimichi.report.contents import contents
 from bimichi.report.inputs import gather
 from bimichi.report.sections import SECTIONS, introduction, notices
-
-if TYPE_CHECKING:
-    pass
 
 INLINE = 25_000_000
 """Bytes of the largest report that is copied into a notebook."""
