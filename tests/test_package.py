@@ -177,7 +177,7 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path):
         path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "bimichi").rglob("*") if path.is_file()
     }
     assert held == {name for name in there if "__pycache__" not in name}
-    assert {"bimichi/report/report.js", "bimichi/report/report.css", "bimichi/report/page.html"} <= held
+    assert {"bimichi/report/report.js", "bimichi/report/report.css", "bimichi/report/templates/page.html"} <= held
 
 
 def test_what_runs_elsewhere_is_there():

@@ -64,9 +64,9 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Pat
             if alone:
                 stack.enter_context(_alone(target, token))
             # Whatever the mode of the old file forbids to read is not shown while it is written either.
-            made = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
+            file_number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
             stack.callback(_remove, temporary)
-            _keep_locked(made, stack)
+            _keep_locked(file_number, stack)
             _sweep(target.parent)
             yield temporary
             with temporary.open("rb+") as file:

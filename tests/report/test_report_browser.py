@@ -9,9 +9,9 @@ from pages import HOSTILE, data_of, fitted, image, other, planes_of
 from playwright import sync_api
 
 from bimichi import MICI, BiMIChI, WeightedMeanFusion, as_rule
+from bimichi._colours import colour_of
 from bimichi.explain import chain, contributions
 from bimichi.report import write_report
-from bimichi.report.page import colour_of
 
 READOUT = """() => {
   const text = (root, selector) => root.querySelector(selector)?.textContent ?? null;

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import bimichi
 from bimichi import _html
-from bimichi._tables import element
 from bimichi._types import Floats, Ints
 from bimichi.errors import ModelFileError
 from bimichi.explain.attribution import PixelExplanation, explain_pixel
@@ -111,7 +110,7 @@ class MeasureFusion(Fusion):
         if not hasattr(self, "rule_"):
             return ""
         selection = selection_of(self.rule_.training)
-        chosen = [] if selection is None else [element("p", selection.sentence()), _html.table(selection.table())]
+        chosen = [] if selection is None else [_html.paragraph(selection.sentence()), _html.table(selection.table())]
         return _html.view("Learned", *self.rule_._html_parts(), *chosen)
 
     def to_markdown(self) -> str:

@@ -1,4 +1,4 @@
-"""What a report is made from, checked before any work is done."""
+"""The material of a report, checked before any work is done."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ MAX_PIXELS = 1_000_000
 
 
 class Sampling:
-    """Which pixels of an image are in the page: all, or evenly spaced ones if there are more than a million.
+    """The pixels of an image that are in the page: all, or evenly spaced ones if there are more than a million.
 
     Pixels are taken as they are. Means of several would have fused values that no pixel has.
     """
@@ -58,7 +58,7 @@ BINARY = "0 and 1, -1 and +1, or bool"
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a report shows, all of it checked; what sections share is computed once, when first asked for.
+    """All that a report shows, checked; results that sections share are computed once, when first asked for.
 
     Arrays have the shape of the image, (height, width), except for boxes: (x, y, width, height) each.
     """
@@ -89,7 +89,7 @@ class Material:
 
     @property
     def absolute(self) -> bool:
-        """Whether the fused value is the magnitude of C."""
+        """True if the fused value is the magnitude of C."""
         return self.rule.output == "magnitude"
 
     @cached_property
@@ -100,17 +100,17 @@ class Material:
 
     @cached_property
     def sampling(self) -> Sampling:
-        """Which pixels are in the page."""
+        """The pixels that are in the page."""
         return Sampling(self.integral.shape)
 
     @cached_property
     def training_use(self) -> Identifiability | None:
-        """How training used the measure; None if that was not counted."""
+        """The use of the measure in training; None if that was not counted."""
         return identifiability(self.rule) if self.rule.usage else None
 
     @cached_property
     def image_use(self) -> Identifiability:
-        """How the pixels of this image use the measure."""
+        """The use of the measure by the pixels of this image."""
         return identifiability(self.rule, self.planes, exact=False, n_jobs=self.n_jobs)
 
     @cached_property
@@ -161,14 +161,14 @@ def gather(model: Any, sources: Any, **options: Any) -> Material:
     )
 
 
-def _with_scene(given: dict[str, Any], scene: Scene) -> dict[str, Any]:
-    """Return what is given, and of a scene what is not; its bags only if neither segments nor labels are."""
+def _with_scene(options: dict[str, Any], scene: Scene) -> dict[str, Any]:
+    """Return the options with what a scene lends: its bags only if neither segments nor labels are there."""
     lent: dict[str, Any] = {"names": scene.source_names, "truth": scene.truth, "ignore": scene.ignore}
     lent |= {"boxes": scene.boxes, "title": scene.name}
-    if scene.labels is not None and not {"segments", "labels"} & set(given):
+    if scene.labels is not None and not {"segments", "labels"} & set(options):
         lent |= {"segments": scene.segments, "labels": scene.labels}
-    notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(given.get("notes", {}))
-    return lent | given | {"notes": notes}
+    notes = {"Data": scene.citation, "Licence of the data": scene.licence} | dict(options.get("notes", {}))
+    return lent | options | {"notes": notes}
 
 
 def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> FusionRule:
@@ -215,8 +215,8 @@ def _image(sources: Any, rule: FusionRule) -> list[NDArray[Any]]:
     return planes
 
 
-def _like_source(given: Any, name: str, kinds: str, rule: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    array = np.asarray(given)
+def _like_source(values: Any, name: str, kinds: str, rule: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    array = np.asarray(values)
     if array.dtype.kind not in kinds or array.shape != shape:
         raise InvalidInputError(
             f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}."

@@ -1,22 +1,25 @@
 """The server of a studio: its page, images and maps by HTTP, and a socket for edits and models."""
 
 import asyncio
+import mimetypes
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 
 from bimichi._progress import Stopped
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.studio.file_views import BYTES, TYPES, FileViews, Missing, full_state, json_response
+from bimichi.studio.file_views import BYTES, FileViews, Missing, full_state, json_response
 from bimichi.studio.rasters import TiledScene
 from bimichi.studio.scenes import SceneStore, png
 from bimichi.studio.security import Guard
@@ -29,10 +32,10 @@ def raster_routes(session: Session) -> Sequence[Any]:
     def raster(request: Request, recipes: tuple[str, ...] | None = None) -> TiledScene:
         k, work = session.workspace.scene(int(request.path_params["k"])), session.workspace
         assert work.store is not None  # or there would be no scene
-        found = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
-        if found is None:
+        scene = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
+        if scene is None:
             raise Missing("This scene is not shown in tiles; ask for its sources.")
-        return found
+        return scene
 
     def picture(request: Request) -> bytes:
         z, x, y = (int(request.path_params[name]) for name in ("z", "x", "y"))
@@ -62,8 +65,7 @@ def raster_routes(session: Session) -> Sequence[Any]:
         except (KeyError, ValueError) as error:
             raise InvalidInputError("The sources at a point need x and y, in pixels.") from error
         recipes = None if session.model is None else session.model.rule.recipes
-        found = await run_in_threadpool(raster(request, recipes).values, x, y)
-        return json_response({"values": found})
+        return json_response({"values": await run_in_threadpool(raster(request, recipes).values, x, y)})
 
     return [
         Route("/scenes/{k:int}/tiles/{layer}/{z:int}/{x:int}/{y:int}", tile),
@@ -91,17 +93,17 @@ def suggestion_routes(session: Session) -> Sequence[Any]:
 
     async def uncertain(request: Request) -> Response:
         k = session.workspace.scene(int(request.path_params["k"]))
-        found = None
+        plane = None
         if session.model is not None:
             with suppress(Stopped):  # by a newer model, for which the page will ask again
-                found = await run_in_threadpool(suggester().uncertainty, k)
-        return Response(status_code=204) if found is None else Response(found, media_type=BYTES)
+                plane = await run_in_threadpool(suggester().uncertainty, k)
+        return Response(status_code=204) if plane is None else Response(plane, media_type=BYTES)
 
     return [Route("/suggestions", suggestions), Route("/scenes/{k:int}/uncertainty", uncertain)]
 
 
-FROM_REPORT = ("planes.js", "integral.js", "maps.js", "readout.js", "report.css")
-"""Files that the page shares with reports."""
+STATIC = Path(__file__).parent / "static"
+mimetypes.add_type("text/javascript", ".js")  # on Windows, other programs may have set another, and pages would not run
 
 
 def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: tuple[str, ...] = ()) -> Guard:
@@ -122,9 +124,9 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
 
     views, moves = Views(session), FileViews(session)
     routes: list[Any] = [
-        Route("/", views.static),
-        Route("/static/{name}", views.static),
-        Route("/static/report/{name}", views.shared),
+        Route("/", views.page),
+        Mount("/static/report", SharedFiles(packages=[("bimichi.report", "")])),
+        Mount("/static", StaticFiles(directory=STATIC)),
         Route("/state", views.state),
         Route("/scenes/{k:int}/sources/{source:int}", views.source),
         Route("/scenes/{k:int}/planes", views.planes),
@@ -163,13 +165,11 @@ async def _not_found(_: Request, error: Exception) -> Response:
     return PlainTextResponse(str(error), 404)
 
 
-def static_file(name: str, package: str = "bimichi.studio") -> tuple[bytes, str]:
-    """Return a file of the page, and its type; only plain names of files that are part of the program."""
-    kind = TYPES.get(f".{name.rpartition('.')[2]}")
-    folder = files(package) / "static" if package == "bimichi.studio" else files(package)
-    if kind is None or "/" in name or "\\" in name or name.startswith(".") or not (folder / name).is_file():
-        raise Missing("There is no such file.")
-    return (folder / name).read_bytes(), kind
+class SharedFiles(StaticFiles):
+    """Scripts and styles that the page shares with reports; nothing else of their folder is served."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        return super().lookup_path(path) if path.endswith((".js", ".css")) else ("", None)
 
 
 class Views:
@@ -191,23 +191,13 @@ class Views:
             raise Missing(f"There is no scene {k}.")
         return k
 
-    async def static(self, request: Request) -> Response:
-        """Give a file of the page."""
-        content, kind = static_file(request.path_params.get("name", "index.html"))
-        return Response(content, media_type=kind)
-
-    async def shared(self, request: Request) -> Response:
-        """Give a file that the page shares with reports."""
-        name = request.path_params["name"]
-        if name not in FROM_REPORT:
-            raise Missing("There is no such file.")
-        content, kind = static_file(name, "bimichi.report")
-        return Response(content, media_type=kind)
+    async def page(self, _: Request) -> Response:
+        """Give the page."""
+        return FileResponse(STATIC / "index.html")
 
     async def state(self, _: Request) -> Response:
         """Give all that the page shows at first."""
-        session = self.session
-        return json_response(await full_state(session))
+        return json_response(await full_state(self.session))
 
     async def source(self, request: Request) -> Response:
         """Give a source of a scene as whole numbers of 16 bits."""
@@ -261,7 +251,7 @@ class Views:
     async def fused(self, request: Request) -> Response:
         """Give the fused map of a scene."""
         k = self._scene(request)
-        found = await run_in_threadpool(self.session.fused, k)
-        if found is None:
+        plane = await run_in_threadpool(self.session.fused, k)
+        if plane is None:
             raise Missing("There is no model yet: label something first.")
-        return Response(found, media_type=BYTES)
+        return Response(plane, media_type=BYTES)

@@ -12,12 +12,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from bimichi._colours import MISSING, SCALE
 from bimichi._files import plain
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, SceneFiles, collect_scenes
 from bimichi.io.open import SUFFIXES
 from bimichi.io.project import FILE_NAME, discover, read_project
-from bimichi.report.page import MISSING, SCALE
 from bimichi.sources.bands import first_few
 from bimichi.studio.open import NAME, Options, add_annotations, choose_project, open_workspace
 from bimichi.studio.project import exists, export_folder, is_studio, recent_json, recent_projects
@@ -110,13 +110,6 @@ def _free(name: str, taken: set[str]) -> str:
     return name if name not in taken else next(one for one in numbers if one not in taken)
 
 
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-}
 BYTES = "application/octet-stream"
 
 

@@ -6,17 +6,18 @@ moved is found by it, and labels are never shown on an image of other content.
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
+from filelock import BaseFileLock, FileLock, Timeout
+from platformdirs import user_state_path
 
-from bimichi._files import atomic_write, fcntl, sha256_of
+from bimichi._files import atomic_write, sha256_of
 from bimichi._version import __version__
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.io.dataset import SceneFiles
@@ -274,20 +275,17 @@ def export_folder(project: Path) -> Path:
 MOST = 12
 
 
-def _file() -> Path:
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return base / "bimichi" / "studio-recent.json"
+def _recent_file() -> Path:
+    path = user_state_path("bimichi", appauthor=False) / "studio-recent.json"
+    if not path.is_absolute():
+        raise FileNotFoundError("There is no home folder.")
+    return path
 
 
 def recent_projects() -> list[Path]:
     """Return project files that still exist, the latest first."""
-    with suppress(OSError, ValueError, RuntimeError):  # the last if there is no home folder
-        listed = json.loads(_file().read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError):
+        listed = json.loads(_recent_file().read_text(encoding="utf-8"))
         if isinstance(listed, list):
             paths = [Path(text) for text in listed if isinstance(text, str) and "\0" not in text]
             return [path for path in paths[:MOST] if path.is_absolute() and path.is_file()]
@@ -296,16 +294,16 @@ def recent_projects() -> list[Path]:
 
 def remember(project: Path) -> None:
     """Put a project first; where that cannot be written, nothing is remembered."""
-    with suppress(OSError, RuntimeError, BimichiError):
+    with suppress(OSError, BimichiError):
         path = project.resolve()
-        listed = [path, *(one for one in recent_projects() if one != path)][:MOST]
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps([str(one) for one in listed])
-        atomic_write(_file(), lambda file: file.write(text.encode()))
+        projects = [path, *(other for other in recent_projects() if other != path)][:MOST]
+        _recent_file().parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(list(map(str, projects)))
+        atomic_write(_recent_file(), lambda file: file.write(text.encode()))
 
 
 def recent_json() -> list[dict[str, Any]]:
-    """Return them as the page shows them."""
+    """Return recent projects as the page shows them."""
     return [
         {"path": str(path), "name": path.name, "folder": path.parent.name, "changed": path.stat().st_mtime}
         for path in recent_projects()
@@ -313,36 +311,32 @@ def recent_json() -> list[dict[str, Any]]:
 
 
 class ProjectLock:
-    """Holds one project; the system releases it if the program is killed. Without locks, as on Windows, it is empty."""
+    """Holds one project; the system releases it if the program is killed."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
-        self._path: Path | None = None
+        self._lock: BaseFileLock | None = None
 
     def move(self, project: Path) -> None:
         """Hold another project instead."""
         path = project.resolve().with_name(f".{project.name}.lock")
-        if path == self._path or fcntl is None:
+        if self._lock is not None and self._lock.lock_file == str(path):
             return
+        lock = FileLock(path, thread_local=False)
         try:
-            file = path.open("ab")
-        except OSError as error:
-            raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
+            lock.acquire(blocking=False)
+        except Timeout as error:
             raise BimichiError(f"{project} is open in another studio; close that first, or open another.") from error
-        except OSError:  # a network disk without locks
-            file.close()
-            return
+        except OSError as error:
+            if os.access(path, os.W_OK):  # a network disk without locks
+                return
+            raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
         self.release()
-        self._file, self._path = file, path
+        self._lock = lock
 
     def release(self) -> None:
         """Release the project."""
-        if self._file is not None and self._path is not None:
-            with suppress(OSError):
-                self._path.unlink()
-            self._file.close()
-        self._file = self._path = None
+        if self._lock is not None:
+            with suppress(OSError):  # as on Windows, where no open file can be removed, and the lock does it itself
+                Path(self._lock.lock_file).unlink()
+            self._lock.release()
+        self._lock = None

@@ -19,7 +19,7 @@ from bimichi.io.dataset import SceneCollection, SceneFiles
 from bimichi.io.labelled import Labelling, SceneReader
 from bimichi.io.scene import OpenScene
 from bimichi.record import SourceInput
-from bimichi.report.page import index_plane
+from bimichi.report.contents import index_plane
 from bimichi.scenes.grid import Grid, Window
 from bimichi.scenes.labels import Placement
 from bimichi.scenes.scene import Scene
@@ -195,7 +195,7 @@ class SceneStore:
             return found
 
     def planes(self, k: int, recipes: Recipes) -> list[tuple[NDArray[np.uint16], dict[str, Any]]]:
-        """Return every source as whole numbers, and what they mean; see `bimichi.report.page`."""
+        """Return every source as whole numbers, and what they mean; see `bimichi.report.contents`."""
         with self._indexing:  # the page asks for all sources at once
             if (k, recipes) not in self._planes:
                 scene = self.load(k, recipes)

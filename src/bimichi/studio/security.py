@@ -1,4 +1,4 @@
-"""Who may ask the server: whoever has its address with the token, from its own page, under its own name.
+"""The guard of the server: it answers whoever has its address with the token, from its own page, under its own name.
 
 A page of another site must not reach it, neither by guessing a port nor by a name that it lets point to this machine
 (DNS rebinding). So every request needs the token in its path and a known host, and what changes anything must come
@@ -89,7 +89,7 @@ class Guard:
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         ancestors = " ".join(self.frames) if self.frames else "'none'"
-        found = {
+        values = {
             "content-security-policy": POLICY.format(ancestors),
             "x-content-type-options": "nosniff",
             "referrer-policy": "no-referrer",
@@ -98,7 +98,7 @@ class Guard:
             "cross-origin-resource-policy": "same-origin",
             "permissions-policy": "camera=(), microphone=(), geolocation=()",
         }
-        return [(name.encode(), value.encode()) for name, value in found.items()]
+        return [(name.encode(), value.encode()) for name, value in values.items()]
 
 
 def _bracketed(name: str) -> str:

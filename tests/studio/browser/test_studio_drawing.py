@@ -9,8 +9,8 @@ from playwright import sync_api
 from studios import HEIGHT, WIDTH, Hand, Served, home_of, truth_boxes, write_streets
 
 from bimichi import BiMIChI
+from bimichi._colours import SCALE
 from bimichi.io import read_image
-from bimichi.report.page import SCALE
 from bimichi.scenes import core_bags
 
 expect = sync_api.expect
