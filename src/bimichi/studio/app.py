@@ -169,6 +169,7 @@ class SharedFiles(StaticFiles):
     """Scripts and styles that the page shares with reports; nothing else of their folder is served."""
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Return the file of this path if it is a script or a style."""
         return super().lookup_path(path) if path.endswith((".js", ".css")) else ("", None)
 
 
