@@ -127,9 +127,6 @@ def check_candidates(given: Sequence[Candidate | Mapping[str, Any]]) -> list[Can
         ) from error
 
 
-AVERAGED = ", averaged with sources "
-"""What the status says of an average, before the numbers of the sources, from 1."""
-
 ROWS = 50_000  # of each part, by which the log-odds of a source are fitted; two numbers need no more
 
 
@@ -182,21 +179,9 @@ def with_sources(result: FitResult, objective: Objective, links: Mapping[int, Li
     slope = own.slope + sum(link.slope for link in links.values()) / n
     offset = own.offset + sum(link.offset for link in links.values()) / n
     names = result.measure.source_names
-    status = f"{result.solution.status}{AVERAGED}{', '.join(str(k + 1) for k in links)}"
     joined = Link(slope / 2, offset / 2, own.base_rate)
-    solution = replace(result.solution, values=steep / slope, link=joined, status=status)
+    solution = replace(result.solution, values=steep / slope, link=joined, averaged=tuple(links))
     return replace(result, measure=objective.space(m).measure(steep / slope, names), solution=solution)
-
-
-def averaged_with(status: str) -> list[int]:
-    """Return the sources, from 0, that a result of this status was averaged with.
-
-    Examples
-    --------
-    >>> averaged_with("converged, averaged with sources 1, 3")
-    [0, 2]
-    """
-    return [int(k) - 1 for k in status.partition(AVERAGED)[2].split(", ") if k.isdecimal()]
 
 
 def scored_anew(result: FitResult, problem: Any) -> FitResult:

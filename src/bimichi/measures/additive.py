@@ -332,7 +332,7 @@ class AdditiveBiCapacity(Measure):
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(arrays["terms"], header["source_names"], header.get("order", 2))  # version 2 names no order
+        return cls(arrays["terms"], header["source_names"], header["order"])
 
     def __repr__(self) -> str:
         head, shown, rest = self._shown()

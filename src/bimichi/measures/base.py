@@ -145,9 +145,7 @@ class Measure(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a model file (see docs/model-format.md), replacing it only when complete."""
-        header, arrays = self.pack()
-        version = 2 if "completion" in header or "terms" in arrays else 1
-        files.write_model(path, self.kind, header, arrays, version)
+        files.write_model(path, self.kind, *self.pack())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

@@ -17,6 +17,7 @@ from bimichi.fit.train import BagsInMemory
 from bimichi.measures.capacity import Capacity
 from bimichi.methods.base import FusionClassifier, NormalisedFusion, check_alone
 from bimichi.methods.measured import BagFusion, View
+from bimichi.record import Status
 from bimichi.scenes.bags import Bags
 
 
@@ -119,8 +120,8 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
     --------
     >>> X = [[0.9, 0.2], [0.1, 0.3], [0.2, 0.9], [0.1, 0.2]]
     >>> model = BinaryMICI().fit(X, [1, 1, 0, 0], bags=["a", "a", "b", "b"])
-    >>> model.capacity_[{0}], model.solution_.status
-    (1.0, 'exact: all 4 binary measures')
+    >>> model.capacity_[{0}], model.exact_
+    (1.0, True)
     """
 
     n_restarts: int = 100
@@ -132,7 +133,7 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
     @property
     def exact_(self) -> bool:
         """Whether no binary measure is better."""
-        return self._record.status.startswith("exact")
+        return self._record.status is Status.EXACT
 
 
 @dataclass(eq=False, repr=False)

@@ -64,7 +64,7 @@ def _training(rule: FusionRule) -> dict[str, str]:
     rows = {
         "Method": record.method,
         "Objective": f"{record.objective}: {words}" if words else record.objective,
-        "Solver": f"{record.solver}, {record.status} after {rounds}",
+        "Solver": f"{record.solver}, {record.ending} after {rounds}",
         "J": f"{record.objective_value:.6g}{bound}",
     }
     if record.proof:

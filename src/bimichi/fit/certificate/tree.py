@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from bimichi._types import Flags, Floats, Ints
 from bimichi.fit.certificate.relaxation import NegativeRows, Part, Relaxation, Relaxed, all_measures
+from bimichi.record import Certificate
 
 BATCH = 4  # parts that are divided before results are used: a fixed number, so that threads change nothing
 ROUNDS = 8  # how often rows may be added to one relaxation
@@ -48,7 +49,7 @@ class Certified(NamedTuple):
     best: Incumbent
     bound: float
     n_nodes: int
-    certificate: str
+    certificate: Certificate | None  # None while it goes on
 
 
 class _Open(NamedTuple):
@@ -133,27 +134,27 @@ def certify(
     start = time.monotonic()
     tree = _Tree(relaxation, limits, best, relaxation.worst_rows(best.values), improve)
     root = all_measures(relaxation.region, relaxation.candidates)
-    why = "interrupted"
+    end = Certificate.INTERRUPTED
     try:
         tree.add(root, -np.inf, _bounded(relaxation, root, tree.rows, tree.cutoff, best.value))
         with ThreadPoolExecutor(n_jobs) as pool:
             while True:
                 if tree.done():
-                    why = "optimal within the gap"
+                    end = Certificate.OPTIMAL
                     break
                 if tree.n_nodes >= limits.max_nodes:
-                    why = "stopped at max_nodes"
+                    end = Certificate.MAX_NODES
                     break
                 if limits.time_limit is not None and time.monotonic() - start > limits.time_limit:
-                    why = "stopped at time_limit"
+                    end = Certificate.TIME_LIMIT
                     break
                 _divide_batch(tree, pool)
-                report(Certified(tree.best, tree.bound, tree.n_nodes, "in progress"))
+                report(Certified(tree.best, tree.bound, tree.n_nodes, None))
     except KeyboardInterrupt:
         pass
-    if why == "optimal within the gap" and tree.best.value - tree.bound > 2 * limits.allowed(tree.best.value):
-        why = "stopped: a relaxation could not be solved"
-    return Certified(tree.best, tree.bound, tree.n_nodes, why)
+    if end is Certificate.OPTIMAL and tree.best.value - tree.bound > 2 * limits.allowed(tree.best.value):
+        end = Certificate.UNSOLVED
+    return Certified(tree.best, tree.bound, tree.n_nodes, end)
 
 
 def _divide_batch(tree: _Tree, pool: ThreadPoolExecutor) -> None:

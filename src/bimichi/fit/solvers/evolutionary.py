@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -25,9 +25,9 @@ from bimichi.errors import InvalidInputError
 from bimichi.fit.objectives.base import Term, term_of_bag
 from bimichi.fit.problem import InMemory, Solution, check_solver
 from bimichi.fit.solvers.population import Population, bounds_of, copy, draw, drawing_order, uniform
-from bimichi.fit.spaces import ElementSpace
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.lattice import Lattice
+from bimichi.record import Status
 
 BLOCK_WORK = 2_000_000_000  # row visits per block; progress, callbacks, checkpoints and stopping follow each
 
@@ -142,22 +142,22 @@ class EvolutionarySolver:
         evolved: Callable[[Population, int], Population],
         fingerprint: str,
         show: Callable[[int, float | None], None],
-    ) -> tuple[Population, str]:
+    ) -> tuple[Population, Status]:
         """Evolve block by block; return the last population, and why it is the last."""
         if self._stalled(now.history, 0):  # resumed with less patience
-            return now, "converged"
+            return now, Status.CONVERGED
         while now.generation < self.max_iter:
             checkpoint()
             before, now = now, evolved(now, min(block, self.max_iter - now.generation))
             show(now.generation - before.generation, now.best_value)
             end = self._stalled(now.history, before.generation)
             if end:
-                return now if end == now.generation else evolved(before, end - before.generation), "converged"
+                return now if end == now.generation else evolved(before, end - before.generation), Status.CONVERGED
             if self.checkpoint is not None and now.generation % block == 0:
                 now.save(self.checkpoint, fingerprint)
             if self.callback is not None and self.callback(now.generation, now.best_value, now.best):
-                return now, "stopped by the callback"
-        return now, "reached max_iter"
+                return now, Status.STOPPED
+        return now, Status.MAX_ITER
 
     def _population(self, problem: InMemory, rng: Generator, fingerprint: str) -> Population:
         """A new population, or that of the checkpoint."""
@@ -220,7 +220,9 @@ def _fingerprint(problem: InMemory, solver: EvolutionarySolver, block: int) -> s
 
 
 def _lattice(problem: InMemory) -> Lattice:
-    return cast(ElementSpace, problem.space).lattice  # a need of the solver, which was checked
+    lattice = problem.space.lattice
+    assert lattice is not None  # a need of the solver, which was checked
+    return lattice
 
 
 def _choice(problem: InMemory, element_choice: str) -> Floats:

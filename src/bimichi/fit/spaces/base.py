@@ -7,6 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bimichi._types import Codes, Floats, Ints
+from bimichi.measures.lattice import Lattice
 from bimichi.scenes.bags import Bags
 
 
@@ -87,6 +88,7 @@ class Space(Protocol):
     """The values that make up a measure."""
 
     offers: ClassVar[frozenset[str]]  # what a solver may count on; see `bimichi.fit.problem`
+    lattice: Lattice | None  # the elements and their order; None for terms
     n_sources: int
     size: int  # how many values there are
     row_length: int  # how many of them an instance uses at most

@@ -98,6 +98,7 @@ class ElementSpace(Space):
 
     offers = frozenset({"elements", "one pass"})
     polishes = True
+    lattice: Lattice
 
     def __init__(
         self, n_sources: int, kind: Literal["bicapacity", "capacity"] = "bicapacity", zero_bound: bool = True

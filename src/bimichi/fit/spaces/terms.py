@@ -153,6 +153,7 @@ class TermSpace(Space):
     """The terms of additive bi-capacities; those of pairs of sources may differ from zero if `pairs`."""
 
     offers = frozenset({"terms"})
+    lattice = None
     zero_bound = True
 
     def __init__(self, n_sources: int, pairs: bool = True) -> None:
