@@ -31,7 +31,7 @@ SAMPLES = {
 
 @pytest.fixture
 def registry():
-    with restored(annotations._formats):
+    with restored(ANNOTATION_FORMATS):
         yield
 
 

@@ -79,7 +79,7 @@ def recorded_objective(rule: FusionRule) -> Objective:
     given = record.parameters
     if record.objective != LEAST_SQUARES:
         measure = "capacity" if kind == "capacity" else "bicapacity"
-        among = {objective.name: objective for objective in REGISTRY if objective.measure == measure}
+        among = {objective.name: objective for objective in REGISTRY.values() if objective.measure == measure}
         additivity = getattr(rule.measure, "order", None)  # which may have been chosen, and is then no parameter
         return get_objective(record.objective, among, additivity, given, bool(given.get("free_scale")))
     if kind == "bicapacity":

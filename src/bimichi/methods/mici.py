@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bimichi._checks import is_xarray
 from bimichi.errors import InvalidInputError
-from bimichi.fit.objectives import CAPACITY_OBJECTIVES, REGRESSION, Objective, get_objective
-from bimichi.fit.objectives.mici import MIN_MAX
+from bimichi.fit.objectives import CAPACITY_OBJECTIVES, Objective, get_objective
+from bimichi.fit.objectives.mici import MIN_MAX, REGRESSION
 from bimichi.fit.solvers import BinarySolver, get_solver
 from bimichi.fit.train import BagsInMemory
 from bimichi.measures.capacity import Capacity

@@ -30,7 +30,7 @@ class Term(NamedTuple):
 
 @jit
 def term_of_bag(term, fused, counts, label):
-    """Term of one bag, from the integrals of its instances; `label` is above 0 for a positive bag, or real."""
+    """Return the term of a bag, from the integrals of its instances; `label` is above 0 for a positive one, or real."""
     return term.of_bag(fused.ctypes, counts.ctypes, fused.size, label, term.first, term.second)
 
 
@@ -138,8 +138,8 @@ class Objective:
     def __post_init__(self) -> None:
         if len(self.settings) > 2:
             raise InvalidInputError(f"Objective {self.name!r} has {len(self.settings)} settings; it may have two.")
-        given = self.parameters or [setting.default for setting in self.settings]
-        object.__setattr__(self, "parameters", (*given, 0.0, 0.0)[:2])
+        numbers = self.parameters or [setting.default for setting in self.settings]
+        object.__setattr__(self, "parameters", (*numbers, 0.0, 0.0)[:2])
 
     @property
     def term(self) -> Term:
@@ -174,7 +174,7 @@ class Objective:
 
     def with_additivity(self, additivity: Literal[1, 2]) -> "Objective":
         """Return the same objective for additive bi-capacities."""
-        return replace(self, additivity=additivity, zero_bound=True)
+        return _additive(self, additivity)
 
     def with_free_scale(self) -> "Objective":
         """Return the same objective of slope * C + offset, both learned, if it is one that can have them."""
@@ -187,16 +187,21 @@ class Objective:
             )
         return replace(self, free_scale=True)
 
-    def with_parameters(self, **given: Any) -> "Objective":
+    def with_parameters(self, **numbers: Any) -> "Objective":
         """Return the same objective with these of its `settings`; others keep their defaults."""
         names = [setting.name for setting in self.settings]
-        unknown = sorted(set(given) - set(names))
+        unknown = sorted(set(numbers) - set(names))
         if unknown:
             raise InvalidInputError(
                 f"{unknown[0]!r} is not a parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}."
             )
-        chosen = [setting.check(given.get(setting.name, setting.default)) for setting in self.settings]
+        chosen = [setting.check(numbers.get(setting.name, setting.default)) for setting in self.settings]
         return replace(self, parameters=tuple(chosen)) if chosen else self
+
+
+@cache
+def _additive(objective: Objective, additivity: Literal[1, 2]) -> Objective:
+    return replace(objective, additivity=additivity, zero_bound=True)
 
 
 def to_common_scale(fused: NDArray[Any], output_range: tuple[float, float]) -> NDArray[Any]:
