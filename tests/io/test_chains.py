@@ -15,7 +15,6 @@ from bimichi.sources import (
     local_difference,
     quantile,
     rarity,
-    recipes,
     to_bipolar,
 )
 from bimichi.sources.recipes import RECIPES, choose_recipes, find_recipe, make_plane, parse_chain, split_names
