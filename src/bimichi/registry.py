@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 PACKAGE = "bimichi"
 Entry = TypeVar("Entry")
@@ -91,11 +91,9 @@ class Registry(Mapping[str, Entry]):
 
     @cached_property
     def _plug_ins(self) -> dict[str, "EntryPoint"]:
-        from importlib.metadata import entry_points  # not at the top: it takes longer than the rest of most look-ups
-
         plug_ins: dict[str, EntryPoint] = {}
         try:
-            declared = sorted(entry_points(group=self.group), key=lambda entry: (entry.name, _package(entry)))
+            declared = sorted(_declared().select(group=self.group), key=lambda entry: (entry.name, _package(entry)))
         except Exception as error:  # the metadata of some package is damaged
             warnings.warn(f"Packages cannot be searched for plug-ins ({self.group}): {error}", stacklevel=4)
             return plug_ins
@@ -111,6 +109,14 @@ class Registry(Mapping[str, Entry]):
     def _warn(self, entry: "EntryPoint", reason: object) -> None:
         origin = f"{self.group}, {entry.value} of {_package(entry) or 'a package'}"
         warnings.warn(f"The plug-in {entry.name!r} ({origin}) is left out: {reason}.", stacklevel=4)
+
+
+@cache
+def _declared() -> "EntryPoints":
+    """Return the entry points of all installed packages, which takes some milliseconds."""
+    from importlib.metadata import entry_points  # not at the top: most look-ups need not search
+
+    return entry_points()
 
 
 def _package(entry: "EntryPoint") -> str:
