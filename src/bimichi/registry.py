@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 PACKAGE = "bimichi"
 Entry = TypeVar("Entry")
@@ -112,7 +112,7 @@ class Registry(Mapping[str, Entry]):
 
 
 @cache
-def _declared() -> "EntryPoints":
+def _declared() -> Any:
     """Return the entry points of all installed packages, which takes some milliseconds."""
     from importlib.metadata import entry_points  # not at the top: most look-ups need not search
 
