@@ -17,7 +17,7 @@ from bimichi.measures.files import Arrays, pack_counts, unpack_counts
 
 
 class Status(StrEnum):
-    """How a search ended; model files hold these values."""
+    """The ways in which a search ends; model files hold these values."""
 
     CONVERGED = "converged"
     EXACT = "exact"  # every measure was compared
@@ -30,12 +30,12 @@ class Status(StrEnum):
 
     @property
     def complete(self) -> bool:
-        """Whether the search came to an end of its own."""
+        """Return whether the search came to an end of its own."""
         return self in (Status.CONVERGED, Status.EXACT)
 
 
 class Certificate(StrEnum):
-    """How a proof ended; model files hold these values."""
+    """The ways in which a proof ends; model files hold these values."""
 
     OPTIMAL = "optimal"
     MAX_NODES = "max_nodes"
@@ -101,7 +101,7 @@ DTYPES = ("bool", "int8", "uint8", *(f"{kind}{bits}" for kind in ("int", "uint",
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingRecord:
-    """How a rule was learned.
+    """A record of how a rule was learned.
 
     Attributes
     ----------
@@ -158,12 +158,12 @@ class TrainingRecord:
 
     @property
     def ending(self) -> str:
-        """How the search ended, in words; empty if there was none."""
+        """The end of the search in words; empty if there was none."""
         return describe_ending(self.status, self.n_iter, self.averaged)
 
     @property
     def proof(self) -> str:
-        """What was proven of J, in a sentence; empty if no proof was asked for. The bound is rounded down."""
+        """The proof in a sentence; empty if none was asked for. The bound is rounded down."""
         if self.global_bound is None or self.certificate is None:
             return ""
         value, bound = self.objective_value, self.global_bound

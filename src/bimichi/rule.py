@@ -140,7 +140,7 @@ class FusionRule:
 
     @property
     def usage(self) -> Mapping[str, Ints]:
-        """How training used each value of the measure; empty if unknown."""
+        """Counts of how training used each value of the measure; empty if unknown."""
         return {} if self.training is None else self.training.usage
 
     @property

@@ -23,7 +23,7 @@ from bimichi.scenes.bags import Bags
 
 @dataclass(eq=False, repr=False)
 class _MeasureFromBags(BagFusion, NormalisedFusion):
-    """What the three share: bags in, a `Capacity` out."""
+    """The base of all three: bags in, a `Capacity` out."""
 
     capacity_ = View[Capacity]("measure", "The learned measure.")
 
@@ -132,7 +132,7 @@ class BinaryMICI(FusionClassifier, _MeasureFromBags):
 
     @property
     def exact_(self) -> bool:
-        """Whether no binary measure is better."""
+        """Return whether no binary measure is better."""
         return self._record.status is Status.EXACT
 
 
@@ -178,16 +178,16 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
         """
         if isinstance(X, Bags):
             check_alone(y, bags, sample_weight)
-            found, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
+            collected, self.n_features_in_ = X.with_signs(np.ones(X.n_sources)), X.n_sources
         else:
             X, y = self._validated(X, y, y_numeric=True)
-            found = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)
-        outside = found.labels[(found.labels < 0) | (found.labels > 1)]
+            collected = Bags.from_instances(X, y, bags, sample_weight, self.nan, real_labels=True)
+        outside = collected.labels[(collected.labels < 0) | (collected.labels > 1)]
         if outside.size:
             raise InvalidInputError(
                 f"y reaches {float(outside[0])!r}; labels must lie in [0, 1], where the integral lies. Rescale them."
             )
-        return self._learn(found, REGRESSION, get_solver(self.solver))
+        return self._learn(collected, REGRESSION, get_solver(self.solver))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the integral of every instance."""

@@ -119,14 +119,14 @@ def equalize(image: ArrayLike) -> Plane:
     [[-1.0, -0.5, 0.0, 0.5, 1.0]]
     """
     values = brightness(image)
-    known = ~np.isnan(values)
+    valid = ~np.isnan(values)
     plane = np.full(values.shape, np.nan, np.float32)
-    _, where, counts = np.unique(values[known], return_inverse=True, return_counts=True)
+    _, where, counts = np.unique(values[valid], return_inverse=True, return_counts=True)
     if len(counts) < 2:
-        plane[known] = 0.0
+        plane[valid] = 0.0
         return plane
     above_least = np.cumsum(counts) - counts[0]
-    plane[known] = (2 * above_least / above_least[-1] - 1)[where]
+    plane[valid] = (2 * above_least / above_least[-1] - 1)[where]
     return plane
 
 
@@ -292,8 +292,8 @@ def _edges(image: ArrayLike, sigma: float, spread: float, size: Callable[[Plane,
     """Return the local mean of the `size` of the gradient (its parts down and to the right), on [-1, 1]."""
     from scipy.ndimage import correlate1d, gaussian_filter
 
-    for what, width in (("sigma", sigma), ("spread", spread)):
-        check_number(width, what, minimum=0)
+    for name, width in (("sigma", sigma), ("spread", spread)):
+        check_number(width, name, minimum=0)
     values = brightness(image)
     smooth = _smoothed(values, gaussian_filter, sigma)
     down, right = (correlate1d(smooth, [-0.5, 0, 0.5], axis, mode="nearest") for axis in (0, 1))
@@ -310,14 +310,14 @@ def _local_mean(values: Plane, side: int) -> Plane:
 
 def _smoothed(values: Plane, smooth: Callable[[Plane, float], Plane], width: float) -> Plane:
     """Return local means of the values that are not NaN; where all nearby are NaN, the mean of all."""
-    known = ~np.isnan(values)
-    if known.all():
+    valid = ~np.isnan(values)
+    if valid.all():
         return smooth(values, width)
-    if not known.any():
+    if not valid.any():
         return values
-    weight = smooth(known.astype(np.float32), width)
-    total = smooth(np.where(known, values, np.float32(0)), width)
-    around = np.full_like(values, values[known].mean())
+    weight = smooth(valid.astype(np.float32), width)
+    total = smooth(np.where(valid, values, np.float32(0)), width)
+    around = np.full_like(values, values[valid].mean())
     return np.divide(total, weight, out=around, where=weight > ROUNDING)
 
 
@@ -328,10 +328,10 @@ def _rounding(values: Plane) -> float:
 
 def _full(strength: Plane, values: Plane) -> float:
     """Return what counts as full strength; infinity if there is nothing but rounding."""
-    known = strength[~np.isnan(strength)]
-    if known.max(initial=0.0) <= _rounding(values):
+    valid = strength[~np.isnan(strength)]
+    if valid.max(initial=0.0) <= _rounding(values):
         return np.inf
-    return float(np.percentile(known, STRONG)) or float(known.max())
+    return float(np.percentile(valid, STRONG)) or float(valid.max())
 
 
 def _with_nan(plane: Image, values: Plane) -> Plane:
@@ -365,8 +365,8 @@ def rarity(image: ArrayLike) -> Plane:
     """
     values = lightness(check_image(image))
     plane = np.full(values.shape, np.nan, np.float32)
-    known = ~np.isnan(values)
-    given = values[known]
+    valid = ~np.isnan(values)
+    given = values[valid]
     if given.size:
         order = np.argsort(given)
         ranked = given[order]
@@ -375,7 +375,7 @@ def rarity(image: ArrayLike) -> Plane:
         levels = np.clip(-(2 / 3) * np.log10(share) - 1, -1, 1).astype(np.float32)
         scaled = np.empty(given.size, np.float32)
         scaled[order] = np.repeat(levels, np.diff(np.append(starts, given.size)))
-        plane[known] = scaled
+        plane[valid] = scaled
     return plane
 
 
@@ -408,10 +408,10 @@ def quantile(image: ArrayLike, lower: float = 1.0, upper: float = 99.0) -> Plane
             f"lower and upper must be two increasing numbers in [0, 100], got {lower!r} and {upper!r}."
         )
     values = lightness(check_image(image))
-    known = values[~np.isnan(values)]
-    if not known.size:
+    valid = values[~np.isnan(values)]
+    if not valid.size:
         return values.astype(np.float32)
-    low, high = np.percentile(known, (lower, upper))
+    low, high = np.percentile(valid, (lower, upper))
     scaled = np.sign(values - low) if low == high else np.clip((values - low) * (2 / (high - low)) - 1, -1, 1)
     return np.asarray(scaled, dtype=np.float32)
 

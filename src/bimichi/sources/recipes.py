@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
     @property
     def is_path(self) -> bool:
-        """Whether it is the import path of a function."""
+        """Return whether it is the import path of a function."""
         return ":" in self.name
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What an objective is: a term per bag, and whether and how it can be minimised as convex problems."""
+"""`Objective`: a term per bag, and whether and how it can be minimised as convex problems."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ConvexForm:
-    """How the convex solver writes an objective whose bags are decided by one instance each.
+    """The form in which the convex solver writes an objective whose bags are decided by one instance each.
 
     With C the integral, a negative bag costs the square of ``max(sign * C + offset)`` over its instances and
     over `negative`; a positive bag costs ``(1 - sign * C)^2`` of its best instance and sign among `positive`.
@@ -143,22 +143,22 @@ class Objective:
 
     @property
     def term(self) -> Term:
-        """What kernels take."""
+        """The objective as kernels take it."""
         return Term(_compiled(self.bag_term, self.fastmath), *self.parameters)
 
     @property
     def output_range(self) -> tuple[float, float]:
-        """Where the fused output lies."""
+        """The range of the fused output."""
         return (0.0, 1.0) if self.absolute or self.links or self.measure == "capacity" else (-1.0, 1.0)
 
     @property
     def links(self) -> bool:
-        """Whether a link is learned with the measure, so that the output is a probability."""
+        """Return whether a link is learned with the measure, so that the output is a probability."""
         return self.convex == "logistic"
 
     @property
     def offers(self) -> frozenset[str]:
-        """What a solver may count on, whatever the data: see `bimichi.fit.problem`."""
+        """The abilities that a solver may count on, whatever the data: see `bimichi.fit.problem`."""
         from bimichi.fit.spaces import ElementSpace, TermSpace  # objectives are listed without SciPy
 
         kind = TermSpace if self.additivity else ElementSpace

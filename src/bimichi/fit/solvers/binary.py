@@ -70,7 +70,7 @@ class BinarySolver:
 
 @jit
 def _reach(X, offsets):
-    """For each bag and set, the largest over the bag's instances of the smallest source in the set."""
+    """Return, for each bag and set, the largest over the bag's instances of the smallest source in the set."""
     n_bags, m = offsets.size - 1, X.shape[1]
     reach = np.zeros((n_bags, 1 << m))
     least = np.empty(1 << m)
@@ -107,7 +107,7 @@ def _values(reach, labels, weights, candidates):
 
 @jit
 def _may_flip(wins, code):
-    """Whether `wins` stays monotone: a set without winning neighbours below may lose, one without losing above, win."""
+    """Return whether `wins` stays monotone: a set may lose if none below wins, and win if none above loses."""
     bit = 1
     while bit < wins.size:
         if wins[code] and code & bit and wins[code ^ bit]:

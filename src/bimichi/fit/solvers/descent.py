@@ -18,7 +18,7 @@ RISE = 1e-9  # what is less, relative to J, may be rounding
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a start has come to."""
+    """The state of one start."""
 
     values: Floats
     best: Floats  # the values with the least J so far

@@ -160,7 +160,7 @@ class EvolutionarySolver:
         return now, Status.MAX_ITER
 
     def _population(self, problem: InMemory, rng: Generator, fingerprint: str) -> Population:
-        """A new population, or that of the checkpoint."""
+        """Return a new population, or that of the checkpoint."""
         if self.checkpoint is None:
             return Population.start(problem.space.size, self.population_size, rng)
         if not Path(self.checkpoint).absolute().parent.is_dir():
@@ -172,14 +172,14 @@ class EvolutionarySolver:
         return new
 
     def _stalled(self, history: Sequence[float], after: int) -> int:
-        """The first generation after this one at which patience ends; 0 if there is none."""
+        """Return the first generation after this one at which patience ends; 0 if there is none."""
         if self.patience is None:
             return 0
         best = np.asarray(history)
         stalled = best[: -self.patience] - best[self.patience :] <= self.tolerance
-        found = np.flatnonzero(stalled) + self.patience + 1
-        found = found[found > after]
-        return int(found[0]) if found.size else 0
+        ends = np.flatnonzero(stalled) + self.patience + 1
+        ends = ends[ends > after]
+        return int(ends[0]) if ends.size else 0
 
 
 AS_PRINTED: Mapping[str, Any] = {"element_choice": "touched", "sampling": "breadth-first"}
@@ -198,7 +198,7 @@ class _Setting(NamedTuple):
 
 
 class _Index(NamedTuple):
-    """Which rows give weight to an element: entries start[e]..start[e+1], by row, so by bag."""
+    """The rows that give weight to an element: entries start[e]..start[e+1], by row, so by bag."""
 
     start: Ints
     row: NDArray[np.int32]
@@ -209,11 +209,11 @@ class _Index(NamedTuple):
 
 
 def _fingerprint(problem: InMemory, solver: EvolutionarySolver, block: int) -> str:
-    """What must be the same for a search to resume from a checkpoint."""
+    """Return a hash of what must be the same for a search to resume from a checkpoint."""
     free = {"callback", "checkpoint", "max_iter", "patience", "tolerance"}
     options = {key: value for key, value in vars(solver).items() if key not in free}
-    what = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options, block]
-    digest = hashlib.sha256(json.dumps(what).encode())
+    content = [problem.objective.name, problem.objective.parameters, asdict(_lattice(problem)), options, block]
+    digest = hashlib.sha256(json.dumps(content).encode())
     for array in problem.table:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
@@ -262,7 +262,7 @@ def _fuse_bag(rows, values, b, fused):
 
 @jit
 def _evaluate(rows, objective, values, limit, fused, terms):
-    """J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
+    """Return J of a whole measure; infinite as soon as it cannot be below `limit`, since terms are not negative."""
     total = 0.0
     for b in range(terms.size):
         start, stop = rows.offsets[b], rows.offsets[b + 1]
@@ -276,7 +276,7 @@ def _evaluate(rows, objective, values, limit, fused, terms):
 
 @jit
 def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept):
-    """J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
+    """Return J after element `code` rises by delta, from the bags that use it; kept in `fused` and `terms` if `accept`.
 
     Otherwise infinite as soon as it cannot be below J, since terms are not negative.
     """
@@ -308,7 +308,7 @@ def _shift(rows, index, objective, code, delta, J, fused, terms, scratch, accept
 
 @jit
 def _first_above(rising, x):
-    """Index of the first number above x, by halving; numba's own search takes a second to compile."""
+    """Return index of the first number above x, by halving; numba's own search takes a second to compile."""
     low, high = 0, rising.size
     while low < high:
         middle = (low + high) // 2

@@ -20,7 +20,7 @@ class Completion(NamedTuple):
 
 
 class QuadraticRows(NamedTuple):
-    """What a program minimises: linear functions ``weights @ v[codes] + constant`` of the values v."""
+    """The rows of a program: linear functions ``weights @ v[codes] + constant`` of the values v."""
 
     codes: Codes
     weights: Floats
@@ -33,7 +33,7 @@ class QuadraticRows(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """What a program found."""
+    """The minimum of a program."""
 
     values: Floats  # NaN for those that no row uses
     costs: Floats  # the value of each row there
@@ -42,7 +42,7 @@ class Minimum(NamedTuple):
 
 
 class Usage(Protocol):
-    """How often instances use each code, with sources as they are or with any of them inverted."""
+    """Counts of how often instances use each code, with sources as they are or with any of them inverted."""
 
     def __add__(self, other: Any) -> Self:
         """Return the usage by the instances of both."""
