@@ -199,7 +199,7 @@ class ElementSpace(Space):
 
 
 def _variables(lattice: Lattice, used: Ints) -> Ints:
-    """Return the elements that are variables, none fixed: those in use, or all if they are most, to know their order."""
+    """Return the elements that are variables, none fixed: those in use, or all if they are most, for their order."""
     free = np.setdiff1d(used, list(lattice.fixed))
     return free if 2 * len(free) < lattice.size else np.setdiff1d(np.arange(lattice.size), list(lattice.fixed))
 
