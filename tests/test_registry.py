@@ -1,5 +1,6 @@
 """The registry that objectives, solvers, methods, recipes and formats share; plug-ins, sound and broken."""
 
+import os
 import re
 import subprocess
 import sys
@@ -161,6 +162,7 @@ def blocks():
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The package of docs/extending.md, installed beside the others."""
+    pytest.importorskip("hatchling")
     folder, target = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("site")
     for name, text in blocks().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +174,7 @@ def installed(tmp_path_factory):
 
 
 def program(installed, *arguments):
-    environment = ENVIRONMENT | {"PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}:{installed}"}
+    environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([ENVIRONMENT["PYTHONPATH"], str(installed)])}
     command = [sys.executable, "-m", "bimichi.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 

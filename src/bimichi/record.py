@@ -43,11 +43,6 @@ class Certificate(StrEnum):
     INTERRUPTED = "interrupted"
     UNSOLVED = "unsolved"  # a relaxation was
 
-    @property
-    def sentence(self) -> str:
-        """The same in words."""
-        return PROOF_ENDINGS[self]
-
 
 ENDINGS = {
     Status.CONVERGED: "converged",
@@ -173,7 +168,7 @@ class TrainingRecord:
         says = f"no measure of this kind has J below {shown:.6g}; this one has {value:.6g}{above}"
         if self.certificate is Certificate.OPTIMAL:
             return f"Proven: {says}."
-        return f"Proven so far: {says} ({self.certificate.sentence} after {self.n_nodes:,} nodes)."
+        return f"Proven so far: {says} ({PROOF_ENDINGS[self.certificate]} after {self.n_nodes:,} nodes)."
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """Return the header field and the arrays of a model file."""

@@ -98,10 +98,7 @@ def _check(name: str, loaded: Any) -> tuple[Method, ...]:
 METHODS = Registry(
     "bimichi.methods",
     {
-        "single-sources": f"{__name__}:_single_sources",
-        "averages": f"{__name__}:_averages",
-        "classifiers": f"{__name__}:_classifiers",
-        "quadratic-programs": f"{__name__}:_quadratic_programs",
+        "baselines": f"{__name__}:_baselines",
         "mici": f"{__name__}:_mici",
         "bi-michi": f"{__name__}:_bi_michi",
     },
@@ -236,30 +233,21 @@ QP = "Grabisch and Nicolas, Fuzzy Sets and Systems 65, 1994"
 MICI = "Du and Zare, IEEE TGRS 57(5), 2019"
 
 
-def _single_sources() -> Iterator[Method]:
+def _baselines() -> Iterator[Method]:
     yield Method(EMPTY, estimators.ConstantFusion, kind="empty", tables=BOTH)
     yield Method("source {source}", estimators.SingleSource, kind="source", paper=True)
     yield Method("source {source}", estimators.SignedSource, kind="source", tables=STUDY)
     yield Method("source {source}, inverted", estimators.SignedSource, {"sign": -1}, kind="source", tables=STUDY)
-
-
-def _averages() -> Iterator[Method]:
     yield Method("min", estimators.MinFusion, kind="average", paper=True)
     yield Method("max", estimators.MaxFusion, kind="average", paper=True)
     yield Method("mean", estimators.MeanFusion, kind="average", paper=True)
     yield Method("weighted mean", estimators.WeightedMeanFusion, kind="average", paper=True)
-
-
-def _classifiers() -> Iterator[Method]:
     yield Method("KNN", estimators.KNNFusion, kind="classifier", paper=True)
     yield Method("SVM", estimators.SVMFusion, kind="classifier", paper=True)
     boosting: dict[str, Any] = {"kind": "boosting", "tables": STUDY}
     yield Method("gradient boosting, pixel labels", estimators.GradientBoosting, **boosting)
     yield Method("gradient boosting, bag labels", estimators.GradientBoosting, labels="bags", **boosting)
     yield Method(DETECTOR, estimators.DetectorMask, kind="detector", paper=True, citation="He et al., ICCV 2017")
-
-
-def _quadratic_programs() -> Iterator[Method]:
     for suffix, tables in (("", ("comparison",)), (", pixel labels", STUDY)):
         about: dict[str, Any] = {"kind": "pixels", "tables": tables}
         yield Method(f"CI-QP{suffix}", estimators.ChoquetQP, paper=not suffix, citation=QP, **about)
@@ -278,7 +266,8 @@ def _mici() -> Iterator[Method]:
 
 def _bi_michi() -> Iterator[Method]:
     about: dict[str, Any] = {"kind": "bi-michi", "citation": BI_MICHI}
-    for objective in OBJECTIVES:
+    convex = [name for name, objective in OBJECTIVES.items() if objective.convex]  # which the default solver minimises
+    for objective in convex:
         name, paper = f"Bi-MIChI ({TITLES.get(objective, objective)})", objective in TITLES
         yield Method(name, estimators.BiMIChI, {"objective": objective}, paper=paper, **about)
     yield Method("Bi-MIChI auto", estimators.BiMIChICV, tables=BOTH, **about)
@@ -292,7 +281,7 @@ def _bi_michi() -> Iterator[Method]:
     calibrated = {"objective": "mean", "additivity": 1, "calibrate": True}
     yield Method("Bi-MIChI mean, 1-additive, calibrated", estimators.BiMIChI, calibrated, tables=STUDY, **about)
     additive = [("mean", 2), ("mean", 1), ("logistic", 2), ("logistic", 1)]
-    for objective, additivity in (*((objective, None) for objective in OBJECTIVES), *additive):
+    for objective, additivity in (*((objective, None) for objective in convex), *additive):
         name = f"Bi-MIChI {objective}" + (f", {additivity}-additive" if additivity else "")
         parameters = {"objective": objective, "additivity": additivity}
         yield Method(f"{name}, polarity given", estimators.BiMIChI, parameters, tables=STUDY, **about)

@@ -74,9 +74,8 @@ def _places(geometry: Mapping[str, Any], about: Mapping[str, Any], pixels: bool)
     if kind == "Polygon":
         return [Polygons((_rings(coordinates),), is_box=about.get("box") is True)]
     if kind == "MultiPolygon":
-        return (
-            [Polygons(tuple(_rings(part) for part in load.listed(coordinates, "coordinates")))] if coordinates else []
-        )
+        parts = load.listed(coordinates, "coordinates") if coordinates else []
+        return [Polygons(tuple(map(_rings, parts)))] if parts else []
     if kind in ("Point", "MultiPoint"):
         radius = load.number(about.get("radius_pixels", 0), "radius_pixels")
         at = load.points([coordinates] if kind == "Point" else coordinates, "coordinates", 1)
