@@ -201,7 +201,7 @@ def test_joined_candidates_exceed_their_members(objective):
 
 
 def problem_of(X, bags, labels, objective):
-    (objective,) = (one for one in REGISTRY if one.name == objective)
+    (objective,) = (one for one in REGISTRY.values() if one.name == objective)
     return InMemory(Bags.from_instances(X, labels[bags], bags), objective, reduce=False), objective.convex
 
 
