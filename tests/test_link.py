@@ -48,13 +48,10 @@ def test_xarray_is_linked_too():
     np.testing.assert_array_equal(rule.fuse(array.chunk(pixel=20)).values, rule.fuse(X))
 
 
-def test_files_keep_the_link_in_version_4_and_other_rules_in_version_3(tmp_path):
+def test_files_keep_the_link(tmp_path):
     plain, linked = rule_of(), rule_of().linked(1 / 3, -0.1, base_rate=0.02)
-    for name, rule, version in (("plain", plain, 3), ("linked", linked, 4)):
+    for name, rule in (("plain", plain), ("linked", linked)):
         rule.save(tmp_path / name)
-        document = json.loads((tmp_path / name).read_text())
-        assert document["version"] == version
-        assert ("link" in document) == (rule.link is not None)
         assert FusionRule.load(tmp_path / name).link == rule.link
     np.testing.assert_array_equal(FusionRule.load(tmp_path / "linked").fuse(rows()), linked.fuse(rows()))
 

@@ -14,7 +14,7 @@ from program import ENVIRONMENT, HALF, PAPER, PROGRAM, SHAPE, images, program, r
 from bimichi import BiMIChI, FusionRule
 from bimichi.fuse import images as fusing
 from bimichi.io import read_image, write_image
-from bimichi.sources import SOURCE_RECIPES, gamma_correction, to_bipolar
+from bimichi.sources import equalize, gamma_correction, to_bipolar
 from bimichi.sources.recipes import AS_IS
 
 
@@ -36,7 +36,7 @@ def test_recipes_are_kept_and_applied_again(here):
     run("train", *PAPER, "thermal.png", "grey.png", *options, "--names", "heat,light", "-o", "model.json")
     assert FusionRule.load(Path("model.json")).recipes == ("gamma_correction", "equalize")
     run("fuse", "model.json", "other/grey.png", "other/thermal.png", "--names", "light,heat", "-o", "fused.tif")
-    planes = [gamma_correction(images(1)["thermal"]), SOURCE_RECIPES["equalize"](images(1)["grey"])]
+    planes = [gamma_correction(images(1)["thermal"]), equalize(images(1)["grey"])]
     np.testing.assert_array_equal(read_image("fused.tif"), BiMIChI.load("model.json").fuse(planes))
 
 

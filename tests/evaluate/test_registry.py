@@ -4,11 +4,12 @@ import runpy
 from pathlib import Path
 
 import pytest
+from registries import restored
 
 from bimichi import InvalidInputError, KNNFusion, paper_methods
 from bimichi.evaluate import register_method, registered_methods
 from bimichi.methods.base import Fusion
-from bimichi.methods.registry import _REGISTRY, candidates
+from bimichi.methods.registry import METHODS, candidates
 from bimichi.paper.figures import PEDESTRIAN
 
 
@@ -33,8 +34,12 @@ class Halved(Fusion):
 
 
 class TestRegistry:
-    def test_a_line_adds_a_row(self, monkeypatch):
-        monkeypatch.setattr("bimichi.methods.registry._REGISTRY", list(_REGISTRY))
+    @pytest.fixture
+    def registry(self):
+        with restored(METHODS):
+            yield
+
+    def test_a_line_adds_a_row(self, registry):
         before = list(paper_methods(["a", "b"]))
         register_method("halved", Halved)
         methods = paper_methods(["a", "b"])

@@ -54,7 +54,7 @@ class TestEvolutionary:
         solution = self.run(max_iter=5000, patience=100, tolerance=1e9)
         assert solution.status == "converged"
         assert solution.n_iter == 101  # the first at which J 100 generations before is known
-        assert self.run().status == "reached max_iter"
+        assert self.run().status == "max_iter"
 
     @pytest.mark.parametrize("patience", [1, 37, 100, 130])
     def test_patience_is_tested_at_every_generation(self, patience):
@@ -83,7 +83,7 @@ class TestEvolutionary:
             return generation >= 200
 
         solution = self.run(callback=callback)
-        assert solution.status == "stopped by the callback"
+        assert solution.status == "stopped"
         assert [generation for generation, *_ in seen] == [100, 200]
         assert seen[-1][1] == pytest.approx(solution.objective_value)
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
+from registries import restored
 
 from bimichi import Bags, BiMIChI, ConvexSolver, EvolutionarySolver, InvalidInputError
-from bimichi.fit import solvers
 from bimichi.fit.objectives import OBJECTIVES, REGISTRY, Objective, Parameter, get_objective, register_objective
 from bimichi.fit.problem import IN_MEMORY, ON_CLUSTER, InMemory, Solution, check_solver, needs_of
 from bimichi.fit.solvers import SOLVERS, get_solver, register_solver, solver_from_record, solver_record
 from bimichi.fit.train import BagsInMemory, check_training, fit_measure
 
 OPTIONS = {"convex": {"n_starts": 3}, "evolutionary": {"max_iter": 60, "population_size": 6}, "binary": {}}
-ADDITIVE = [objective.with_additivity(k) for objective in REGISTRY if objective.additive for k in (1, 2)]
-ALL = [*REGISTRY, *ADDITIVE]
+ADDITIVE = [objective.with_additivity(k) for objective in REGISTRY.values() if objective.additive for k in (1, 2)]
+ALL = [*REGISTRY.values(), *ADDITIVE]
 
 
 def label(objective):
@@ -125,9 +125,9 @@ def fourth_power(fused, counts, size, label, first, second):
 def fourth():
     setting = Parameter("gain", 1.0, above=0.0)
     registered = register_objective(Objective("fourth", fourth_power, "fourth powers", settings=(setting,)))
+    assert OBJECTIVES["fourth"] is registered
     yield registered
-    REGISTRY.remove(registered)
-    del OBJECTIVES["fourth"]
+    REGISTRY.forget("fourth")
 
 
 def data():
@@ -204,9 +204,14 @@ def test_any_object_that_solves_is_a_solver_in_every_space(objective, tmp_path):
         other.fit(X, y, ids)
 
 
-def test_registered_solvers_come_back_from_files(monkeypatch, tmp_path):
-    monkeypatch.setattr(solvers, "SOLVERS", SOLVERS.copy())
-    register_solver("best", Best)
+@pytest.fixture
+def best():
+    with restored(SOLVERS):
+        register_solver("best", Best)
+        yield
+
+
+def test_registered_solvers_come_back_from_files(best, tmp_path):
     X, y, ids = data()
     BiMIChI(solver=Best(7), random_state=0).fit(X, y, ids).save(tmp_path / "m")
     again = BiMIChI.load(tmp_path / "m")
@@ -243,7 +248,7 @@ def test_a_model_file_cannot_name_a_checkpoint(tmp_path):
 
 
 def test_what_does_not_go_together_is_refused_before_anything_is_computed():
-    mean, noisy = get_objective("mean"), next(o for o in REGISTRY if o.name == "noisy-or")
+    mean, noisy = get_objective("mean"), next(o for o in REGISTRY.values() if o.name == "noisy-or")
     for arguments, message in (
         ((noisy, ConvexSolver()), r"ConvexSolver cannot minimise 'noisy-or': it has no convex form"),
         ((noisy, EvolutionarySolver(), "learn"), r"'noisy-or' is for sources in \[0, 1\]\. Use polarity='given'"),

@@ -8,7 +8,6 @@ from bimichi.evaluate.metrics import auc, average_precision
 from bimichi.fit.calibrate import platt
 from bimichi.fit.candidates import (
     Candidate,
-    averaged_with,
     best_sources,
     check_candidates,
     default_candidates,
@@ -162,8 +161,8 @@ def test_an_average_with_sources_is_one_measure(rng, additivity):
 
     alone = [platt([(X[y, k], X[~y, k], (1.0, 1.0))]).log_odds(X[:, k]) for k in (0, 1)]
     assert log_odds(found) == pytest.approx((log_odds(plain) + np.mean(alone, axis=0)) / 2, abs=1e-6)
-    assert averaged_with(found.solution.status) == [0, 1]
-    assert averaged_with(plain.solution.status) == []
+    assert found.solution.averaged == (0, 1)
+    assert plain.solution.averaged == ()
     inverted = Bags.from_instances(-X, y, np.arange(4000))
     assert with_sources(plain, objective, source_links([inverted], [0])) is plain
 

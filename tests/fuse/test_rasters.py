@@ -14,7 +14,7 @@ from rasters import GRID, MEASURE, NAMED, NAMES, read, write
 from bimichi import BiMIChI, FusionRule, InvalidInputError, MeanFusion, choquet
 from bimichi.fuse import fuse_raster, rasters, rasters as geotiffs
 from bimichi.io import raster as raster_layers
-from bimichi.sources import SOURCE_RECIPES
+from bimichi.sources import RECIPES
 
 
 class TestWindows:
@@ -68,7 +68,7 @@ class TestWindows:
         files = [write(tmp_path / f"{name}.tif", [image]) for name, image in zip(NAMES, images, strict=True)]
         recipes = ("gamma_correction", "to_bipolar", "to_bipolar")
         rule = FusionRule(NAMED, recipes=recipes)
-        sources = [SOURCE_RECIPES[recipe](image) for recipe, image in zip(recipes, images, strict=True)]
+        sources = [RECIPES[recipe].function(image) for recipe, image in zip(recipes, images, strict=True)]
         found = read(fuse_raster(rule, files[::-1], tmp_path / "out.tif"))
         np.testing.assert_array_equal(found, rule.fuse(sources))
         with pytest.raises(InvalidInputError, match="no recipe 'soup'"):
@@ -81,7 +81,7 @@ class TestWindows:
         recipes = ("edge_strength", "to_bipolar", "equalize")
         rule = FusionRule(NAMED, recipes=recipes)
         floats = np.where(images == 0, np.nan, images / np.float32(255))
-        sources = [SOURCE_RECIPES[recipe](image) for recipe, image in zip(recipes, floats, strict=True)]
+        sources = [RECIPES[recipe].function(image) for recipe, image in zip(recipes, floats, strict=True)]
         found = read(fuse_raster(rule, files, tmp_path / "out.tif", block=64))
         assert np.argwhere(np.isnan(found)).tolist() == [[5, 6]]
         np.testing.assert_allclose(found, rule.fuse(sources), atol=1e-6)

@@ -8,7 +8,6 @@ from registries import check_description, restored
 from bimichi import InvalidInputError
 from bimichi.io import (
     ANNOTATION_FORMATS,
-    annotations,
     read_annotations,
     read_boxes,
     register_annotation_format,
@@ -31,7 +30,7 @@ SAMPLES = {
 
 @pytest.fixture
 def registry():
-    with restored(annotations._formats):
+    with restored(ANNOTATION_FORMATS):
         yield
 
 

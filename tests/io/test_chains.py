@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from registries import restored
+from registries import unimported
 
 from bimichi import InvalidInputError
 from bimichi.sources import (
@@ -15,7 +15,6 @@ from bimichi.sources import (
     local_difference,
     quantile,
     rarity,
-    recipes,
     to_bipolar,
 )
 from bimichi.sources.recipes import RECIPES, choose_recipes, find_recipe, make_plane, parse_chain, split_names
@@ -43,7 +42,7 @@ def own(tmp_path, monkeypatch):
     code += "def flat(image):\n    return np.zeros(3)\ndef far(image):\n    return np.asarray(image, float)\nsize = 3\n"
     (tmp_path / "own_recipes.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    with restored(recipes._loaded):
+    with unimported():
         yield tmp_path
     sys.modules.pop("own_recipes", None)
 

@@ -9,7 +9,7 @@ from program import program
 from registries import check_description, restored
 
 from bimichi import InvalidInputError
-from bimichi.sources import RECIPES, SOURCE_RECIPES, recipes, register_recipe
+from bimichi.sources import RECIPES, register_recipe
 from bimichi.sources.recipes import AS_IS, choose_recipes, default_recipe, find_recipe
 
 EVERY = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
@@ -17,7 +17,7 @@ EVERY = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
 
 @pytest.fixture
 def registry():
-    with restored(recipes._recipes, recipes._functions):
+    with restored(RECIPES):
         yield
 
 
@@ -52,8 +52,7 @@ def test_others_are_not_pointwise(rng):
 def test_a_new_recipe_is_one_call(registry):
     entry = register_recipe("half", lambda image: image / np.float32(2), "half of it", pointwise=False)
     assert RECIPES["half"] is entry
-    assert list(SOURCE_RECIPES)[-1] == "half"
-    assert AS_IS not in SOURCE_RECIPES
+    assert list(RECIPES)[-1] == "half"
     np.testing.assert_array_equal(find_recipe("half").function(np.ones((2, 2), np.float32)), np.full((2, 2), 0.5))
     for name, message in (("half", "is a recipe 'half' already"), ("a,b", "must be an identifier .*, got 'a,b'")):
         with pytest.raises(InvalidInputError, match=message):
@@ -86,7 +85,7 @@ def test_the_docs_list_them_and_the_annotation_formats():
     page = (folder / "command-line.md").read_text(encoding="utf-8")
     with_table = runpy.run_path(str(folder / "tables.py"))["with_table"]
     assert with_table(page) == page, "run python docs/tables.py"
-    with restored(recipes._recipes, recipes._functions):
+    with restored(RECIPES):
         register_recipe("new", abs, "a new one")
         assert "| `new` | a new one | no |" in with_table(page)
 

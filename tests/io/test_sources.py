@@ -6,9 +6,10 @@ import pytest
 
 from bimichi import InvalidInputError
 from bimichi.datasets.public import pedestrian_sources
-from bimichi.sources import SOURCE_RECIPES, operators as make
+from bimichi.sources import RECIPES as EVERY, operators as make
 
-RECIPES = pytest.mark.parametrize("recipe", SOURCE_RECIPES.values(), ids=SOURCE_RECIPES.keys())
+FUNCTIONS = {name: recipe.function for name, recipe in EVERY.items() if name != "as_is"}
+RECIPES = pytest.mark.parametrize("recipe", FUNCTIONS.values(), ids=FUNCTIONS.keys())
 
 
 @pytest.fixture

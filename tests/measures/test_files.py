@@ -92,8 +92,8 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "bimichi-model", "version": 5, "tables": {}}', "format version 5; this bimichi .* reads up to 4"),
-        (changed(version=5), "format version 5; this bimichi .* reads up to 4. Upgrade"),
+        ('{"format": "bimichi-model", "version": 2, "tables": {}}', "format version 2; this bimichi .* reads up to 1"),
+        (changed(version=2), "format version 2; this bimichi .* reads up to 1. Upgrade"),
         (changed(version="1"), "format version is not valid: '1'"),
         (changed(version=True), "format version is not valid"),
         (changed(version=0), "format version is not valid"),

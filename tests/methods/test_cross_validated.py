@@ -182,7 +182,7 @@ def test_an_average_is_described_and_refitted_as_one(rng):
     y = (rng.random(600) < 1 / (1 + np.exp(-(4 * X[:, 0] + X[:, 1] - 1)))).astype(int)
     candidate = {"objective": "logistic", "additivity": 1, "averaged": True}
     model = BiMIChICV([candidate], n_folds=3, random_state=0).fit(X, y, bags=np.arange(600))
-    assert model.rule_.training.status == "converged, averaged with sources 1"
+    assert model.rule_.training.averaged == (0,)
     assert "The search converged, and the result was averaged with sources 1: the logistic" in str(summary(model, X))
     plain = BiMIChI("logistic", additivity=1).fit(X, y, bags=np.arange(600))
     assert model.objective_value_ > plain.objective_value_  # of the average, which is not the best fit

@@ -53,7 +53,7 @@ def test_says_what_was_fused_and_how(written):
     for sentence in summary(model, scene).sentences:
         assert sentence in said
     assert "thermal, rgb and grey" in said
-    assert f"convex, {model.solution_.status}" in said
+    assert f"convex, {model.rule_.training.ending}" in said
     assert f"{model.objective_value_:.6g}" in said
     assert "150 instances" in said
     assert "inverted: thermal" in said

@@ -267,7 +267,7 @@ class SourceOptions:
     recipe: Annotated[
         str | None,
         value(
-            f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES)}; several "
+            f"How an image becomes a source in [-1, 1], one for all or one each: {', '.join(RECIPES.names())}; several "
             "in a row as in 'edge_strength|rarity'; or a Python function as in my.module:function. By default "
             "to_bipolar for integers, over the range of their type, and as_is for floats.",
             "A,B,C",
@@ -302,7 +302,7 @@ class LabelOptions:
 
     boxes: Annotated[
         Path | None,
-        _label(f"Boxes or outlines of targets: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.", "FILE"),
+        _label(f"Boxes or outlines of targets: a file or a folder, {', '.join(ANNOTATION_FORMATS.names())}.", "FILE"),
     ] = None
     labels: Annotated[
         str | None,

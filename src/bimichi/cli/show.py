@@ -24,7 +24,7 @@ LISTED = 60_000
 
 SHOWN = (
     *("method", "objective", "objective_value", "lower_bound", "global_bound", "n_nodes", "certificate"),
-    *("status", "n_iter", "classes", "solver"),
+    *("status", "averaged", "n_iter", "classes", "solver"),
 )
 """Fields of the training record that --json prints."""
 
@@ -104,7 +104,7 @@ def _head(rule: "bimichi.FusionRule") -> str:
     bound = "" if record.lower_bound is None else f", lower bound {_number(record.lower_bound)}"
     return escape(
         f"{record.method} ({kind}), objective {record.objective}, solver {record.solver}: J = "
-        f"{_number(record.objective_value)}{bound}, {record.status} after {record.n_iter} iterations."
+        f"{_number(record.objective_value)}{bound}, {record.ending} after {record.n_iter} iterations."
         f"{' ' + record.proof if record.proof else ''}"
     )
 

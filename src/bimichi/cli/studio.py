@@ -24,7 +24,7 @@ def studio(
     made: SourceOptions,
     boxes: Annotated[
         Path | None,
-        value(f"Boxes or outlines to start with: a file or a folder, {', '.join(ANNOTATION_FORMATS)}.", "FILE"),
+        value(f"Boxes or outlines to start with: a file or a folder, {', '.join(ANNOTATION_FORMATS.names())}.", "FILE"),
     ] = None,
     labels: Annotated[
         str | None, value("Instead of boxes: masks to start with, or another annotation file.", "FILE")

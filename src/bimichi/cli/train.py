@@ -189,6 +189,7 @@ def train(
         "objective": model.rule_.training.objective,
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
+        "ending": model.rule_.training.ending,
         "proof": model.rule_.training.proof if model.rule_.training else "",
         "decision": None if decided is None else decided.pack(),
         "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
@@ -261,7 +262,7 @@ def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
     if decision is not None and decision["threshold"] is not None:
         decided = f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n"
     return escape(
-        f"{'' if isnan(value) else f'J = {value:.4f} '}({found['objective']}, {found['status']}) after "
+        f"{'' if isnan(value) else f'J = {value:.4f} '}({found['objective']}, {found['ending']}) after "
         f"{found['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
         f"{found['proof'] + chr(10) if found['proof'] else ''}"

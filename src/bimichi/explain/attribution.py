@@ -1,6 +1,5 @@
 """What made one instance's fused value: the steps of its integral, and the contribution of each source."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -54,12 +53,6 @@ class Chain(Explanation):
     inverted: tuple[str, ...] = ()
     columns: tuple[str, str, str, str] = ("element", "weight", "value", "product")
     link: Link | None = None
-
-    @property
-    def turned(self) -> tuple[str, ...]:
-        """Deprecated: `inverted` by its earlier name."""
-        warnings.warn("Chain.turned is now named Chain.inverted.", DeprecationWarning, stacklevel=2)
-        return self.inverted
 
     @property
     def total(self) -> float:

@@ -13,9 +13,8 @@ from bimichi.explain.identifiability import Identifiability, identifiability
 from bimichi.explain.indices import DataIndices, averages
 from bimichi.explain.parts import Parts, prepare
 from bimichi.explain.results import Explanation, percent
-from bimichi.fit.candidates import AVERAGED
 from bimichi.integral.planes import Planes
-from bimichi.record import TrainingRecord
+from bimichi.record import TrainingRecord, describe_average, describe_ending
 from bimichi.rule import FusionRule
 
 DECIDES = 0.5  # a source with at least this share of the fused confidence decides
@@ -277,10 +276,9 @@ def _training(known: Identifiability | None, record: TrainingRecord | None) -> I
     numbers = {"J": value, "rounds": float(record.n_iter)}
     if record.lower_bound is not None:
         numbers["lower bound"] = float(record.lower_bound)
-    status, average, sources = record.status.partition(AVERAGED)
-    complete = status == "converged" or status.startswith("exact")
-    ended = "converged" if complete else f"did not converge ({status})"
-    ended += f", and the result was{average[1:]}{sources}" if average else ""
+    complete = record.status is not None and record.status.complete
+    ended = "converged" if complete else f"did not converge ({describe_ending(record.status, record.n_iter)})"
+    ended += f", and the result was {describe_average(record.averaged)}" if record.averaged else ""
     yield Fact("search", (), numbers, f"The search {ended}: the {record.objective} objective is {value:.4g}.")
     if record.global_bound is not None:
         numbers = {"J": value, "global bound": float(record.global_bound), "nodes": float(record.n_nodes)}

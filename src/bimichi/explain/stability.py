@@ -14,7 +14,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.explain.indices import Indices, indices, indices_of
 from bimichi.explain.parts import parts_of
 from bimichi.explain.results import Explanation
-from bimichi.fit.candidates import averaged_with, source_links, with_sources
+from bimichi.fit.candidates import source_links, with_sources
 from bimichi.fit.objectives import REGISTRY, Objective, get_objective
 from bimichi.fit.objectives.convex import MEAN, NORMALISED_MEAN
 from bimichi.fit.problem import Solution
@@ -63,8 +63,9 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     solver = solver_from_record(record.solver, dict(record.solver_options))
     quiet = -1 if objective.links else 0  # what the log-odds of a refit reach is shown by its spread
     result = fit_measure(training, objective, solver, random_state=seed, n_jobs=1, verbose=quiet)
-    known = [k for k in averaged_with(record.status) if k < rule.n_sources]
-    solution = with_sources(result, objective, source_links([bags], known)).solution if known else result.solution
+    if record.averaged:
+        result = with_sources(result, objective, source_links([bags], record.averaged))
+    solution = result.solution
     if record.objective != LEAST_SQUARES:
         return solution
     # A weighted mean of sources that are never below zero: the terms below mirror those above.
@@ -78,7 +79,7 @@ def recorded_objective(rule: FusionRule) -> Objective:
     given = record.parameters
     if record.objective != LEAST_SQUARES:
         measure = "capacity" if kind == "capacity" else "bicapacity"
-        among = {objective.name: objective for objective in REGISTRY if objective.measure == measure}
+        among = {objective.name: objective for objective in REGISTRY.values() if objective.measure == measure}
         additivity = getattr(rule.measure, "order", None)  # which may have been chosen, and is then no parameter
         return get_objective(record.objective, among, additivity, given, bool(given.get("free_scale")))
     if kind == "bicapacity":
@@ -137,7 +138,7 @@ class Stability(Explanation):
     redrawn : int
         How many resamples were drawn again because they lacked positive, or negative, bags.
     converged : int
-        How many refits ended with the status "converged".
+        How many refits came to an end of their own.
     links : tuple of (Link or None)
         One per refit: learned with it if the objective gives probabilities, otherwise that of the model.
     """
@@ -235,7 +236,7 @@ def bootstrap(
     def refit_one(which: int) -> tuple[Floats, Indices, bool, Link | None]:
         solution = refit(rule, _resampled(found, drawn[which][0]), int(streams[which].integers(2**31)))
         refitted = indices_of(replace(parts, values=solution.values), own.kind)
-        converged = solution.status.startswith(("converged", "exact"))
+        converged = solution.status.complete
         return solution.values, refitted, converged, solution.link if objective.links else rule.link
 
     refits = in_threads(refit_one, range(n_resamples), jobs)

@@ -25,6 +25,7 @@ from bimichi.fit.train import FitResult
 from bimichi.integral.planes import out_of_range
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
+from bimichi.record import Status
 from bimichi.scenes.sample import ROOM, Sample, Scale, learn_scale
 
 LIMIT = 10_000  # numbers that a model file may hold of each contender
@@ -407,7 +408,7 @@ class _Compared:
         rare = candidate is not None and candidate.sources == "rarity"
         if candidate is None:
             terms, objective = source_terms(rows[best].parameters["source"], len(self.names)), ALONE
-            solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
+            solution = Solution(terms, float("nan"), Status.CHOSEN, 0, np.empty(0))
             result = FitResult(AdditiveBiCapacity(terms, self.names, order=1), signs.signs, solution, {})
             link = validation.calibrated(rows[best], None) if calibrate else None
         else:

@@ -16,7 +16,6 @@ from bimichi.fit.objectives import Objective
 from bimichi.fit.parts import Part, read_part
 from bimichi.fit.problem import IN_MEMORY, InMemory, Problem, Summed
 from bimichi.fit.spaces.base import Sums, Usage
-from bimichi.fit.spaces.terms import TermSpace
 from bimichi.fit.streaming import in_threads, joined_bags
 from bimichi.fit.train import Training
 from bimichi.scenes.bags import Bags
@@ -245,10 +244,10 @@ def prepare(unit: Unit, candidate: Candidate, few: int, shared: dict[Any, Any]) 
             shared[key] = make()
         return shared[key]
 
-    kind = "terms" if isinstance(space, TermSpace) else objective.measure
+    kind = "terms" if space.lattice is None else objective.measure
     usage = once(f"usage of {kind}", lambda: space.count_usage(bags.X, 1))
     content: Any = bags
-    if objective.convex == "mean" and isinstance(space, TermSpace):
+    if objective.convex == "mean" and space.lattice is None:
         content = _term_form(once("merged", lambda: bags.merged(1)), objective, space)
     elif objective.convex == "mean":
         content = InMemory(bags, objective, 1).total("gram", targets=objective.parameters)
@@ -268,7 +267,7 @@ def _rows(unit: Unit, candidate: Candidate, few: int) -> Bags | None:
     return sample.few(few).as_bags()
 
 
-def _term_form(bags: Bags, objective: Objective, space: TermSpace) -> TermForm:
+def _term_form(bags: Bags, objective: Objective, space: Any) -> TermForm:
     rows, size = space.instances(bags, 1), space.size
     columns = np.arange(size if space.terms.pairs else 2 * space.n_sources)
     matrix = np.zeros((size, size))

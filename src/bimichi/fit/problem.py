@@ -4,7 +4,7 @@ A problem answers a few questions about labelled bags, listed in its `offers`: `
 `bimichi.fit.cluster.Partitioned` from parts on the workers of a cluster, `Summed` from sums added up before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, Self, cast
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._checks import check_choice
 from bimichi._jit import jit
 from bimichi._types import Codes, Flags, Floats, Ints
 from bimichi.errors import InvalidInputError
@@ -25,6 +26,7 @@ from bimichi.integral.integrals import integrate
 from bimichi.integral.linear import linear_form
 from bimichi.integral.planes import check_n_jobs
 from bimichi.link import Link
+from bimichi.record import Certificate, Status
 from bimichi.scenes.bags import Bags, Relevant
 
 
@@ -85,10 +87,10 @@ class Solution:
         Of the measure, monotone and within bounds, as its space orders them.
     objective_value : float
         J at `values`.
-    status : str
-        "converged", or why it ended otherwise.
+    status : Status
+        How the search ended; its value will do.
     n_iter : int
-        Rounds of witnesses, or generations.
+        Rounds of witnesses, generations, or measures compared.
     history : ndarray
         J after each of them, never rising.
     witnesses : ndarray of int64, shape (n_positive_bags,), optional
@@ -104,13 +106,15 @@ class Solution:
         No measure at all has a smaller J; only if that was asked for.
     n_nodes : int
         How many parts of all measures were bounded for it.
-    certificate : str
-        "optimal within the gap", or why the proof ended before that; empty if none was asked for.
+    certificate : Certificate, optional
+        How the proof ended; None if none was asked for.
+    averaged : tuple of int
+        The sources, from 0, whose own log-odds the result was averaged with.
     """
 
     values: Floats
     objective_value: float
-    status: str
+    status: Status
     n_iter: int
     history: Floats
     witnesses: Ints | None = None
@@ -119,7 +123,11 @@ class Solution:
     link: Link | None = None
     global_bound: float | None = None
     n_nodes: int = 0
-    certificate: str = ""
+    certificate: Certificate | None = None
+    averaged: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", check_choice(self.status, "status", tuple(Status)))
 
     @property
     def gap(self) -> float | None:

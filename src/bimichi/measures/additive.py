@@ -57,7 +57,7 @@ class Terms:
 
     @property
     def row_length(self) -> int:
-        """How many terms an instance uses at most: one per source and one per pair of sources."""
+        """Number of terms that an instance uses at most: one per source and one per pair of sources."""
         return self.n_sources * (self.n_sources + 1) // 2
 
     @cached_property
@@ -93,12 +93,12 @@ class Terms:
         return np.where(self.index >= 0, values[self.index], 0.0)
 
     def totals(self, values: Floats) -> Floats:
-        """The values at (C, empty) and at (empty, C)."""
+        """Return the values at (C, empty) and at (empty, C)."""
         m, table = self.n_sources, self.matrix(values)
         return np.array([np.triu(part).sum() for part in (table[:m, :m], table[m:, m:])])
 
     def slack(self, values: Floats) -> Floats:
-        """For each side, the least that its source moves the measure its own way when it joins; O(m^2).
+        """Return, for each side, the least that its source moves the measure its own way when it joins; O(m^2).
 
         Of every other source, the worst (A, B) picks what is least: absent, up or down. So the terms are monotone if
         and only if no slack is below zero.
@@ -116,12 +116,12 @@ class Terms:
         is divided by it. Neither step makes a slack smaller than zero.
         """
         m = self.n_sources
-        made = np.array(values, dtype=np.float64)
-        made[: 2 * m] += self.sign * np.maximum(0.0, MARGIN - self.slack(made))
-        up, down = self.totals(made) * [1, -1]
-        made[:m] += max(0.0, down - up) / m
-        made[m : 2 * m] -= max(0.0, up - down) / m
-        return np.asarray(made / max(up, down))
+        terms = np.array(values, dtype=np.float64)
+        terms[: 2 * m] += self.sign * np.maximum(0.0, MARGIN - self.slack(terms))
+        up, down = self.totals(terms) * [1, -1]
+        terms[:m] += max(0.0, down - up) / m
+        terms[m : 2 * m] -= max(0.0, up - down) / m
+        return np.asarray(terms / max(up, down))
 
     def neutral(self) -> Floats:
         """All sources alike, no pair: the mean of the sources."""
@@ -247,7 +247,7 @@ class AdditiveBiCapacity(Measure):
 
     @property
     def n_parts(self) -> int:
-        """How many terms may differ from 0; they come first."""
+        """Number of terms that may differ from 0; they come first."""
         return self._space.size if self._space.pairs else 2 * self.n_sources
 
     @property
@@ -332,7 +332,7 @@ class AdditiveBiCapacity(Measure):
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(arrays["terms"], header["source_names"], header.get("order", 2))  # version 2 names no order
+        return cls(arrays["terms"], header["source_names"], header["order"])
 
     def __repr__(self) -> str:
         head, shown, rest = self._shown()
@@ -343,7 +343,7 @@ class AdditiveBiCapacity(Measure):
         return _html.view(head, _html.table(shown), note=rest)
 
     def _shown(self) -> tuple[str, Table, str]:
-        """What is printed: a head, the largest terms, and how many are left out."""
+        """Return what is printed: a head, the largest terms, and how many are left out."""
         large = int((np.abs(self._values) >= 0.005).sum())
         names = ", ".join(self._source_names)
         head = f"AdditiveBiCapacity of order {self.order}, {self.n_sources} sources ({names}), {self.n_parts:,} terms"
@@ -352,7 +352,7 @@ class AdditiveBiCapacity(Measure):
 
 
 def _joined(table: Floats, side: int, k: int) -> Floats:
-    """What a side of source k adds to each element of the sources before it."""
+    """Return what a side of source k adds to each element of the sources before it."""
     m = len(table) // 2
     added = np.array([table[side, side]])
     for j in range(k):

@@ -1,4 +1,4 @@
-"""What all measures share: numbers in a space, with named sources, checked once and never changed."""
+"""`Measure`: numbers in a space, with named sources, checked once and never changed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class Measure(ABC):
 
     @property
     def _options(self) -> tuple[Any, ...]:
-        """What the constructor takes after values and names."""
+        """Arguments of the constructor after values and names."""
         return ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ class Measure(ABC):
 
     @property
     def space(self) -> Any:
-        """What the values are of: a `Lattice` of elements, or `Terms`."""
+        """The space of the values: a `Lattice` of elements, or `Terms`."""
         return self._space
 
     @property
@@ -96,7 +96,7 @@ class Measure(ABC):
 
     @property
     def n_parts(self) -> int:
-        """How many elements or terms there are; terms beyond them are 0."""
+        """Number of elements or terms; terms beyond them are 0."""
         return len(self._values)
 
     def renamed(self, source_names: Sequence[str] | None) -> Self:
@@ -109,7 +109,7 @@ class Measure(ABC):
 
     @abstractmethod
     def sets(self, k: int) -> tuple[list[str], list[str]]:
-        """Names of the sources in A and in B, of the k-th of the values."""
+        """Return names of the sources in A and in B, of the k-th of the values."""
 
     def all_sets(self, which: Ints) -> list[tuple[list[str], list[str]]]:
         """Return `sets` of many values."""
@@ -121,7 +121,7 @@ class Measure(ABC):
 
     @abstractmethod
     def is_monotone(self, tolerance: float = 0.0) -> bool:
-        """Whether no source ever moves the measure the wrong way by more than `tolerance`."""
+        """Return whether no source ever moves the measure the wrong way by more than `tolerance`."""
 
     @abstractmethod
     def to_bicapacity(self) -> Any:
@@ -145,9 +145,7 @@ class Measure(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a model file (see docs/model-format.md), replacing it only when complete."""
-        header, arrays = self.pack()
-        version = 2 if "completion" in header or "terms" in arrays else 1
-        files.write_model(path, self.kind, header, arrays, version)
+        files.write_model(path, self.kind, *self.pack())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -172,14 +170,14 @@ class Measure(ABC):
         """Make one from what a file holds; the inverse of `pack`."""
 
     def _sources(self, members: SetOfSources) -> list[int]:
-        """Indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
+        """Return indices of the sources named or numbered in `members`; a lone name or number is a set of one."""
         if isinstance(members, str | int | np.integer):
             members = [members]
         try:
-            found = [self._source(member) for member in members]
+            indices = [self._source(member) for member in members]
         except TypeError as error:
             raise InvalidInputError(f"A set of sources must be an iterable, got {members!r}.") from error
-        return sorted(set(found))
+        return sorted(set(indices))
 
     def _source(self, member: Source) -> int:
         if isinstance(member, str):
@@ -195,7 +193,7 @@ class Measure(ABC):
         return int(member)
 
     def _pair(self, pair: Any) -> tuple[list[int], list[int]]:
-        """Indices of the sources in A and in B, of an element (A, B)."""
+        """Return indices of the sources in A and in B, of an element (A, B)."""
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise InvalidInputError(f"An element is a pair of sets, as in g[{{0}}, {{1, 2}}]; got {pair!r}.")
         up, down = (self._sources(part) for part in pair)

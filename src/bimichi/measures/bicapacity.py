@@ -63,7 +63,7 @@ class BiCapacity(LatticeMeasure):
 
     @property
     def zero_bound(self) -> bool:
-        """Whether g(empty, empty) = 0 is part of the order."""
+        """Return whether g(empty, empty) = 0 is part of the order."""
         return self.lattice.zero_bound
 
     def code(self, pair: Pair) -> int:

@@ -79,7 +79,7 @@ class Capacity(LatticeMeasure):
 
     @property
     def is_binary(self) -> bool:
-        """Whether every value is 0 or 1."""
+        """Return whether every value is 0 or 1."""
         return bool(np.isin(self.values, (0.0, 1.0)).all())
 
     @classmethod

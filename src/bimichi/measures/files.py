@@ -26,7 +26,7 @@ from bimichi.errors import InvalidInputError, ModelFileError
 from bimichi.measures.lattice import Lattice
 
 FORMAT = "bimichi-model"
-VERSION = 4
+VERSION = 1
 INLINE_LIMIT = 3**7
 DOCUMENT_LIMIT = 2**20
 SIZE_LIMIT = 2**28
@@ -34,17 +34,17 @@ SIZE_LIMIT = 2**28
 DIRECTORY_LIMIT = 2**12
 """Bytes that the directory of an archive may take; zipfile reads all of it before anything can be checked."""
 DEPTH_LIMIT = 32
-"""How deep lists and objects of the header may be nested."""
+"""Depth to which lists and objects of the header may be nested."""
 USAGE = ("touched", "weighted")
-ARRAYS = ("values", "codes", "known", "terms", "centre", "factor", "polarity", "history", *USAGE)
+ARRAYS = ("values", "codes", "terms", "centre", "factor", "polarity", "history", *USAGE)
 """Arrays that a model may hold, besides counts that its training names."""
 
 Arrays = dict[str, Floats]
 
 
-def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
-    """Write a model; `header` must fit JSON, `version` is that of the format which can read it."""
-    document = {"format": FORMAT, "version": version, "kind": kind, "bimichi": __version__, **header}
+def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model, whose `header` must fit JSON."""
+    document = {"format": FORMAT, "version": VERSION, "kind": kind, "bimichi": __version__, **header}
     if sum(array.size for array in arrays.values()) <= INLINE_LIMIT:
         document["arrays"] = {name: array.tolist() for name, array in arrays.items()}
         text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
@@ -66,8 +66,8 @@ def write_model(path: str | PathLike[str], kind: str, header: dict[str, Any], ar
 EXPECTED = "Name a file that `bimichi train` or `save` wrote."
 
 
-def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], Arrays]:
-    """Read a model of one of these kinds: its header and its arrays, not yet interpreted, or a `ModelFileError`."""
+def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Read a model of this kind: its header and its arrays, not yet interpreted, or a `ModelFileError`."""
     try:
         with Path(path).open("rb") as file:
             size = os.fstat(file.fileno()).st_size  # so that no more memory is taken than the file needs
@@ -83,8 +83,8 @@ def read_model(path: str | PathLike[str], *kinds: str) -> tuple[dict[str, Any], 
             raise ModelFileError(f"it has more than {limit:,} bytes.")
         header, arrays = (_read_archive if archive else _read_document)(content)
         _check_names(header, arrays)
-        if header.get("kind") not in kinds:
-            raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kinds[0]!r}.")
+        if header.get("kind") != kind:
+            raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kind!r}.")
         return header, arrays
     except ModelFileError as error:
         raise ModelFileError(f"{path} is not a valid bimichi model file: {error}") from error
@@ -165,8 +165,8 @@ def _check_names(header: dict[str, Any], names: Iterable[str]) -> None:
     training = header.get("training")
     counted = training.get("usage") if isinstance(training, dict) else None
     usage = [name for name in counted if isinstance(name, str)] if isinstance(counted, list) else []
-    known = {*ARRAYS, *usage, *(f"{name}_codes" for name in (*USAGE, *usage))}
-    unknown = [name for name in names if name not in known]
+    allowed = {*ARRAYS, *usage, *(f"{name}_codes" for name in (*USAGE, *usage))}
+    unknown = [name for name in names if name not in allowed]
     if unknown:
         raise ModelFileError(f"it holds {unknown[0][:40]!r}, which is not part of a model.")
 
@@ -245,12 +245,12 @@ FOLLOWING = {rule: COMPLETIONS[rule] for rule in ("lowest", "highest", "nearest-
 
 def filled(lattice: Lattice, values: Floats, completion: str) -> Floats:
     """Fill the NaN of values that do not contradict each other; the boundary counts as known. O(m base^m)."""
-    known = lattice.with_boundary(values)
-    return np.where(np.isnan(known), COMPLETIONS[completion](*lattice.bounds(values)), known)
+    bounded = lattice.with_boundary(values)
+    return np.where(np.isnan(bounded), COMPLETIONS[completion](*lattice.bounds(values)), bounded)
 
 
 def pack_values(lattice: Lattice, values: Floats) -> tuple[dict[str, Any], Arrays]:
-    """Return header fields and arrays: `values`, or, if smaller, `completion`, `codes` and `known`; O(m base^m)."""
+    """Return header fields and arrays: all `values`, or, if smaller, `completion`, and `values` of `codes`."""
     whole = {"values": values}
     if lattice.size < COMPACT_FROM:
         return {}, whole
@@ -261,22 +261,23 @@ def pack_values(lattice: Lattice, values: Floats) -> tuple[dict[str, Any], Array
         if 2 * len(codes) >= lattice.size:
             break
         if np.array_equal(_completed(lattice, codes, values[codes], rule), values):  # else rounding broke the order
-            return {"completion": rule}, {"codes": codes.astype(np.float64), "known": values[codes]}
+            return {"completion": rule}, {"codes": codes.astype(np.float64), "values": values[codes]}
     return {}, whole
 
 
 def unpack_values(lattice_of: Callable[[int], Lattice], header: dict[str, Any], arrays: Arrays) -> Floats:
     """Return the values of the measure in a model file; `lattice_of` makes the lattice of that many sources."""
+    values = arrays["values"]
     if "completion" not in header:
-        return arrays["values"]
-    rule, known = check_choice(header["completion"], "its completion", FOLLOWING), arrays["known"]
+        return values
+    rule = check_choice(header["completion"], "its completion", FOLLOWING)
     if not isinstance(header["source_names"], list):
         raise InvalidInputError("its source_names must be a list.")
     lattice = lattice_of(len(header["source_names"]))
-    codes = _checked(arrays["codes"], known, lattice.size)
-    if np.isin(codes, list(lattice.fixed)).any() or np.isnan(known).any():
+    codes = _checked(arrays["codes"], values, lattice.size)
+    if np.isin(codes, list(lattice.fixed)).any() or np.isnan(values).any():
         raise InvalidInputError("its known elements must be numbers, and none of them on the boundary.")
-    return _completed(lattice, codes, known, rule)
+    return _completed(lattice, codes, values, rule)
 
 
 def pack_counts(name: str, counts: Ints) -> Arrays:
@@ -301,10 +302,10 @@ def unpack_counts(name: str, arrays: Arrays, size: int) -> Ints:
     return whole
 
 
-def _completed(lattice: Lattice, codes: Ints, known: Floats, rule: str) -> Floats:
-    values = np.full(lattice.size, np.nan)
-    values[codes] = known
-    return filled(lattice, values, rule)
+def _completed(lattice: Lattice, codes: Ints, values: Floats, rule: str) -> Floats:
+    whole = np.full(lattice.size, np.nan)
+    whole[codes] = values
+    return filled(lattice, whole, rule)
 
 
 def _checked(codes: Floats, values: Floats, size: int) -> Ints:

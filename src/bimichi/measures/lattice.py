@@ -97,7 +97,7 @@ class Lattice:
         return up, down
 
     def from_masks(self, up: ArrayLike, down: ArrayLike = 0) -> Codes:
-        """Codes of the elements with these bitmasks; the inverse of `masks`."""
+        """Return codes of the elements with these bitmasks; the inverse of `masks`."""
         up, down = np.broadcast_arrays(np.asarray(up, dtype=np.int32), np.asarray(down, dtype=np.int32))
         limit = 1 << self.n_sources
         if np.any((up < 0) | (up >= limit) | (down < 0) | (down >= limit)):
@@ -160,7 +160,7 @@ class Lattice:
         return ranks if self.base == 3 else 2 * ranks - self.n_sources
 
     def less_equal(self, lower: ArrayLike, upper: ArrayLike) -> Flags:
-        """Whether each element of `lower` is below or equal to the matching one of `upper` (broadcast)."""
+        """Return whether each element of `lower` is below or equal to the matching one of `upper` (broadcast)."""
         lower, upper = np.asarray(lower), np.asarray(upper)
         (up_l, down_l), (up_u, down_u) = self.masks(lower), self.masks(upper)
         below = (up_l & ~up_u == 0) & (down_u & ~down_l == 0)
@@ -180,13 +180,13 @@ class Lattice:
         self._check_code(code)
         if not self.zero_bound and code == 0:
             return np.empty(0, dtype=np.int32)
-        found = np.zeros(1, dtype=np.int32)
+        codes = np.zeros(1, dtype=np.int32)
         for k in range(self.n_sources):
             digit = code // self.base**k % self.base
             reachable = np.array(chain[: chain.index(digit) + 1], dtype=np.int32) * np.int32(self.base**k)
-            found = (reachable[:, None] + found).ravel()
-        found = found[found != code]
-        return np.sort(found if self.zero_bound else found[found != 0])
+            codes = (reachable[:, None] + codes).ravel()
+        codes = codes[codes != code]
+        return np.sort(codes if self.zero_bound else codes[codes != 0])
 
     def covers(self) -> tuple[Codes, Codes]:
         """Return neighbours (lower, upper) in the order: one source moves one step up its chain.
@@ -224,11 +224,11 @@ class Lattice:
         zero), completes `values`. The order is a product, so the maximum over everything below is m one-dimensional
         running maxima. Without the zero bound, code 0 is passed through but adds no value.
         """
-        known = self.with_boundary(values)
+        bounded = self.with_boundary(values)
         if not self.zero_bound:
-            known[0] = np.nan
-        lower = np.where(np.isnan(known), -np.inf, known)
-        upper = np.where(np.isnan(known), np.inf, known)
+            bounded[0] = np.nan
+        lower = np.where(np.isnan(bounded), -np.inf, bounded)
+        upper = np.where(np.isnan(bounded), np.inf, bounded)
         for low, up in zip(self._axes(lower), self._axes(upper), strict=True):
             for a, b in pairwise(self.chain):
                 np.maximum(low[:, b], low[:, a], out=low[:, b])
@@ -243,15 +243,15 @@ class Lattice:
 
         O(m base^m). Without the zero bound, what is beside code 0 is beside each other.
         """
-        given = self._one_each(values)
+        values = self._one_each(values)
         below, above = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         low, high = self._through_zero() if not self.zero_bound else (0, 0)
-        for source, found, bound in (
-            (given if self.zero_bound else _with_zero(given, given[low].max()), below, np.maximum),
-            (given if self.zero_bound else _with_zero(given, given[high].min()), above, np.minimum),
+        for source, extremes, bound in (
+            (values if self.zero_bound else _with_zero(values, values[low].max()), below, np.maximum),
+            (values if self.zero_bound else _with_zero(values, values[high].min()), above, np.minimum),
         ):
             chain = self.chain if bound is np.maximum else self.chain[::-1]
-            for table, result in zip(self._axes(source), self._axes(found), strict=True):
+            for table, result in zip(self._axes(source), self._axes(extremes), strict=True):
                 for a, b in pairwise(chain):
                     bound(result[:, b], table[:, a], out=result[:, b])
         return below, above
@@ -363,9 +363,9 @@ def _breadth_first(lattice: Lattice, rng: np.random.Generator) -> Floats:
         queue.extend(fresh)
         seen.update(fresh)
         if np.isnan(values[code]):
-            known = part_of_order & ~np.isnan(values)
-            below = known & (up & ~up[code] == 0) & (down[code] & ~down == 0)
-            above = known & (up[code] & ~up == 0) & (down & ~down[code] == 0)
+            ordered = part_of_order & ~np.isnan(values)
+            below = ordered & (up & ~up[code] == 0) & (down[code] & ~down == 0)
+            above = ordered & (up[code] & ~up == 0) & (down & ~down[code] == 0)
             values[code] = rng.uniform(values[below].max(), values[above].min())
     return values
 

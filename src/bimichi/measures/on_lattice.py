@@ -248,7 +248,7 @@ def _check_values(what: str, lattice: Lattice, values: ArrayLike, names: Sequenc
 
 
 def additive_values(weights: ArrayLike) -> Floats:
-    """Sums of weights over all subsets, in bitmask order; weights are not negative and add up to 1."""
+    """Return sums of weights over all subsets, in bitmask order; weights are not negative and add up to 1."""
     given = weight_array(weights)
     if not (given >= 0).all() or abs(given.sum() - 1) > TOLERANCE:
         raise InvalidInputError(

@@ -20,6 +20,7 @@ from bimichi.integral.planes import Planes, check_n_jobs, run_chunks
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.methods.base import FusionClassifier, Needs, NormalisedFusion
 from bimichi.methods.measured import MeasureFusion
+from bimichi.record import Status
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import check_weights
 
@@ -204,7 +205,7 @@ class WeightedMeanFusion(FusionClassifier, MeasureFusion, NormalisedFusion):
         weights = _minimum(square, pull)
         value = float(weights @ square @ weights - 2 * pull @ weights + share @ positive)
         terms = np.concatenate([weights, -weights, np.zeros(2 * m * m - 2 * m)])
-        solution = Solution(terms, value, "converged", 1, np.array([value]), lower_bound=value)
+        solution = Solution(terms, value, Status.CONVERGED, 1, np.array([value]), lower_bound=value)
         result = FitResult(AdditiveBiCapacity(terms, self._names(), order=1), np.ones(m), solution, {})
         objective = replace(NORMALISED_MEAN, name="least squares")
         return self._set_rule(result, objective, ConvexSolver(), **self._unit_scale())

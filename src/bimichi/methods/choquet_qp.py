@@ -28,7 +28,7 @@ ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
 class _LeastSquares(FusionClassifier, MeasureFusion):
-    """What both share: a measure fitted to labelled instances."""
+    """The base of both: a measure fitted to labelled instances."""
 
     needs: ClassVar[Needs] = "instances"
     class_weight: ClassWeight
@@ -51,9 +51,9 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
 
     def _restored(self, rule: FusionRule) -> Self:
         """Restore parameters: JSON has no tuples, and keys of its objects are text."""
-        given = super()._restored(rule).class_weight
-        if isinstance(given, Mapping):
-            self.class_weight = {label: given.get(str(label), 1.0) for label in self.classes_.tolist()}
+        weights = super()._restored(rule).class_weight
+        if isinstance(weights, Mapping):
+            self.class_weight = {label: weights.get(str(label), 1.0) for label in self.classes_.tolist()}
         if "targets" in self.get_params():
             self.set_params(targets=tuple(self.get_params()["targets"]))
         return self

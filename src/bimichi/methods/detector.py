@@ -26,7 +26,7 @@ NETWORKS: tuple[Any, ...] = (ZooMaskRCNN, TorchvisionMaskRCNN, YoloSeg)
 
 @dataclass(eq=False, repr=False)
 class DetectorMask(Fusion):
-    """What a pre-trained instance-segmentation network takes for a person, in the RGB image alone.
+    """Persons as a pre-trained instance-segmentation network finds them, in the RGB image alone.
 
     The network is an ONNX file with one of three signatures, by which it is recognised: the Mask R-CNN [1]_ of the ONNX
     model zoo (MaskRCNN-10 and -12), torchvision's export of Mask R-CNN, or a YOLO segmentation network (YOLOv8-seg,
@@ -108,7 +108,7 @@ class DetectorMask(Fusion):
 
     @property
     def title(self) -> str:
-        """What the network is, by its signature: "Mask R-CNN" or "YOLO-seg"; ready-made masks are of the former."""
+        """The kind of network, by its signature: "Mask R-CNN" or "YOLO-seg"; ready-made masks are of the former."""
         network = ZooMaskRCNN if self.model is None else _network_of(open_session(self.model, 1), self.model)
         return str(network.title)
 
@@ -209,7 +209,7 @@ def _pick_mask(masks: Any, name: str | None) -> tuple[NDArray[Any], str]:
     what = "masks"
     if isinstance(masks, Mapping):
         if name not in masks:
-            shown = ", ".join(repr(known) for known in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
+            shown = ", ".join(repr(key) for key in list(masks)[:5]) + (", ..." if len(masks) > 5 else "")
             raise InvalidInputError(f"masks has no mask named {name!r}; pass one of these to fuse: name={shown}.")
         masks, what = masks[name], f"masks[{name!r}]"
     elif isinstance(masks, str | PathLike) and Path(masks).is_dir():

@@ -25,7 +25,10 @@ from bimichi.methods.base import Fusion, Needs, takes_xarray
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
 
-SOLVED = ("objective_value", "lower_bound", "global_bound", "n_nodes", "certificate", "status", "n_iter", "history")
+SOLVED = (
+    *("objective_value", "lower_bound", "global_bound", "n_nodes", "certificate"),
+    *("status", "n_iter", "averaged", "history"),
+)
 """Fields of a `Solution` that a record keeps."""
 
 

@@ -1,9 +1,5 @@
 """The paper's experiments, two in other fields, and a study; each writes its figures, tables and numbers."""
 
-import warnings
-from collections.abc import Sequence
-
-from bimichi._tables import Table
 from bimichi.evaluate.study import (
     StudyResult,
     StudyRow,
@@ -38,11 +34,4 @@ __all__ = [
     "shows_both",
     "split_scenes",
     "street_scenes",
-    "summary",
 ]
-
-
-def summary(results: Sequence[PedestrianResult]) -> Table:
-    """Return `mean_table`, under its name before version 0.2; deprecated."""
-    warnings.warn("bimichi.paper.summary is now called mean_table.", DeprecationWarning, stacklevel=2)
-    return mean_table(results)

@@ -50,14 +50,14 @@ def _training(rule: FusionRule) -> dict[str, str]:
     if record is None:
         return {"Training": "not learned here"}
     measure = "capacity" if rule.low == 0 else "bicapacity"
-    meanings = {objective.name: objective.about for objective in REGISTRY if objective.measure == measure}
+    meanings = {objective.name: objective.about for objective in REGISTRY.values() if objective.measure == measure}
     words = (meanings | {"least squares": LEAST_SQUARES}).get(record.objective, "")
     rounds = f"{record.n_iter:,} round{'' if record.n_iter == 1 else 's'}"
     bound = "" if record.lower_bound is None else f" (lower bound {record.lower_bound:.6g})"
     rows = {
         "Method": record.method,
         "Objective": f"{record.objective}: {words}" if words else record.objective,
-        "Solver": f"{record.solver}, {record.status} after {rounds}",
+        "Solver": f"{record.solver}, {record.ending} after {rounds}",
         "J": f"{record.objective_value:.6g}{bound}",
     }
     if record.proof:

@@ -134,8 +134,8 @@ def _percentiles(values: Image, percentiles: tuple[float, float]) -> tuple[float
     pair = np.asarray(percentiles)
     if pair.shape != (2,) or not 0 <= pair[0] < pair[1] <= 100:
         raise InvalidInputError(f"percentiles must be two increasing numbers in [0, 100], got {percentiles!r}.")
-    known = values[~np.isnan(values)]
-    least, most = np.percentile(known, pair) if known.size else (0.0, 0.0)
+    valid = values[~np.isnan(values)]
+    least, most = np.percentile(valid, pair) if valid.size else (0.0, 0.0)
     return float(least), float(most)
 
 

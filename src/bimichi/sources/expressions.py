@@ -101,8 +101,8 @@ class BandExpression:
             float32 if all bands are floats of up to 32 bits or integers of up to 16 bits. NaN where a band is NaN,
             infinite or masked, and where the result is not a finite number, as after a division by zero.
         """
-        found = self.resolve(list(bands))
-        arrays = {band: _floats(bands[name], name) for band, name in found.items()}
+        names = self.resolve(list(bands))
+        arrays = {band: _floats(bands[name], name) for band, name in names.items()}
         shapes = {array.shape for array in arrays.values()}
         if len(shapes) > 1:
             each = ", ".join(f"{band} {array.shape}" for band, array in arrays.items())
@@ -303,7 +303,7 @@ def _divided(text: str, plain: str) -> tuple[str, str]:
 
 
 def _place(body: str, node: ast.expr) -> tuple[int, int]:
-    """First and last character of a node; the tree counts bytes of UTF-8, with quoted names as letters x."""
+    """Return first and last character of a node; the tree counts bytes of UTF-8, with quoted names as letters x."""
     plain = QUOTED.sub(lambda quoted: "x" * len(quoted[0]), body).encode()
     start, stop = node.col_offset, node.end_col_offset or node.col_offset
     return len(plain[:start].decode()), len(plain[:stop].decode())

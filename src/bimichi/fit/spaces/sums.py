@@ -193,12 +193,12 @@ class LossInstances(ABC):
         Of many instances, some of each class stand for all.
         """
         share, positive = self._outcomes
-        fused, found = self._fuser(values), []
+        fused, counts = self._fuser(values), []
         for side in (~positive, positive):
             step = max(1, int(np.count_nonzero(side)) // COUNTED)
             which = np.flatnonzero(side)[::step]
-            found.append(count_outputs(fused(which), share[which]))
-        return np.array(found)
+            counts.append(count_outputs(fused(which), share[which]))
+        return np.array(counts)
 
     def log_loss(self, values: Floats, offset: float, step: int = 1) -> LossSums:
         """Return the sum of share * (log(1 + e^f) - y f), and its derivatives; one pass over the instances."""

@@ -46,8 +46,8 @@ def read_coco(path: Path) -> Annotations:
     return AnnotationTable({image: image_annotations(some) for image, some in objects.items()})
 
 
-def _place(one: Mapping[str, Any]) -> Floats | Shape:
-    drawn = one.get("segmentation")
+def _place(entry: Mapping[str, Any]) -> Floats | Shape:
+    drawn = entry.get("segmentation")
     if isinstance(drawn, dict):
         height, width = (int(side) for side in load.numbers(drawn.get("size"), "size", 2))
         counts = drawn.get("counts")
@@ -55,9 +55,9 @@ def _place(one: Mapping[str, Any]) -> Floats | Shape:
         return Runs(runs, height, width, image=(height, width))
     if drawn:
         return Polygons(tuple((_ring(part),) for part in load.listed(drawn, "segmentation")))
-    if "bbox" not in one:
+    if "bbox" not in entry:
         raise InvalidInputError("it has neither bbox nor segmentation.")
-    return load.box_of(*load.numbers(one["bbox"], "bbox", 4))
+    return load.box_of(*load.numbers(entry["bbox"], "bbox", 4))
 
 
 def _ring(part: Any) -> Floats:

@@ -46,7 +46,7 @@ LAYOUTS = tuple(
 
 @dataclass(frozen=True)
 class _Dialect:
-    """How a file is written: which columns hold what."""
+    """The columns of a file, and its separator."""
 
     separator: str
     kind: str
@@ -103,7 +103,7 @@ def read_csv(path: Path) -> Annotations:
             f"found {repr(shortly(header)) if header else 'nothing'}."
         )
     names, rows = _rows(path, text, how.separator)
-    found: dict[str | None, list[Found]] = {} if how.image is not None else {None: []}
+    objects: dict[str | None, list[Found]] = {} if how.image is not None else {None: []}
     for line, cells in rows:
         with naming(f"{path}, line {line + before}"):
             if len(cells) != len(names):
@@ -115,10 +115,12 @@ def read_csv(path: Path) -> Annotations:
             label = None if how.label is None else cells[how.label] or None
             out = how.ignored is not None and _flag(cells[how.ignored])
             if any(cells[side] for side in how.sides):
-                found.setdefault(image, []).append(Found(_place(cells, names, how), label, out))
+                objects.setdefault(image, []).append(Found(_place(cells, names, how), label, out))
             else:  # a line that says that an image has no boxes
-                found.setdefault(image, [])
-    return AnnotationTable({image: image_annotations(some) for image, some in found.items()}, _about(path, names, how))
+                objects.setdefault(image, [])
+    return AnnotationTable(
+        {image: image_annotations(some) for image, some in objects.items()}, _about(path, names, how)
+    )
 
 
 def _about(path: Path, names: list[str], how: _Dialect) -> str:

@@ -93,13 +93,13 @@ def naming(place: str) -> Iterator[None]:
 def number(value: Any, what: str) -> float:
     """Return a finite number of usual size, given as such or as text."""
     try:
-        found = math.nan if isinstance(value, bool) else float(value)
+        parsed = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not abs(found) <= LARGEST:
-        size = f" up to {LARGEST:g}" if abs(found) > LARGEST else ""
+        parsed = math.nan
+    if not abs(parsed) <= LARGEST:
+        size = f" up to {LARGEST:g}" if abs(parsed) > LARGEST else ""
         raise InvalidInputError(f"{what} must be a number{size}, got {shortly(repr(value))}.")
-    return found
+    return parsed
 
 
 def numbers(values: Any, what: str, n: int | None = None) -> list[float]:

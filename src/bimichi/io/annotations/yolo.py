@@ -80,14 +80,14 @@ def class_names(folder: Path) -> tuple[dict[int, str], Path | None]:
 
 def _yaml_names(text: str) -> dict[int, str]:
     """Return the entry `names` of a data file: a list in brackets, lines with dashes, or lines with numbers."""
-    found = re.search(r"^names:[ \t]*(.*)$((?:\n[ \t]*(?:-|\d+[ \t]*:).*|\n[ \t]*(?:#.*)?$)*)", text, re.MULTILINE)
-    if found is None:
+    entry = re.search(r"^names:[ \t]*(.*)$((?:\n[ \t]*(?:-|\d+[ \t]*:).*|\n[ \t]*(?:#.*)?$)*)", text, re.MULTILINE)
+    if entry is None:
         return {}
-    inline = found[1].partition("#")[0].strip()
+    inline = entry[1].partition("#")[0].strip()
     if inline.startswith(("[", "{")):
         parts = [part.strip() for part in inline.strip("[]{} ").split(",") if part.strip()]
     else:
-        parts = [line.strip() for line in found[2].splitlines() if line.strip().strip("-") and line.strip()[0] != "#"]
+        parts = [line.strip() for line in entry[2].splitlines() if line.strip().strip("-") and line.strip()[0] != "#"]
     names = {}
     for k, part in enumerate(parts):
         numbered = re.fullmatch(r"(\d{1,9})[ \t]*:[ \t]*(.*)", part)
