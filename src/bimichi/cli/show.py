@@ -127,7 +127,7 @@ def _recipes(rule: "bimichi.FusionRule") -> Sequence[str | None]:
 
 if TYPE_CHECKING:
     from bimichi.io.check import SceneViewer
-    from bimichi.io.labelled import BagCounts
+    from bimichi.scenes.labels import BagCounts
 
 
 def bags(
@@ -149,9 +149,10 @@ def bags(
     ```
     """
     from bimichi.io.check import SceneViewer
+    from bimichi.io.labelled import label_files
 
     labelling, scenes = labelled.labelling(), made.open(sources)
-    inputs = [*scenes.files, *labelling.files(scenes)]
+    inputs = [*scenes.files, *label_files(labelling, scenes)]
     files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
     keep_inputs([*files, run_path(output)], inputs)
     with Run("bags", ctx.params, inputs) as run:

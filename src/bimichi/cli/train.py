@@ -144,7 +144,7 @@ def train(
     bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import SceneReader, label_files
     from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
@@ -158,7 +158,7 @@ def train(
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     many_sources = additivity is not None or objective == AUTO
     scenes = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
-    inputs = [*scenes.files, *labelling.files(scenes)]
+    inputs = [*scenes.files, *label_files(labelling, scenes)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
         raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")

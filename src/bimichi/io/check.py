@@ -12,14 +12,21 @@ from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.match import SceneTargets
 from bimichi.io.dataset import SceneCollection
-from bimichi.io.labelled import BagCounts, Labelling, SceneReader
-from bimichi.scenes.annotations import boxes_array
-from bimichi.scenes.grid import Grid
-from bimichi.scenes.labels import Placement, rasterise
-from bimichi.scenes.masks import boxes_of
+from bimichi.io.labelled import SceneReader
+from bimichi.scenes.grid import Grid, Placement
+from bimichi.scenes.labels import (
+    BagCounts,
+    Labelling,
+    PixelLabels,
+    pixel_labels,
+    rasterise,
+    scene_labels,
+    scored_pixels,
+    split_negative,
+)
 from bimichi.scenes.sample import rank
 from bimichi.scenes.scene import Scene
-from bimichi.scenes.shapes import Polygons
+from bimichi.scenes.shapes import Polygons, boxes_of
 from bimichi.sources.bands import Image, first_few, lightness, type_range
 from bimichi.sources.recipes import AS_IS, choose_recipes, make_plane
 from bimichi.sources.registration import Shift, ShiftEstimator
@@ -38,8 +45,8 @@ class SourceCheck:
     """One source over all scenes; numbers are None if no pixel is known.
 
     `missing` is the share of pixels without a value, `constant` names scenes in which all pixels are equal, and `auc`
-    is the mean over scenes of the area under the ROC curve of the source that its recipe makes, inside of the targets
-    against outside.
+    is the mean over scenes of the area under the ROC curve of the source that its recipe makes, of the pixels that
+    scores count; see `bimichi.scenes.labels`.
     """
 
     name: str
@@ -125,8 +132,7 @@ class DatasetChecker:
         self,
         name: str,
         images: Sequence[Image],
-        inside: Flags | None = None,
-        targets: int | None = None,
+        targets: "Targets | None" = None,
         dtypes: Sequence[str] | None = None,
         made: Sequence[Image] | None = None,
     ) -> SceneCheck:
@@ -138,10 +144,8 @@ class DatasetChecker:
             Its name, for messages.
         images : sequence of ndarray, shape (height, width) or (height, width, 3)
             One per source, values as stored, NaN where there is no data.
-        inside : ndarray of bool, shape (height, width), optional
-            Where the targets are.
-        targets : int, optional
-            How many they are.
+        targets : Targets, optional
+            Where its targets are.
         dtypes : sequence of str, optional
             Types in which the images are stored, where they are read as others to hold NaN; by default their own.
         made : sequence of ndarray, shape (height, width), optional
@@ -158,15 +162,15 @@ class DatasetChecker:
         for total, plane, source, kind in zip(self._totals, planes, sources, stored, strict=True):
             total.dtypes[kind] = None
             _gather(total, name, plane)
-            auc = None if inside is None else separation(source.astype(np.float64), inside)
+            auc = None if targets is None else separation(source.astype(np.float64), targets.labels)
             total.aucs += [] if auc is None else [auc]
         sampled = [_sampled(source.ravel(), SAMPLE).astype(np.float64) for source in sources]
         for (j, first), (k, second) in combinations(enumerate(sampled), 2):
             self._alike[j, k] = self._alike[j, k] and _is_copy(first, second)
         if len(self._scenes) % self._every == 0:
             self._shifts.add(planes)
-        covered = None if inside is None else float(inside.mean())
-        self._scenes.append(SceneCheck(name, width, height, targets, covered))
+        found = (None, None) if targets is None else (targets.count, targets.covered)
+        self._scenes.append(SceneCheck(name, width, height, *found))
         return self._scenes[-1]
 
     def result(self) -> DatasetCheck:
@@ -181,12 +185,12 @@ class DatasetChecker:
         return DatasetCheck(tuple(sources), tuple(pairs), tuple(self._scenes))
 
 
-def separation(values: Floats, inside: Flags) -> float | None:
-    """Return the area under the ROC curve of values inside against outside; None if one side has no known value."""
+def separation(values: Floats, labels: PixelLabels) -> float | None:
+    """Return the area under the ROC curve of the pixels that a score counts; None if one kind has no known value."""
     known = np.isfinite(values)
-    positive, negative = (_sampled(values[known & side], SAMPLE) for side in (inside, ~inside))
-    found = rank(positive, negative).auc
-    return None if np.isnan(found) else found
+    positive, negative = (_sampled(values[known & side], SAMPLE) for side in scored_pixels(labels))
+    auc = rank(positive, negative).auc
+    return None if np.isnan(auc) else auc
 
 
 def _sampled(values: Image, n: int) -> Image:
@@ -307,15 +311,16 @@ LEVELS = 64  # of grey, in which the detail of an image is measured
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Where the targets of one scene are: boxes (x, y, width, height), polygons of corners (x, y), a mask.
+    """Where the targets of one scene are: boxes (x, y, width, height), polygons of corners (x, y), a mask of others.
 
-    `inside` are the pixels that any of them covers.
+    `labels` are those of all pixels, and `covered` is the share of pixels that whole targets cover.
     """
 
     boxes: Floats
     polygons: Sequence[Floats]
     mask: Flags | None
-    inside: Flags
+    labels: PixelLabels
+    covered: float
 
     @property
     def count(self) -> int:
@@ -369,25 +374,30 @@ class SceneViewer:
         images, dtypes = opened.read(), opened.dtypes
         if len(images) != len(self.source_names):
             raise InvalidInputError(f"Scene {name!r} has {len(images)} sources instead of {len(self.source_names)}.")
-        targets = self._targets_of(name, opened.grid)
         scene = counts = made = None
         if self._reader is not None:
             scene = self._reader.scenes[name]
             counts, made = self._reader.counts[name], list(np.moveaxis(scene.sources, -1, 0))
         elif not self.problem:
             made = [make_plane(*one) for one in zip(images, self.recipes, dtypes, strict=True)]
+        targets = self._targets_of(name, opened.grid, None if scene is None else scene_labels(scene))
         return SceneView(images, [dtype.name for dtype in dtypes], targets, scene, counts, made)
 
-    def _targets_of(self, name: str, grid: Grid) -> Targets | None:
-        if self._labelling is None or self._targets is None:
+    def _targets_of(self, name: str, grid: Grid, labels: PixelLabels | None) -> Targets | None:
+        how = self._labelling
+        if how is None or self._targets is None:
             return None
-        target = self._labelling.target
-        found = self._targets.of(name, Placement(grid.shape, grid.transform, grid.crs))
-        places = [one.place for one, wanted in zip(found.objects, found.selected(target), strict=True) if wanted]
-        boxes = boxes_array([place for place in places if isinstance(place, np.ndarray)])
-        polygons = [ring for place in places if isinstance(place, Polygons) for ring, *_ in place.parts]
-        inside = rasterise(found, grid.shape, target, self._labelling.point_radius).targets
-        return Targets(boxes, polygons, found.mask_of(target), inside)
+        drawn = self._targets.of(name, Placement(grid.shape, grid.transform, grid.crs))
+        labels = pixel_labels(drawn, grid.shape, how) if labels is None else labels
+        objects = split_negative(drawn, how)[0]
+        objects = objects.taken(objects.selected(how.target))
+        boxed = [outline is None for outline in objects.outlines]
+        polygons = [ring for one in objects.outlines if isinstance(one, Polygons) for ring, *_ in one.parts]
+        others = [not box and not isinstance(one, Polygons) for box, one in zip(boxed, objects.outlines, strict=True)]
+        mask = rasterise(objects.taken(np.array(others, np.bool_)), grid.shape, how.target, how.point_radius).targets
+        covered = rasterise(objects, grid.shape, how.target, how.point_radius).targets.mean()
+        boxes = objects.boxes[np.array(boxed, np.bool_)]
+        return Targets(boxes, polygons, mask if mask.any() else None, labels, float(covered))
 
 
 def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:

@@ -276,8 +276,8 @@ def cv_results(chosen: Chosen) -> dict[str, Any]:
 
 def fit_scenes(model: Any, scenes: Sequence[Scene]) -> Any:
     """Fit to one scene, or to many, which may be read one after another."""
-    alone = len(scenes) == 1 and isinstance(model, BiMIChI)
-    return model.fit(scenes[0].bags() if alone else scenes)
+    alone = len(scenes) == 1 and isinstance(model, BiMIChI) and model.polarity == "given"
+    return model.fit(scenes[0].bags() if alone else scenes)  # signs are learned from labels of pixels, not of bags
 
 
 def scene_rule(

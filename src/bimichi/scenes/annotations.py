@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._extras import import_optional
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
-from bimichi.scenes.shapes import Shape
-
-__all__ = ["AnnotationFormat", "AnnotationTable", "Annotations", "ImageAnnotations", "boxes_array", "image_annotations"]
+from bimichi.scenes.grid import Placement
+from bimichi.scenes.shapes import TOUCH, Polygons, Shape, corners_of
 
 Units = Literal["pixels", "fractions", "map"]
 
@@ -161,3 +161,78 @@ def image_annotations(objects: Sequence[Found], units: Units = "pixels", crs: st
 def boxes_array(boxes: Sequence[Sequence[float] | Floats]) -> Floats:
     """Return boxes as an array of shape (n_boxes, 4), also if there are none."""
     return np.array(boxes, dtype=np.float64).reshape(-1, 4)
+
+
+DIGITS = 6
+"""Of pixels that were map coordinates, whose rounding they should not show."""
+
+LONGITUDE_LATITUDE = ("OGC:CRS84", "urn:ogc:def:crs:OGC:1.3:CRS84", "urn:ogc:def:crs:OGC::CRS84")
+"""Names for EPSG:4326 in the order of GeoJSON, in which rasterio takes it anyway."""
+
+
+def in_pixels(found: ImageAnnotations, placement: Placement | None, where: str = "annotations") -> ImageAnnotations:
+    """Return annotations in pixels of an image.
+
+    Parameters
+    ----------
+    found : ImageAnnotations
+        In any units. Objects in map coordinates that lie outside the image are left out; a map shows more than it.
+    placement : Placement or None
+        Of the image; fractions need its shape, map coordinates its transform and CRS.
+    where : str, optional
+        The file, for errors.
+
+    Returns
+    -------
+    ImageAnnotations
+    """
+    if found.units == "pixels":
+        return found
+    if placement is None:
+        raise InvalidInputError(f"{where} gives {found.units} instead of pixels; pass the placement of the image.")
+    height, width = placement.shape
+    if found.units == "fractions":
+        size = np.array([width, height], dtype=np.float64)
+        shapes = [None if shape is None else shape.mapped(lambda points: points * size) for shape in found.outlines]
+        boxes = found.boxes * np.tile(size, 2)
+        return replace(found, boxes=boxes, shapes=shapes if found.shapes else (), units="pixels")
+    function = _from_map(found.crs, placement, where)
+    kept = []
+    for one in found.objects:
+        shape = Polygons(((corners_of(one.place),),), is_box=True) if isinstance(one.place, np.ndarray) else one.place
+        moved = shape.mapped(lambda points: np.round(function(points), DIGITS))
+        low, size = np.split(moved.box, 2)
+        if ((low < np.array([width, height]) - TOUCH) & (low + size > TOUCH)).all():
+            is_box = isinstance(moved, Polygons) and moved.is_box and moved.upright
+            kept.append(replace(one, place=moved.box if is_box else moved))
+    return image_annotations(kept)
+
+
+def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Floats], Floats]:
+    """Return the function from coordinates of a map to pixels."""
+    if placement.transform is None or placement.crs is None:
+        raise InvalidInputError(
+            f"{where} gives map coordinates ({crs or 'unknown'}), but the image has no "
+            f"{'coordinate reference system' if placement.transform is not None else 'georeference'}. Use a GeoTIFF "
+            'that has one; for coordinates in pixels, a GeoJSON file says so by "crs": null.'
+        )
+    systems = import_optional("rasterio.crs").CRS
+    errors = import_optional("rasterio.errors")
+    try:
+        own = systems.from_user_input(placement.crs)
+        other = systems.from_user_input("EPSG:4326" if crs in LONGITUDE_LATITUDE else crs)
+    except (errors.RasterioError, ValueError) as error:
+        raise InvalidInputError(f"{where}: the coordinate reference system {crs!r} is not known ({error}).") from error
+    if own == other:
+        return placement.to_pixels
+    warp = import_optional("rasterio.warp")
+
+    def moved(points: Floats) -> Floats:
+        try:
+            x, y = warp.transform(other, own, points[:, 0], points[:, 1])
+        except Exception:  # PROJ's errors have no public base; what has no place in this system is not in the image
+            return np.full_like(points, np.nan)
+        pixels = placement.to_pixels(np.stack([x, y], axis=1))
+        return np.where(np.isfinite(pixels), pixels, np.nan)
+
+    return moved

@@ -14,9 +14,9 @@ from bimichi.fit.candidates import Candidate
 from bimichi.fit.choose import Contender, How, Selection, cross_validate
 from bimichi.fit.direction import spread
 from bimichi.fit.parts import Remembered, read_part
-from bimichi.io.labelled import BagCounts, bag_scene
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
 from bimichi.rule import FusionRule
+from bimichi.scenes.labels import BagCounts, bag_scene
 from bimichi.scenes.scene import Scene
 from bimichi.studio.labels import Shape, Shapes, annotations_of, doubts
 from bimichi.studio.scenes import SceneStore

@@ -21,8 +21,8 @@ from bimichi.io.annotations.vector import VECTOR
 from bimichi.io.annotations.voc import VOC
 from bimichi.io.annotations.yolo import YOLO
 from bimichi.io.images import check_file, reading
-from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations
-from bimichi.scenes.labels import Placement, in_pixels
+from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations, in_pixels
+from bimichi.scenes.grid import Placement
 from bimichi.sources.bands import first_few
 
 __all__ = ["ANNOTATION_FORMATS", "read_annotations", "read_boxes", "register_annotation_format"]

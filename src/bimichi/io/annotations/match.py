@@ -15,9 +15,9 @@ from bimichi.errors import AnnotationWarning, InvalidInputError
 from bimichi.io.annotations import annotation_files, format_of, read_annotations
 from bimichi.io.dataset import SceneCollection, SceneFiles
 from bimichi.io.open import existing_path, is_pattern
-from bimichi.scenes.annotations import AnnotationTable, ImageAnnotations, image_annotations
-from bimichi.scenes.labels import Placement, in_pixels
-from bimichi.scenes.masks import shown_box
+from bimichi.scenes.annotations import AnnotationTable, ImageAnnotations, image_annotations, in_pixels
+from bimichi.scenes.grid import Placement
+from bimichi.scenes.shapes import shown_box
 from bimichi.sources.bands import first_few
 
 SLACK = 1.0  # pixels that a box may exceed the image by, as tools round
