@@ -1,4 +1,4 @@
-"""One meaning of a label: learning, scores, thresholds, `check` and the studio see the same pixels, whatever was drawn."""
+"""One meaning of a label: learning, scores, thresholds, `check` and the studio see the same labels of pixels."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ SOURCES = np.stack([(ROWS * SIZE[1] + COLUMNS) / ROWS.size, np.cos(ROWS / 5) * n
 
 def letter(x, y):
     """The corners of an L."""
-    return np.array([(0, 0), (6, 0), (6, 14), (18, 14), (18, 20), (0, 20)]) + [x, y]
+    return np.array([(0, 0), (6, 0), (6, 14), (18, 14), (18, 20), (0, 20)]) + np.array([x, y])
 
 
 def region(x, y):

@@ -45,6 +45,7 @@ def show(
     ```
     """
     from bimichi.fit.choose import selection_of
+    from bimichi.scenes.labels import COUNTED
 
     rule = bimichi.FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
@@ -55,7 +56,11 @@ def show(
         shown.append(escape(_decision(rule.decision)))
     chosen = selection_of(rule.training)
     if chosen is not None:
-        shown += [rich_table(chosen.table()), *map(escape, filter(None, (chosen.sentence(), chosen.warning())))]
+        shown += [
+            rich_table(chosen.table()),
+            COUNTED,
+            *map(escape, filter(None, (chosen.sentence(), chosen.warning()))),
+        ]
     Output(json=json).result(_data(rule, touched), *shown)
 
 

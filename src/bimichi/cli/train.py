@@ -234,12 +234,14 @@ def _model(
 
 def _chosen(selection: "Selection", say: Output) -> list[Any]:
     """Return the table and the sentence of a choice; what warns of it goes to standard error."""
+    from bimichi.scenes.labels import COUNTED
+
     warning = selection.warning()
     if warning:
         say.note(f"Warning: {warning}")
     if selection.weak:
         say.note(f"Warning: {selection.weakness()}")
-    return [rich_table(selection.table()), escape(selection.sentence())]
+    return [rich_table(selection.table()), COUNTED, escape(selection.sentence())]
 
 
 def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:

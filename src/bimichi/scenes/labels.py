@@ -51,8 +51,8 @@ CORE = (0.6, 0.9)
 INNER = (0.4, 0.7)
 """The same of what surely shows it, which scores count."""
 
-COUNTED = "the innermost 40 % x 70 % of targets against pixels that are none"
-"""What scores count, for sentences."""
+COUNTED = "AP and AUC count the innermost part of targets against pixels that are none; of bags, their largest value."
+"""What to print beside scores of learning."""
 
 BAG_WORDS = ("superpixels", "boxes")
 """Ways to make bags, beside a file that numbers them."""

@@ -184,7 +184,7 @@ def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
         "by_scene": list(model.ap),
         "best_source": None,
     }
-    where = f"{len(selection.scenes)} scenes or parts that were left out in turn"
+    where = f"{len(selection.scenes)} scenes or parts that were left out in turn (innermost parts of targets)"
     sentence = f"Average precision {own.mean:.3f} ± {own.error:.3f} on {where}"
     if source is not None:
         alone, name = source.score, source.name.removeprefix("source ")
