@@ -127,7 +127,7 @@ def decide(
     if recall is not None or precision is not None:
         wanted = f"a recall of {recall:g}" if precision is None else f"a precision of {precision:g}"
     draft = Decision(None, "", min_size, smooth)
-    values, known = [], []
+    values, positive = [], []
     folds, counted = _folds(scenes, n_folds), "cores of targets against pixels that are none"
     for rest, left_out in folds or [(None, scenes)]:
         fitted = model if rest is None else clone(model).fit(rest)
@@ -136,11 +136,11 @@ def decide(
             fused = draft.smoothed(np.asarray(fitted.fuse(scene.sources)))
             kept = (labels != 0) & ~np.isnan(fused)
             values.append(fused[kept])
-            known.append(labels[kept] > 0)
-    found = choose_threshold(np.concatenate(values), np.concatenate(known), recall=recall, precision=precision)
+            positive.append(labels[kept] > 0)
+    best = choose_threshold(np.concatenate(values), np.concatenate(positive), recall=recall, precision=precision)
     where = f"scenes left out in {len(folds)} folds" if folds else "the scenes learned from, which is optimistic"
-    reached = f"recall {found.recall:.3f}, precision {found.precision:.3f}, F1 {found.f1:.3f} of pixels, {counted}"
-    return Decision(found.threshold, f"for {wanted}, on {where}: {reached}", min_size, smooth)
+    reached = f"recall {best.recall:.3f}, precision {best.precision:.3f}, F1 {best.f1:.3f} of pixels, {counted}"
+    return Decision(best.threshold, f"for {wanted}, on {where}: {reached}", min_size, smooth)
 
 
 def _known_pixels(scene: Scene) -> PixelLabels:
@@ -148,9 +148,9 @@ def _known_pixels(scene: Scene) -> PixelLabels:
     if scene.truth is not None and scene.pixels is None and not len(scene.boxes):
         labels = np.where(scene.truth, np.int8(1), np.int8(-1))
         return labels if scene.ignore is None else np.where(scene.ignore, np.int8(0), labels)
-    known = scene_labels(scene)
-    if known is not None:
-        return known
+    pixels = scene_labels(scene)
+    if pixels is not None:
+        return pixels
     raise InvalidInputError(
         f"Scene {scene.name!r} has neither boxes nor a truth, so that no threshold can be chosen on it. Give it boxes "
         "(--boxes), or choose a threshold by choose_threshold."
@@ -163,7 +163,7 @@ def _folds(scenes: Scenes | Sequence[Scene], n_folds: int) -> list[tuple[Any, An
     n = min(n_folds, sum(shows))
     if n < 2:
         return []
-    order = [k for wanted in (True, False) for k, one in enumerate(shows) if one == wanted]
+    order = [k for wanted in (True, False) for k, has_targets in enumerate(shows) if has_targets == wanted]
     fold = np.empty(len(order), np.int64)
     fold[order] = np.arange(len(order)) % n  # those with targets first, so that every fold has some
 

@@ -26,7 +26,7 @@ from bimichi.scenes.labels import (
 )
 from bimichi.scenes.sample import rank
 from bimichi.scenes.scene import Scene
-from bimichi.scenes.shapes import Polygons, boxes_of
+from bimichi.scenes.shapes import Disc, Polygons, Runs, boxes_of
 from bimichi.sources.bands import Image, first_few, lightness, type_range
 from bimichi.sources.recipes import AS_IS, choose_recipes, make_plane
 from bimichi.sources.registration import Shift, ShiftEstimator
@@ -94,14 +94,18 @@ class DatasetCheck:
 
         `recipes` are those of the sources; `scaled` says that a scale is learned, `inverting` that polarities are.
         """
-        found = [line for source in self.sources for line in _about_source(source, len(self.scenes))]
-        found += _about_ranges(list(zip(self.sources, recipes, strict=False)), scaled)
-        low = [f"{one.name} (AUC {one.auc:.2f})" for one in self.sources if one.auc is not None and one.auc < LOW]
+        lines = [line for source in self.sources for line in _about_source(source, len(self.scenes))]
+        lines += _about_ranges(list(zip(self.sources, recipes, strict=False)), scaled)
+        low = [
+            f"{source.name} (AUC {source.auc:.2f})"
+            for source in self.sources
+            if source.auc is not None and source.auc < LOW
+        ]
         if low and not inverting:
-            found.append(
+            lines.append(
                 f"Lower on targets than elsewhere: {first_few(low)}. Learn which sources to invert: --polarity learn."
             )
-        return [*found, *(line for pair in self.pairs for line in _about_pair(pair)), *_about_targets(self.scenes)]
+        return [*lines, *(line for pair in self.pairs for line in _about_pair(pair)), *_about_targets(self.scenes)]
 
 
 @dataclass
@@ -169,8 +173,8 @@ class DatasetChecker:
             self._alike[j, k] = self._alike[j, k] and _is_copy(first, second)
         if len(self._scenes) % self._every == 0:
             self._shifts.add(planes)
-        found = (None, None) if targets is None else (targets.count, targets.covered)
-        self._scenes.append(SceneCheck(name, width, height, *found))
+        counts = (None, None) if targets is None else (targets.count, targets.covered)
+        self._scenes.append(SceneCheck(name, width, height, *counts))
         return self._scenes[-1]
 
     def result(self) -> DatasetCheck:
@@ -199,22 +203,22 @@ def _sampled(values: Image, n: int) -> Image:
 
 
 def _gather(total: _Totals, name: str, plane: Image) -> None:
-    known = plane[np.isfinite(plane)]
+    values = plane[np.isfinite(plane)]
     total.pixels += plane.size
-    total.missing += plane.size - known.size
-    if known.size:
-        low, high = float(known.min()), float(known.max())
+    total.missing += plane.size - values.size
+    if values.size:
+        low, high = float(values.min()), float(values.max())
         total.low, total.high = min(total.low, low), max(total.high, high)
         if low == high:
             total.constant.append(name)
-        total.samples.append(_sampled(known.astype(np.float64), SAMPLE))
+        total.samples.append(_sampled(values.astype(np.float64), SAMPLE))
 
 
 def _is_copy(first: Floats, second: Floats) -> bool:
-    known = np.isfinite(first) & np.isfinite(second)
-    if known.sum() < 2 or first[known].std() == 0 or second[known].std() == 0:
+    valid = np.isfinite(first) & np.isfinite(second)
+    if valid.sum() < 2 or first[valid].std() == 0 or second[valid].std() == 0:
         return bool(np.array_equal(first, second, equal_nan=True))
-    return bool(abs(np.corrcoef(first[known], second[known])[0, 1]) > DUPLICATE)
+    return bool(abs(np.corrcoef(first[valid], second[valid])[0, 1]) > DUPLICATE)
 
 
 def _summed(name: str, total: _Totals) -> SourceCheck:
@@ -227,21 +231,21 @@ def _summed(name: str, total: _Totals) -> SourceCheck:
 
 
 def _about_source(source: SourceCheck, n_scenes: int) -> list[str]:
-    found = []
+    lines = []
     if source.low is None:
         return [f"{source.name} has no known pixel: all are NaN or nodata. Leave it out."]
     if source.constant:
         where = "everywhere" if len(source.constant) == n_scenes else f"in {first_few(source.constant)}"
-        found.append(
+        lines.append(
             f"{source.name} is constant {where}, and carries no information there. Leave it out, or check the file."
         )
     if source.missing > 0.5:
-        found.append(
+        lines.append(
             f"{source.name} has no data in {source.missing:.0%} of its pixels, which are left out of learning."
         )
     if len(source.dtypes) > 1:
-        found.append(f"{source.name} is {' and '.join(source.dtypes)} in different scenes. Convert them to one type.")
-    return found
+        lines.append(f"{source.name} is {' and '.join(source.dtypes)} in different scenes. Convert them to one type.")
+    return lines
 
 
 def _about_ranges(sources: Sequence[tuple[SourceCheck, str]], scaled: bool) -> list[str]:
@@ -257,18 +261,18 @@ def _about_ranges(sources: Sequence[tuple[SourceCheck, str]], scaled: bool) -> l
             narrow += [f"{source.name} ({used:.1%} of the range of {kind.name})"] if used < NARROW else []
         if recipe == AS_IS and not scaled and max(-source.low, source.high) > 1:
             outside.append(f"{source.name} ({source.low:.6g} to {source.high:.6g})")
-    found = []
+    lines = []
     if narrow:
-        found.append(
+        lines.append(
             f"Mapped to a sliver of [-1, 1] by the recipe, which maps the range of the type: {first_few(narrow)}. "
             "Learn a scale (--scale minmax), or choose the recipe equalize."
         )
     if outside:
-        found.append(
+        lines.append(
             f"Outside [-1, 1], which train refuses: {first_few(outside)}. Learn a scale (--scale minmax), or choose a "
             "recipe (--recipe)."
         )
-    return found
+    return lines
 
 
 def _about_pair(pair: PairCheck) -> list[str]:
@@ -288,16 +292,16 @@ def _about_targets(scenes: Sequence[SceneCheck]) -> list[str]:
     empty = [scene.name for scene in labelled if not scene.targets]
     if labelled and len(empty) == len(labelled):
         return ["No scene has a target. Check the labels, the image names in them, and --target."]
-    found = []
+    lines = []
     if empty:
-        found.append(f"{len(empty)} of {len(labelled)} scenes have no target: {first_few(empty)}.")
+        lines.append(f"{len(empty)} of {len(labelled)} scenes have no target: {first_few(empty)}.")
     large = [scene.name for scene in labelled if scene.covered is not None and scene.covered > 0.5]
     if large:
-        found.append(
+        lines.append(
             f"Targets cover more than half of {first_few(large)}. Check that boxes are (x, y, width, height) in "
             "pixels, and that --target names the right class."
         )
-    return found
+    return lines
 
 
 VISIBLE = re.compile(r"(?i)(^|[^a-z])(rgb|vis?|visible|visual|photo|colou?r|gr[ae]y|pan|cam|camera|light)([^a-z]|$)")
@@ -391,13 +395,12 @@ class SceneViewer:
         labels = pixel_labels(drawn, grid.shape, how) if labels is None else labels
         objects = split_negative(drawn, how)[0]
         objects = objects.taken(objects.selected(how.target))
-        boxed = [outline is None for outline in objects.outlines]
-        polygons = [ring for one in objects.outlines if isinstance(one, Polygons) for ring, *_ in one.parts]
-        others = [not box and not isinstance(one, Polygons) for box, one in zip(boxed, objects.outlines, strict=True)]
-        mask = rasterise(objects.taken(np.array(others, np.bool_)), grid.shape, how.target, how.point_radius).targets
-        covered = rasterise(objects, grid.shape, how.target, how.point_radius).targets.mean()
-        boxes = objects.boxes[np.array(boxed, np.bool_)]
-        return Targets(boxes, polygons, mask if mask.any() else None, labels, float(covered))
+        boxed = np.array([shape is None for shape in objects.outlines], np.bool_)
+        polygons = [ring for shape in objects.outlines if isinstance(shape, Polygons) for ring, *_ in shape.parts]
+        others = np.array([isinstance(shape, Disc | Runs) for shape in objects.outlines], np.bool_)
+        mask = rasterise(objects.taken(others), grid.shape, how.target, how.point_radius).targets
+        covered = float(rasterise(objects, grid.shape, how.target, how.point_radius).targets.mean())
+        return Targets(objects.boxes[boxed], polygons, mask if mask.any() else None, labels, covered)
 
 
 def photograph(images: Sequence[Image], names: Sequence[str]) -> Image:
@@ -433,10 +436,10 @@ def _colourfulness(image: Image) -> float:
 def _stretched(image: Image) -> Image:
     """Map percentiles of all bands together to [0, 255], and brighten what is dark; missing pixels become black."""
     values = np.asarray(image, dtype=np.float64)
-    known = values[np.isfinite(values)]
-    if known.size == 0:
+    valid = values[np.isfinite(values)]
+    if valid.size == 0:
         return np.zeros(image.shape, np.uint8)
-    low, high = np.percentile(known[:: max(1, known.size // 200_000)], STRETCH)
+    low, high = np.percentile(valid[:: max(1, valid.size // 200_000)], STRETCH)
     unit = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
     lit = unit[unit > DARK]  # without a black surrounding
     middle = float(np.clip(np.median(lit) if lit.size else 1.0, DARK, 0.999))

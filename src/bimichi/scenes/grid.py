@@ -1,4 +1,4 @@
-"""Where the pixels of a scene are: its size, and its CRS and transform if it is georeferenced."""
+"""`Grid`, `Window`, `Placement`: the pixels of a scene, and their place on a map if it is georeferenced."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Grid(NamedTuple):
 
     @property
     def placed(self) -> bool:
-        """Whether it has a CRS or a transform."""
+        """True if it has a CRS or a transform."""
         return self.crs is not None or self.transform is not None
 
     @property
@@ -40,7 +40,7 @@ class Grid(NamedTuple):
         return self.height, self.width
 
     def matches(self, other: "Grid") -> bool:
-        """Whether both have the same pixels; a grid without georeference only has to have the same size."""
+        """Return True if both have the same pixels; a grid without georeference only has to have the same size."""
         if self.shape != other.shape or not (self.placed and other.placed):
             return self.shape == other.shape
         mine, theirs = self.transform, other.transform
@@ -62,7 +62,7 @@ class Window(NamedTuple):
 
     @property
     def slices(self) -> tuple[slice, slice]:
-        """Of an array of the whole grid."""
+        """Its rows and columns in an array of the whole grid."""
         return slice(self.row, self.row + self.height), slice(self.column, self.column + self.width)
 
     def of_rasterio(self) -> Any:

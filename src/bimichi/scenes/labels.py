@@ -52,7 +52,7 @@ INNER = (0.4, 0.7)
 """The same of what surely shows it, which scores count."""
 
 COUNTED = "AP and AUC count the innermost part of targets against pixels that are none; of bags, their largest value."
-"""What to print beside scores of learning."""
+"""Printed beside scores of learning."""
 
 BAG_WORDS = ("superpixels", "boxes")
 """Ways to make bags, beside a file that numbers them."""
@@ -65,7 +65,7 @@ Pixels = tuple[Ints, Ints]
 
 @dataclass(frozen=True)
 class Labelling:
-    """How annotations are meant, and where they are; the options of `bimichi train` describe each field.
+    """The meaning of annotations, and their files; the options of `bimichi train` describe each field.
 
     `boxes` and `labels` name annotation files of any format; `bags` and `ignore` are files for one scene, folders or
     patterns for many. `bags` may also be the word "superpixels", the default, or "boxes", for `core_bags`; a file of
@@ -114,7 +114,7 @@ class Labelling:
 
 
 class BagCounts(NamedTuple):
-    """How many bags of a scene are positive, negative, and left out of learning."""
+    """Numbers of bags of a scene that are positive, negative, and left out of learning."""
 
     positive: int
     negative: int
@@ -129,7 +129,7 @@ class Regions(NamedTuple):
 
 
 class _Objects(NamedTuple):
-    """What was drawn on an image, as its pixels: whole targets and their cores, what is unknown, what is no target."""
+    """Pixels of the objects of an image: whole targets, unknown ones, and those that are no targets."""
 
     targets: Flags
     boxes: Floats
@@ -243,14 +243,14 @@ def bag_scene(
     annotations, how, ignore
         As in `pixel_labels`.
     segments : ndarray of int, optional
-        Bags that are given.
+        The bag of each pixel, if not made here.
     """
     objects, weights = _Objects.of(annotations, (scene.shape[0], scene.shape[1]), how, ignore), None
     cores = objects.cores(how.core)
     pixels = objects.labels(cores)
     if how.bags == "boxes":
-        known = np.where(np.isnan(scene.sources).any(axis=2), np.int8(0), pixels)
-        segments, labels = _bags_of_cores(known, cores, how.superpixels)
+        labelled = np.where(np.isnan(scene.sources).any(axis=2), np.int8(0), pixels)
+        segments, labels = _bags_of_cores(labelled, cores, how.superpixels)
         weights = bag_sizes(segments) if how.by_pixel else None
     else:
         segments = _superpixels(scene, how.superpixels) if segments is None else segments
@@ -551,25 +551,25 @@ def core_bags(
     """
     size = check_shape(shape)
     check_integer(n_blocks, "n_blocks")
-    known = label_pixels(size, boxes, core, polygons=polygons, mask=mask, ignore=ignore, negative=negative)
+    labelled = label_pixels(size, boxes, core, polygons=polygons, mask=mask, ignore=ignore, negative=negative)
     if valid is not None:
-        known[~check_mask(valid, "valid", size)] = 0
-    return _bags_of_cores(known, list(_cores(size, boxes, polygons, mask, check_core(core))), n_blocks)
+        labelled[~check_mask(valid, "valid", size)] = 0
+    return _bags_of_cores(labelled, list(_cores(size, boxes, polygons, mask, check_core(core))), n_blocks)
 
 
-def _bags_of_cores(known: PixelLabels, cores: list[Pixels], n_blocks: int) -> tuple[Ints, dict[int, bool]]:
-    """Return the bag of each pixel that is known, and whether it is positive."""
-    segments = np.full(known.shape, -1, np.int64)
+def _bags_of_cores(labelled: PixelLabels, cores: list[Pixels], n_blocks: int) -> tuple[Ints, dict[int, bool]]:
+    """Return the bag of each labelled pixel, and whether it is positive."""
+    segments = np.full(labelled.shape, -1, np.int64)
     for k, pixels in enumerate(cores):
         segments[pixels] = k
-    segments[known < 1] = -1
-    side = max(1, round((known.size / n_blocks) ** 0.5))
-    segments[known < 0] = len(cores) + grid_segments(known.shape, side)[known < 0]
+    segments[labelled < 1] = -1
+    side = max(1, round((labelled.size / n_blocks) ** 0.5))
+    segments[labelled < 0] = len(cores) + grid_segments(labelled.shape, side)[labelled < 0]
     names, where = distinct(segments)
     kept = names >= 0
     numbers = np.where(kept, np.cumsum(kept) - 1, -1)
     labels = {k: bool(name < len(cores)) for k, name in enumerate(names[kept].tolist())}
-    return numbers[where].reshape(known.shape), labels
+    return numbers[where].reshape(labelled.shape), labels
 
 
 def bag_sizes(segments: ArrayLike) -> dict[int, float]:
@@ -585,8 +585,8 @@ def bag_sizes(segments: ArrayLike) -> dict[int, float]:
     >>> bag_sizes([[0, 0, 3], [-1, 0, 3]])
     {0: 3.0, 3: 2.0}
     """
-    given = np.asarray(segments)
-    names, counts = np.unique(given[given >= 0], return_counts=True)
+    numbers = np.asarray(segments)
+    names, counts = np.unique(numbers[numbers >= 0], return_counts=True)
     return {int(name): float(count) for name, count in zip(names, counts, strict=True)}
 
 
@@ -620,8 +620,8 @@ def _eroded(mask: Flags, core: tuple[float, float]) -> Iterator[Pixels]:
     from scipy import ndimage  # not at the top: names of the package are known without SciPy
 
     regions, _ = ndimage.label(mask, structure=np.ones((3, 3)))
-    for k, found in enumerate(ndimage.find_objects(regions)):
-        around = tuple(slice(max(0, part.start - 1), part.stop + 1) for part in found)
+    for k, window in enumerate(ndimage.find_objects(regions)):
+        around = tuple(slice(max(0, part.start - 1), part.stop + 1) for part in window)
         region = regions[around] == k + 1
         depth = 1 if region.all() else int(ndimage.distance_transform_cdt(region, "chessboard").max())
         steps = [int((1 - share) * (depth - 0.5) + 0.5) for share in core[::-1]]  # of rows and columns, below depth

@@ -64,7 +64,7 @@ class Polygons:
 
     @property
     def upright(self) -> bool:
-        """Whether it is a box as it stands, with edges along the axes, rounding aside."""
+        """True if it is a box as it stands, with edges along the axes, rounding aside."""
         ring = self.parts[0][0]
         if len(self.parts) > 1 or len(self.parts[0]) > 1 or len(ring) != 4:
             return False
@@ -233,7 +233,7 @@ def shown_box(box: Iterable[float]) -> str:
 
 
 def is_outside(box: Floats, shape: tuple[int, ...]) -> bool:
-    """Whether a box overlaps no pixel of an image."""
+    """Return True if a box overlaps no pixel of an image."""
     x, y, w, h = box
     return bool(x > shape[1] - TOUCH or y > shape[0] - TOUCH or x + w < TOUCH or y + h < TOUCH)
 
@@ -312,8 +312,8 @@ def boxes_of(mask: ArrayLike) -> Floats:
     from scipy import ndimage  # not at the top: names of the package are known without SciPy
 
     regions, _ = ndimage.label(check_mask(mask, "mask"), structure=np.ones((3, 3)))
-    found = ndimage.find_objects(regions)
-    boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]
+    windows = ndimage.find_objects(regions)
+    boxes = [(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in windows]
     return np.array(boxes, dtype=np.float64).reshape(-1, 4)
 
 
@@ -460,8 +460,8 @@ def _following(padded: Ints, side: Ints, row: Ints, column: Ints, diagonal: bool
     next_side = np.where(beyond, side - 1, np.where(ahead, side, side + 1)) % 4
     next_row = np.where(beyond, beyond_row, np.where(ahead, ahead_row, row))
     next_column = np.where(beyond, beyond_column, np.where(ahead, ahead_column, column))
-    known = np.ravel_multi_index((side, row, column), (4, *padded.shape))  # sorted, as np.nonzero gives them
-    return np.searchsorted(known, np.ravel_multi_index((next_side, next_row, next_column), (4, *padded.shape)))
+    ranks = np.ravel_multi_index((side, row, column), (4, *padded.shape))  # sorted, as np.nonzero gives them
+    return np.searchsorted(ranks, np.ravel_multi_index((next_side, next_row, next_column), (4, *padded.shape)))
 
 
 def _window(box: Floats, shape: tuple[int, ...]) -> tuple[Window, Floats]:
@@ -514,10 +514,10 @@ def encode_coco(counts: Iterable[int]) -> str:
 
 def listed_counts(values: Iterable[float]) -> Ints:
     """Return run lengths given as numbers."""
-    given = list(values)
-    if any(value != int(value) for value in given):
+    counts = list(values)
+    if any(value != int(value) for value in counts):
         raise InvalidInputError("the run lengths of a mask must be whole numbers.")
-    return _counts([int(value) for value in given])
+    return _counts([int(value) for value in counts])
 
 
 def mask_by_rows(counts: Ints, height: int, width: int) -> Flags:
@@ -562,7 +562,7 @@ def decode_brush(values: Iterable[float], height: int, width: int) -> Flags:
         raise InvalidInputError(
             f"a brush holds {total} values, but its image of {width} x {height} pixels needs {4 * height * width}."
         )
-    found = np.zeros(total, np.bool_)
+    alpha = np.zeros(total, np.bool_)
     at = 0
     while at < total:
         repeated = bits.read(1)
@@ -570,11 +570,11 @@ def decode_brush(values: Iterable[float], height: int, width: int) -> Flags:
         if stop > total:
             raise InvalidInputError("the run lengths of a brush exceed its image.")
         if repeated:
-            found[at:stop] = bits.read(word) > 0
+            alpha[at:stop] = bits.read(word) > 0
         else:
-            found[at:stop] = [bits.read(word) > 0 for _ in range(stop - at)]
+            alpha[at:stop] = [bits.read(word) > 0 for _ in range(stop - at)]
         at = stop
-    return np.ascontiguousarray(found.reshape(height, width, 4)[..., 3])
+    return np.ascontiguousarray(alpha.reshape(height, width, 4)[..., 3])
 
 
 def _counts(values: list[int]) -> Ints:

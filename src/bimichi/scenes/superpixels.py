@@ -54,20 +54,20 @@ def superpixels(
         from bimichi.integral.labelled import aligned, as_image, relabelled
 
         plain, like = as_image(image)
-        found = superpixels(plain, n_segments, compactness, aligned(mask, like, "mask"), sigma, lab)
-        return relabelled(found, like, "segments")  # type: ignore[return-value]  # as the image is
-    given = check_image(image, bands=None)
+        segments = superpixels(plain, n_segments, compactness, aligned(mask, like, "mask"), sigma, lab)
+        return relabelled(segments, like, "segments")  # type: ignore[return-value]  # as the image is
+    pixels = check_image(image, bands=None)
     check_integer(n_segments, "n_segments")
-    lab = given.dtype == np.uint8 and given.shape[2:] == (3,) if lab is None else lab
-    if lab and given.shape[2:] != (3,):
-        raise InvalidInputError(f"lab=True needs an RGB image of shape (height, width, 3), got {given.shape}.")
+    lab = pixels.dtype == np.uint8 and pixels.shape[2:] == (3,) if lab is None else lab
+    if lab and pixels.shape[2:] != (3,):
+        raise InvalidInputError(f"lab=True needs an RGB image of shape (height, width, 3), got {pixels.shape}.")
     if compactness is None:
-        compactness = 10.0 if lab else 0.2 * (given.size / (given.shape[0] * given.shape[1])) ** 0.5
+        compactness = 10.0 if lab else 0.2 * (pixels.size / (pixels.shape[0] * pixels.shape[1])) ** 0.5
     check_number(compactness, "compactness", minimum=0, exclusive=True)
     check_number(sigma, "sigma", minimum=0)
-    wanted, filled = _wanted(given, mask)
+    wanted, filled = _wanted(pixels, mask)
     slic = import_optional("skimage.segmentation").slic
-    found = slic(
+    segments = slic(
         filled,
         n_segments=n_segments,
         compactness=compactness,
@@ -75,10 +75,10 @@ def superpixels(
         convert2lab=lab,
         start_label=1,
         mask=None if wanted.all() else wanted,
-        channel_axis=None if given.ndim == 2 else -1,
+        channel_axis=None if pixels.ndim == 2 else -1,
     )
     # SLIC adds islands of the mask that are too small to superpixels elsewhere; here they become their own
-    regions = import_optional("skimage.measure").label(np.where(wanted, found, 0), background=0, connectivity=1)
+    regions = import_optional("skimage.measure").label(np.where(wanted, segments, 0), background=0, connectivity=1)
     return np.asarray(regions, dtype=np.int64) - 1
 
 
