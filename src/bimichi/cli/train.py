@@ -164,10 +164,7 @@ def train(
         raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            truth = decision is not None
-            reader = SceneReader(
-                scenes, labelling, recipes=made.recipes, scaled=scale is not None, masks_are_truth=truth
-            )
+            reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=scale is not None)
             say.notes(reader.notes)
             data = reader.scenes if scenes.many else list(reader.scenes)
         model.set_params(source_names=reader.source_names)

@@ -20,7 +20,7 @@ from bimichi.io.similarity import describe_input, join_inputs, means_other, warn
 from bimichi.record import SourceInput
 from bimichi.scenes.annotations import ImageAnnotations
 from bimichi.scenes.grid import Grid, Placement
-from bimichi.scenes.labels import BagCounts, Labelling, Regions, bag_scene, check_both, rasterise, split_negative
+from bimichi.scenes.labels import BagCounts, Labelling, bag_scene, check_both, rasterise, split_negative
 from bimichi.scenes.scene import Scene, Scenes
 from bimichi.sources.bands import Image, first_few
 from bimichi.sources.recipes import choose_recipes, load_recipe, make_plane
@@ -39,8 +39,7 @@ class SceneReader:
     `notes` say how annotation files were understood; what seems to be wrong with them is a warning, one of each kind.
 
     The first scene decides on `source_names` and `recipes` that are not given. `scaled` says that sources may leave
-    [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`, and `masks_are_truth`
-    says that masks of targets to learn from are the truth of scenes that have no other.
+    [-1, 1], as a scale will be learned; `truth` names masks to score against, as in `Labelling`.
     """
 
     def __init__(
@@ -50,9 +49,8 @@ class SceneReader:
         recipes: Sequence[str] | None = None,
         scaled: bool = False,
         truth: str | None = None,
-        masks_are_truth: bool = False,
     ) -> None:
-        self._labelling, self._scaled, self._masks_are_truth = labelling, scaled, masks_are_truth
+        self._labelling, self._scaled = labelling, scaled
         given, named_only = labelling.annotations, labelling.labelled_only
         self._targets = None if given is None else SceneTargets(given, collection, labelling.target, named_only)
         if named_only and self._targets is not None:
@@ -193,36 +191,33 @@ class SceneReader:
         """Add bags, their labels and the truth."""
         how = self._labelling
         files = {what: by_scene[scene.name] for what, by_scene in self._companions.items()}
-        regions, found = self._regions(scene)
+        drawn = self._annotations(scene)
         ignore = np.asarray(read_scene_mask(files["ignore"], scene).mask_of(None)) if "ignore" in files else None
-        given = _segments(files["bags"], scene) if "bags" in files else None
-        scene, self.counts[scene.name] = bag_scene(scene, found, how, ignore, given)
-        if self._masks_are_truth and found.mask is not None:
-            unknown = regions.ignored if ignore is None else regions.ignored | ignore
-            scene = replace(scene, truth=regions.targets, ignore=unknown)
+        segments = _segments(files["bags"], scene) if "bags" in files else None
+        scene, self.counts[scene.name] = bag_scene(scene, drawn, how, ignore, segments)
         if "truth" not in files:
             return scene
         truth = read_scene_mask(files["truth"], scene)
         self._warn(check_annotations(truth, (scene.shape[0], scene.shape[1]), str(files["truth"]), how.target))
         return with_truth(scene, truth, how.target)
 
-    def _regions(self, scene: Scene) -> tuple[Regions, ImageAnnotations]:
-        """Return the pixels of targets and ignored objects, and the annotations in pixels that they follow from."""
+    def _annotations(self, scene: Scene) -> ImageAnnotations:
+        """Return what was drawn on a scene, in its pixels; warn of what is doubtful about it."""
         how, shape = self._labelling, (scene.shape[0], scene.shape[1])
         if self._targets is None:
-            return Regions(np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)), NOTHING
+            return NOTHING
         grid, where = self.grids[scene.name], self._targets.where(scene.name)
-        found = self._targets.of(scene.name, Placement(shape, grid.transform, grid.crs))
-        found = replace(found, ignored=()) if how.count_ignored else found
-        _check_size(found, scene, where)
+        drawn = self._targets.of(scene.name, Placement(shape, grid.transform, grid.crs))
+        drawn = replace(drawn, ignored=()) if how.count_ignored else drawn
+        _check_size(drawn, scene, where)
         with naming(where):
-            if found.mask is not None and how.target is not None:
-                self._values.update(np.unique(found.mask).tolist())
-            self._warn(check_annotations(found, shape, where, how.target))
-            regions = rasterise(split_negative(found, how)[0], shape, how.target, how.point_radius)
+            if drawn.mask is not None and how.target is not None:
+                self._values.update(np.unique(drawn.mask).tolist())
+            self._warn(check_annotations(drawn, shape, where, how.target))
+            regions = rasterise(split_negative(drawn, how)[0], shape, how.target, how.point_radius)
         self._n_targets += int(regions.targets.sum())
         self._warn([doubt for doubt in check_targets(*regions, where) if doubt.kind != "nothing labelled"])
-        return regions, found
+        return drawn
 
     def _warn(self, doubts: Sequence[Doubt]) -> None:
         """Warn of what is doubtful, once for each kind: further scenes would repeat it."""
@@ -232,12 +227,10 @@ class SceneReader:
                 warnings.warn(text, AnnotationWarning, stacklevel=2)
 
 
-def with_truth(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
+def with_truth(scene: Scene, mask: ImageAnnotations, target: str | None) -> Scene:
     """Add to a scene the truth that methods are scored against, of a mask whose unknown pixels are not scored."""
-    unknown = found.unknown
-    return replace(
-        scene, truth=found.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None
-    )
+    unknown = mask.unknown
+    return replace(scene, truth=mask.mask_of(target), ignore=unknown if unknown is not None and unknown.any() else None)
 
 
 def _segments(path: Path, scene: Scene) -> Image:
@@ -250,14 +243,14 @@ def _segments(path: Path, scene: Scene) -> Image:
 
 def read_scene_mask(path: Path, scene: Scene) -> ImageAnnotations:
     """Read the mask of a scene, which must be of its size."""
-    found = read_mask(path)[None]
-    _check_size(found, scene, str(path))
-    return found
+    mask = read_mask(path)[None]
+    _check_size(mask, scene, str(path))
+    return mask
 
 
-def _check_size(found: ImageAnnotations, scene: Scene, where: str) -> None:
-    if found.mask is not None and found.mask.shape != scene.shape:
+def _check_size(drawn: ImageAnnotations, scene: Scene, where: str) -> None:
+    if drawn.mask is not None and drawn.mask.shape != scene.shape:
         raise InvalidInputError(
-            f"{where} is {size_of(found.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}. "
+            f"{where} is {size_of(drawn.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}. "
             "Name the mask of this scene, or resample it without interpolation."
         )

@@ -190,9 +190,9 @@ def pixel_labels(
     Examples
     --------
     >>> from bimichi.scenes.annotations import Found, image_annotations
-    >>> drawn = image_annotations([Found(np.array([1.0, 0, 5, 1]), "target")])
-    >>> pixel_labels(drawn, (1, 7))
-    array([[-1,  0,  1,  2,  1,  0, -1]], dtype=int8)
+    >>> drawn = image_annotations([Found(np.array([1.0, 0, 10, 1]), "target")])
+    >>> pixel_labels(drawn, (1, 12))
+    array([[-1,  0,  0,  1,  2,  2,  2,  2,  1,  0,  0, -1]], dtype=int8)
     """
     how = how or Labelling()
     objects = _Objects.of(annotations, check_shape(shape), how, ignore)
@@ -277,11 +277,7 @@ def _superpixels(scene: Scene, n_segments: int) -> Ints:
 
 
 def rasterise(
-    annotations: ImageAnnotations,
-    shape: tuple[int, int],
-    target: str | None = None,
-    point_radius: float = 0.0,
-    count_ignored: bool = False,
+    annotations: ImageAnnotations, shape: tuple[int, int], target: str | None = None, point_radius: float = 0.0
 ) -> Regions:
     """Mark the pixels of targets and of ignored objects.
 
@@ -295,8 +291,6 @@ def rasterise(
         The class of targets: a label, or a value of the mask; by default all classes.
     point_radius : float, default=0
         The radius in pixels of points that have none; 0 is the pixel that holds the point.
-    count_ignored : bool, default=False
-        Whether objects that a file marks to be ignored (crowds, difficult ones) count as any other.
 
     Returns
     -------
@@ -313,9 +307,8 @@ def rasterise(
     if annotations.units != "pixels":
         raise InvalidInputError(f"Annotations are in {annotations.units}; convert them with in_pixels first.")
     targets, ignored = np.zeros((height, width), np.bool_), np.zeros((height, width), np.bool_)
-    out = np.zeros(len(annotations.boxes), np.bool_) if count_ignored else annotations.is_ignored
     for k, drawn in enumerate(annotations.objects):
-        if out[k]:
+        if drawn.ignored:
             _paint(ignored, drawn.place, point_radius, k, strict=False)
         elif target in (None, drawn.label):
             _paint(targets, drawn.place, point_radius, k)
