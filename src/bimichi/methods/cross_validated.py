@@ -42,9 +42,9 @@ class BiMIChICV(FusionClassifier, BagFusion):
     """Sensor fusion whose objective, additivity, polarity and use of rarity are chosen by cross-validation over scenes.
 
     No setting is best everywhere, so several are learned from some scenes and scored on others: by the average
-    precision with which they rank pixels in the middle of boxes above those outside. Every source alone takes part. The
-    best one is learned again from all scenes, and calibrated on the outputs for left-out scenes, so that `fuse` returns
-    the probability of a target.
+    precision with which they rank the innermost part of targets above pixels that are none; see
+    `bimichi.scenes.labels`. Every source alone takes part. The best one is learned again from all scenes, and
+    calibrated on the outputs for left-out scenes, so that `fuse` returns the probability of a target.
 
     Parameters
     ----------
