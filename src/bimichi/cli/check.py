@@ -40,9 +40,9 @@ def check(
     bimichi check --project bimichi.toml
     ```
 
-    AUC is that of a source alone, after its recipe, of the innermost 40 % x 70 % of targets against pixels that are
-    none: 0.5 means that it does not separate them; below 0.5, it is lower on targets. Exit code 1 means that some
-    scene cannot be used.
+    AUC is that of a source alone, after its recipe, in the innermost part of targets against non-target pixels: 0.5
+    means that it does not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot
+    be used.
     """
     from bimichi.io.check import DatasetChecker, SceneViewer
 

@@ -99,7 +99,7 @@ def decide(
 ) -> Decision:
     """Choose a threshold on scenes that are left out of learning in turn.
 
-    Pixels in the cores of targets count, whatever their shape, against pixels that are none; see
+    Pixels in the cores of targets count, whatever their shape, against non-target pixels; see
     `bimichi.scenes.labels`. Where scenes have no labels of pixels, their truth counts. If fewer than two scenes show
     targets, none can be left out, and the threshold is chosen on the scenes that the model learned from, which `chosen`
     says.
@@ -128,7 +128,7 @@ def decide(
         wanted = f"a recall of {recall:g}" if precision is None else f"a precision of {precision:g}"
     draft = Decision(None, "", min_size, smooth)
     values, positive = [], []
-    folds, counted = _folds(scenes, n_folds), "cores of targets against pixels that are none"
+    folds, counted = _folds(scenes, n_folds), "cores of targets against non-target pixels"
     for rest, left_out in folds or [(None, scenes)]:
         fitted = model if rest is None else clone(model).fit(rest)
         for scene in left_out:

@@ -42,7 +42,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
     """Sensor fusion whose objective, additivity, polarity and use of rarity are chosen by cross-validation over scenes.
 
     No setting is best everywhere, so several are learned from some scenes and scored on others: by the average
-    precision with which they rank the innermost part of targets above pixels that are none; see
+    precision with which they rank the innermost part of targets above non-target pixels; see
     `bimichi.scenes.labels`. Every source alone takes part. The best one is learned again from all scenes, and
     calibrated on the outputs for left-out scenes, so that `fuse` returns the probability of a target.
 

@@ -9,10 +9,10 @@ An object is larger than its target: its middle shows the target, its edge the b
   pixels without data;
 * all other pixels are not targets, unless `Labelling.rest` says that they are unknown.
 
-Models learn from targets and from pixels that are none. **Scores count** the innermost part of targets against pixels
-that are none; their average precision follows that against the truth of every pixel closely, while a larger core
-favours blurred maps. Thresholds are chosen on whole cores against pixels that are none. Nothing else looks at what was
-drawn, be it boxes, polygons, discs, strokes, superpixels or masks.
+Models learn from targets and non-target pixels. **Scores count** the innermost part of targets against non-target
+pixels: their average precision follows that against the truth of every pixel closely, while a larger core favours
+blurred maps. Thresholds are chosen on whole cores against non-target pixels. Nothing else looks at what was drawn, be
+it boxes, polygons, discs, strokes, superpixels or masks.
 """
 
 import warnings
@@ -51,7 +51,7 @@ CORE = (0.6, 0.9)
 INNER = (0.4, 0.7)
 """The same of what surely shows it, which scores count."""
 
-COUNTED = "AP and AUC count the innermost part of targets against pixels that are none; of bags, their largest value."
+COUNTED = "AP and AUC count the innermost part of targets against non-target pixels; of bags, their largest value."
 """Printed beside scores of learning."""
 
 BAG_WORDS = ("superpixels", "boxes")
