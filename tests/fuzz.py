@@ -35,7 +35,7 @@ from bimichi.io import check_annotations, read_annotations, read_image, write_im
 from bimichi.io.annotations.yolo import CLASS_FILES
 from bimichi.io.project import Project, ProjectSource, read_project, write_project
 from bimichi.scenes import rasterise
-from bimichi.scenes.labels import in_pixels
+from bimichi.scenes.annotations import in_pixels
 from bimichi.studio.open import Options, open_studio, open_workspace
 from bimichi.studio.project import read_studio
 

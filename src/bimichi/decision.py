@@ -16,7 +16,7 @@ TRUNCATE = 4.0  # widths of the Gaussian beyond which it counts as 0
 
 @dataclass(frozen=True)
 class Decision:
-    """How targets are found in a fused map. All steps are off by default.
+    """The steps by which targets are found in a fused map. All are off by default.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Decision:
 
     @property
     def margin(self) -> tuple[int, int]:
-        """How many rows and columns beyond a part of a map its smoothed values depend on."""
+        """The number of rows and columns beyond a part of a map that its smoothed values depend on."""
         across, down = self.smooth or (0.0, 0.0)
         return int(TRUNCATE * down + 0.5), int(TRUNCATE * across + 0.5)
 
@@ -77,7 +77,7 @@ class Decision:
         """Return the decision in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
             raise InvalidInputError(f"its decision must have a threshold and other fields, got {header!r}.")
-        return cls(**{one.name: header[one.name] for one in fields(cls) if one.name in header})
+        return cls(**{field.name: header[field.name] for field in fields(cls) if field.name in header})
 
 
 def smooth_map(fused: NDArray[Any], widths: tuple[float, float]) -> NDArray[Any]:
@@ -92,18 +92,18 @@ def smooth_map(fused: NDArray[Any], widths: tuple[float, float]) -> NDArray[Any]
     if array.ndim != 2 or array.dtype.kind != "f":
         raise InvalidInputError(f"A map of floats, (height, width), is needed, got {array.dtype} {array.shape}.")
     across, down = check_widths(widths)
-    known = ~np.isnan(array)
+    valid = ~np.isnan(array)
 
     def filtered(plane: NDArray[Any]) -> NDArray[Any]:
         options = {"mode": "constant", "truncate": TRUNCATE, "output": np.float64}
         return np.asarray(gaussian_filter(plane, (down, across), **options))
 
-    weight = filtered(known.astype(np.float64))
-    total = filtered(np.where(known, array, 0.0))
+    weight = filtered(valid.astype(np.float64))
+    total = filtered(np.where(valid, array, 0.0))
     smoothed = np.full(array.shape, np.nan)
-    np.divide(total, weight, out=smoothed, where=known)
-    if known.any():  # a mean lies between the extremes; rounding must not take it beyond
-        np.clip(smoothed, array[known].min(), array[known].max(), out=smoothed)
+    np.divide(total, weight, out=smoothed, where=valid)
+    if valid.any():  # a mean lies between the extremes; rounding must not take it beyond
+        np.clip(smoothed, array[valid].min(), array[valid].max(), out=smoothed)
     return smoothed.astype(array.dtype, copy=False)
 
 

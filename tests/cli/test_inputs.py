@@ -19,7 +19,8 @@ from real import real
 from bimichi import BiMIChI, FusionRule, InvalidInputError, Scene
 from bimichi.fuse.images import make_sources
 from bimichi.io import open_scenes, raster as raster_layers, read_image, write_image
-from bimichi.io.labelled import Labelling, SceneReader
+from bimichi.io.labelled import SceneReader
+from bimichi.scenes.labels import Labelling
 
 NAMES = ("thermal", "grey")
 

@@ -6,9 +6,10 @@ import pytest
 from bimichi.errors import InvalidInputError
 from bimichi.io import write_image
 from bimichi.io.dataset import open_scenes
-from bimichi.io.labelled import Labelling, SceneReader, bag_scene
+from bimichi.io.labelled import SceneReader
 from bimichi.scenes import label_pixels
 from bimichi.scenes.annotations import Found, image_annotations
+from bimichi.scenes.labels import Labelling, bag_scene
 from bimichi.scenes.scene import Scene
 
 SHAPE = (8, 20)
@@ -42,7 +43,7 @@ def test_objects_that_are_no_targets_are_negative_also_within_others():
     assert found[1, 2] == 0  # in the box, but not in its core
     assert (found[:, 13:] == -1).all()
     assert counts.positive == 1
-    assert np.array_equal(np.sign(found), bagged.pixels)
+    assert np.array_equal(found, np.sign(bagged.pixels))
     assert len(bagged.boxes) == 1
 
 

@@ -12,8 +12,9 @@ from bimichi.errors import AnnotationWarning
 from bimichi.io import write_image
 from bimichi.io.annotations.match import SceneTargets
 from bimichi.io.dataset import collect_scenes
-from bimichi.io.labelled import Labelling, SceneReader
+from bimichi.io.labelled import SceneReader
 from bimichi.scenes import rasterise
+from bimichi.scenes.labels import Labelling
 
 
 def test_unknown_pixels_are_not_scored(scenes, tmp_path):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from bimichi.cli.app import app
 from bimichi.errors import InvalidInputError
-from bimichi.io import read_annotations, read_image
+from bimichi.io import read_annotations, read_image, write_image
 from bimichi.studio.exports import Exporter
 from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, add_annotations, open_workspace
@@ -231,3 +231,55 @@ def test_labels_land_in_map_coordinates_and_come_back(tmp_path):
         patch.chdir(tmp_path)
         assert CliRunner().invoke(app, shlex.split(command)[1:]).exit_code == 0
     assert (exporter.folder / "model.json").read_bytes() == model
+
+
+PLACES = [(3, 3), (22, 4), (40, 3), (12, 22), (34, 21)]
+SHAPES = {
+    "box": lambda x, y: {"kind": "box", "points": [[x, y], [x + 9, y + 12.5]]},
+    "polygon": lambda x, y: {
+        "kind": "polygon",
+        "points": [[x, y], [x + 9, y], [x + 9, y + 5], [x + 4, y + 12], [x, y + 12]],
+    },
+    "stroke": lambda x, y: {"kind": "stroke", "points": [[x + 3, y + 3], [x + 7, y + 10]], "width": 5},
+}
+
+
+def one_of(kind, x, y, work):
+    """A shape at a place; the superpixel there is a polygon."""
+    if kind != "superpixel":
+        return SHAPES[kind](x, y)
+    points, *holes = work.store.superpixel(0, x + 4, y + 5)
+    return {"kind": "polygon", "points": [*map(list, points)], "holes": [[*map(list, ring)] for ring in holes]}
+
+
+@pytest.mark.parametrize("rest", ["negative", "unknown"])
+@pytest.mark.parametrize("polarity", ["given", "learn"])
+@pytest.mark.parametrize("kind", ["box", "polygon", "stroke", "superpixel"])
+def test_the_command_learns_the_same_model_from_every_kind_of_shape(tmp_path, kind, polarity, rest):
+    """Of one scene, too, whose signs the command once learned from bags, and the studio from pixels."""
+    warm, grey = np.random.default_rng(2).normal(120, 20, (2, *SIZE))
+    for x, y in PLACES:
+        warm[y + 2 : y + 10, x + 2 : x + 8] += 60
+        grey[y + 2 : y + 10, x + 2 : x + 8] -= 60
+    for name, image in (("warm", warm), ("grey", grey)):
+        write_image(tmp_path / f"{name}.png", np.clip(image, 0, 255).astype(np.uint8))
+    work = open_workspace([str(tmp_path / "warm.png"), str(tmp_path / "grey.png")], Options())
+    work.project = tmp_path / "studio.json"
+    work.settings = replace(work.settings, rest=rest, polarity=polarity)
+    drawn = [one_of(kind, x, y, work) | {"id": f"{x}", "label": "target"} for x, y in PLACES]
+    drawn += [one_of(kind, x, y, work) | {"id": f"not {x}", "label": "not"} for x, y in [(12, 3), (28, 30), (47, 22)]]
+    work.draw(0, 1, drawn)
+    trained = learned(work)
+    if kind != "superpixel":  # which are too rough to tell
+        assert trained.rule.polarity.tolist() == [1, -1 if polarity == "learn" else 1]
+    exporter = Exporter(work, trained)
+    (path,) = exporter.write("model").files
+    model = path.read_bytes()
+    path.unlink()
+    command = exporter.write("command").text.splitlines()[1]
+    exporter.write("coco")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes() == model

@@ -40,8 +40,9 @@ def check(
     bimichi check --project bimichi.toml
     ```
 
-    AUC is that of a source alone, after its recipe, inside of boxes or masks against outside: 0.5 means that it does
-    not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot be used.
+    AUC is that of a source alone, after its recipe, in the innermost part of targets against non-target pixels: 0.5
+    means that it does not separate them; below 0.5, it is lower on targets. Exit code 1 means that some scene cannot
+    be used.
     """
     from bimichi.io.check import DatasetChecker, SceneViewer
 
@@ -79,8 +80,7 @@ def check(
 def _add(checker: "DatasetChecker", viewer: "SceneViewer", name: str) -> dict[str, int] | None:
     """Check one scene; return the numbers of its bags."""
     view = viewer.view(name)
-    inside, count = (None, None) if view.targets is None else (view.targets.inside, view.targets.count)
-    checker.add(name, view.images, inside, count, view.dtypes, view.made)
+    checker.add(name, view.images, view.targets, view.dtypes, view.made)
     return None if view.counts is None else view.counts._asdict()
 
 

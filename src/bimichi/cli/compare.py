@@ -41,11 +41,11 @@ def compare(
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import SceneReader, label_files
 
     labelling, collection = labelled.labelling(), made.open(sources)
     masks = collection.companions(truth, "truth").values()
-    inputs = [*collection.files, *labelling.files(collection), *masks]
+    inputs = [*collection.files, *label_files(labelling, collection), *masks]
     if output is not None:
         keep_inputs([output_file(output, TABLES), run_path(output)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:

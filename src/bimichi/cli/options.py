@@ -15,7 +15,6 @@ from bimichi.errors import InvalidInputError
 from bimichi.io.annotations import ANNOTATION_FORMATS
 from bimichi.io.dataset import MAX_SOURCES, SceneCollection, open_scenes
 from bimichi.io.project import FILE_NAME, Project, read_project, unknown_key
-from bimichi.scenes.superpixels import CORE, check_core
 from bimichi.sources.expressions import parse_expression
 from bimichi.sources.recipes import RECIPES, load_recipe, split_names
 
@@ -135,7 +134,7 @@ def _located(key: str, value: Any, project: Project) -> Any:
 
 
 if TYPE_CHECKING:
-    from bimichi.io.labelled import Labelling
+    from bimichi.scenes.labels import Labelling
 
 
 def value(text: str, metavar: str | None = None, **more: Any) -> Any:
@@ -367,7 +366,7 @@ class LabelOptions:
 
     def labelling(self) -> "Labelling":
         """Return them as the library takes them."""
-        from bimichi.io.labelled import Labelling
+        from bimichi.scenes.labels import CORE, Labelling
 
         given = vars(self) | {"core": CORE if self.core is None else _shares(self.core)}
         if (self.boxes is None) == (self.labels is None):
@@ -376,6 +375,8 @@ class LabelOptions:
 
 
 def _shares(text: str) -> tuple[float, float]:
+    from bimichi.scenes.labels import check_core
+
     try:
         return check_core([float(part) for part in text.split(",")])
     except ValueError:  # of which InvalidInputError is a kind

@@ -45,6 +45,7 @@ def show(
     ```
     """
     from bimichi.fit.choose import selection_of
+    from bimichi.scenes.labels import COUNTED
 
     rule = bimichi.FusionRule.load(model)
     touched = rule.usage.get("touched", np.zeros(len(rule.measure.values), np.int64))[: rule.measure.n_parts]
@@ -55,7 +56,11 @@ def show(
         shown.append(escape(_decision(rule.decision)))
     chosen = selection_of(rule.training)
     if chosen is not None:
-        shown += [rich_table(chosen.table()), *map(escape, filter(None, (chosen.sentence(), chosen.warning())))]
+        shown += [
+            rich_table(chosen.table()),
+            COUNTED,
+            *map(escape, filter(None, (chosen.sentence(), chosen.warning()))),
+        ]
     Output(json=json).result(_data(rule, touched), *shown)
 
 
@@ -127,7 +132,7 @@ def _recipes(rule: "bimichi.FusionRule") -> Sequence[str | None]:
 
 if TYPE_CHECKING:
     from bimichi.io.check import SceneViewer
-    from bimichi.io.labelled import BagCounts
+    from bimichi.scenes.labels import BagCounts
 
 
 def bags(
@@ -149,9 +154,10 @@ def bags(
     ```
     """
     from bimichi.io.check import SceneViewer
+    from bimichi.io.labelled import label_files
 
     labelling, scenes = labelled.labelling(), made.open(sources)
-    inputs = [*scenes.files, *labelling.files(scenes)]
+    inputs = [*scenes.files, *label_files(labelling, scenes)]
     files = output_files(output, scenes.names, scenes.many, (".png", ".svg", ".pdf"))
     keep_inputs([*files, run_path(output)], inputs)
     with Run("bags", ctx.params, inputs) as run:

@@ -201,7 +201,7 @@ def _own(
     given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions, say: Output
 ) -> "tuple[Scenes, FilesOf]":
     """Return the same of the user's own files."""
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import SceneReader, label_files
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
@@ -213,6 +213,6 @@ def _own(
 
     def files_of(names: Sequence[str]) -> list[Path]:
         some = collection.only(set(names))
-        return [*some.files, *labelling.files(some), *some.companions(truth, "truth").values()]
+        return [*some.files, *label_files(labelling, some), *some.companions(truth, "truth").values()]
 
     return reader.scenes, files_of

@@ -144,7 +144,7 @@ def train(
     bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import SceneReader, label_files
     from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
@@ -158,16 +158,13 @@ def train(
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     many_sources = additivity is not None or objective == AUTO
     scenes = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
-    inputs = [*scenes.files, *labelling.files(scenes)]
+    inputs = [*scenes.files, *label_files(labelling, scenes)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
         raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            truth = decision is not None
-            reader = SceneReader(
-                scenes, labelling, recipes=made.recipes, scaled=scale is not None, masks_are_truth=truth
-            )
+            reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=scale is not None)
             say.notes(reader.notes)
             data = reader.scenes if scenes.many else list(reader.scenes)
         model.set_params(source_names=reader.source_names)
@@ -235,12 +232,14 @@ def _model(
 
 def _chosen(selection: "Selection", say: Output) -> list[Any]:
     """Return the table and the sentence of a choice; what warns of it goes to standard error."""
+    from bimichi.scenes.labels import COUNTED
+
     warning = selection.warning()
     if warning:
         say.note(f"Warning: {warning}")
     if selection.weak:
         say.note(f"Warning: {selection.weakness()}")
-    return [rich_table(selection.table()), escape(selection.sentence())]
+    return [rich_table(selection.table()), COUNTED, escape(selection.sentence())]
 
 
 def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:

@@ -15,8 +15,9 @@ from bimichi._types import Flags, Floats
 from bimichi.datasets.drawing import LICENCE, Array, Shape, capsule, ellipse, image_files, scene_name
 from bimichi.io.write import write_image
 from bimichi.measures.lattice import Seed, random_generator
-from bimichi.scenes.masks import boxes_of, label_bags
+from bimichi.scenes.labels import label_bags
 from bimichi.scenes.scene import Scene
+from bimichi.scenes.shapes import boxes_of
 from bimichi.scenes.superpixels import superpixels
 
 FINE = 2  # fine pixels per pixel, so that tissues share pixels at their borders

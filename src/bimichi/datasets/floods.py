@@ -24,9 +24,9 @@ from bimichi._types import Flags, Floats, Ints
 from bimichi.datasets.drawing import LICENCE, image_files, scene_name
 from bimichi.io.write import write_geotiff
 from bimichi.measures.lattice import Seed, random_generator
-from bimichi.scenes.masks import label_bags
+from bimichi.scenes.labels import INNER, label_bags, label_pixels
 from bimichi.scenes.scene import Scene
-from bimichi.scenes.superpixels import label_pixels, superpixels
+from bimichi.scenes.superpixels import superpixels
 
 PIXEL = 10.0  # metres
 KINDS = ("soil", "stubble", "crop", "meadow", "orchard", "forest", "roofs", "asphalt", "water")
@@ -353,7 +353,7 @@ class FloodImages:
             labels=label_bags(segments, mask=self.outlines & self.valid, require_both=False),
             truth=self.flooded & self.valid,
             ignore=~self.valid,
-            pixels=label_pixels(self.flooded.shape, mask=self.outlines, ignore=~self.valid),
+            pixels=label_pixels(self.flooded.shape, mask=self.outlines, ignore=~self.valid, inner=INNER),
             rgb=self.rgb,
             crs=self.crs,
             transform=self.transform,

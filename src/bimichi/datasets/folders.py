@@ -16,7 +16,7 @@ from bimichi.io.annotations.write import write_annotations
 from bimichi.io.project import FILE_NAME, Project, ProjectSource, write_project
 from bimichi.io.write import write_image
 from bimichi.scenes.annotations import ImageAnnotations
-from bimichi.scenes.masks import boxes_of
+from bimichi.scenes.shapes import boxes_of
 
 Written = tuple[list[Path], ImageAnnotations | None]
 

@@ -11,8 +11,9 @@ from bimichi._types import Flags
 from bimichi.datasets.drawing import LICENCE, capsule
 from bimichi.errors import InvalidInputError
 from bimichi.measures.lattice import random_generator
-from bimichi.scenes.masks import boxes_of, label_bags
+from bimichi.scenes.labels import label_bags
 from bimichi.scenes.scene import Scene
+from bimichi.scenes.shapes import boxes_of
 from bimichi.scenes.superpixels import superpixels
 
 U, BACKGROUND, M = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)  # the three patterns of sources

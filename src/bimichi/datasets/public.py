@@ -14,8 +14,9 @@ from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.bbgt import SOURCE, read_bbgt
 from bimichi.io.images import read_image
-from bimichi.scenes.masks import box_mask, boxes_of, label_bags
+from bimichi.scenes.labels import label_bags
 from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.shapes import box_mask, boxes_of
 from bimichi.scenes.superpixels import superpixels
 from bimichi.sources import operators as make
 from bimichi.sources.bands import Plane

@@ -1,4 +1,4 @@
-"""How well a fused map finds the targets: AUC, average precision, best F1, RMSE and calibration against the truth.
+"""Scores of a fused map against the truth: AUC, average precision, best F1, RMSE and calibration; and of objects.
 
 Ranking scores take values that differ by rounding alone for ties; see `bimichi.scenes.sample`.
 """
@@ -162,8 +162,8 @@ def scores(
 
     Examples
     --------
-    >>> found = scores([[0, 0], [0, 1]], [[-1.0, -1.0], [-1.0, 1.0]])
-    >>> found.auc, found.rmse, found.n, found.share
+    >>> perfect = scores([[0, 0], [0, 1]], [[-1.0, -1.0], [-1.0, 1.0]])
+    >>> perfect.auc, perfect.rmse, perfect.n, perfect.share
     (1.0, 0.0, 4, 0.25)
     """
     targets, others = split_classes(truth, fused, ignore)
@@ -177,11 +177,11 @@ def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float,
     if not targets.size or not others.size:
         counted = f"{targets.size:,} targets and {others.size:,} other pixels count"
         raise InvalidInputError(f"truth has one class only: {counted}. Only rmse is defined for one.")
-    found = tally(targets, others)
-    precision, area = found.ranking()
-    f1 = found.f1
+    counts = tally(targets, others)
+    precision, area = counts.ranking()
+    f1 = counts.f1
     best = np.argmax(f1)
-    return area, precision, float(f1[best]), float(found.thresholds[best])
+    return area, precision, float(f1[best]), float(counts.thresholds[best])
 
 
 def _check_reach(targets: NDArray[Any], others: NDArray[Any], output_range: tuple[float, float]) -> tuple[float, float]:
@@ -309,28 +309,29 @@ def object_scores(
 
     Examples
     --------
-    >>> found = object_scores([(0, 0, 10, 20), (50, 0, 10, 20)], [(1, 0, 10, 20), (30, 30, 5, 5)])
-    >>> found.precision, found.recall, found.miss_rate
+    >>> matches = object_scores([(0, 0, 10, 20), (50, 0, 10, 20)], [(1, 0, 10, 20), (30, 30, 5, 5)])
+    >>> matches.precision, matches.recall, matches.miss_rate
     (0.5, 0.5, 0.5)
     """
     check_number(min_overlap, "min_overlap", 0, 1)
     if min_overlap == 0:
         raise InvalidInputError("min_overlap must be above 0, or boxes that are far apart would match.")
     check_choice(overlap, "overlap", ("iou", "smaller"))
-    wanted, found = check_boxes(targets, "targets"), check_boxes(getattr(detections, "boxes", detections), "detections")
-    shared = _shared(wanted, found)
-    sizes = [boxes[:, 2] * boxes[:, 3] for boxes in (wanted, found)]
+    wanted = check_boxes(targets, "targets")
+    detected = check_boxes(getattr(detections, "boxes", detections), "detections")
+    shared = _shared(wanted, detected)
+    sizes = [boxes[:, 2] * boxes[:, 3] for boxes in (wanted, detected)]
     both = sizes[0][:, None] + sizes[1] - shared
     share = shared / (both if overlap == "iou" else np.minimum(sizes[0][:, None], sizes[1]))
     can = share >= min_overlap
     gain = np.where(can, 1 + share / (min(share.shape) + 1), 0)  # the number of matches first, then their overlap
     rows, columns = linear_sum_assignment(gain, maximize=True)
     matched = can[rows, columns]
-    n_matched, counted = int(matched.sum()), len(found)
+    n_matched, counted = int(matched.sum()), len(detected)
     if ignore is not None:
-        alone: Flags = np.ones(len(found), np.bool_)
+        alone: Flags = np.ones(len(detected), np.bool_)
         alone[columns[matched]] = False
-        unknown = (_shared(check_boxes(ignore, "ignore"), found) >= 0.5 * sizes[1]).any(axis=0)
+        unknown = (_shared(check_boxes(ignore, "ignore"), detected) >= 0.5 * sizes[1]).any(axis=0)
         counted -= int((alone & unknown).sum())
     return _scores(len(wanted), counted, n_matched)
 

@@ -16,6 +16,7 @@ from bimichi.fit.spaces.base import Usage
 from bimichi.fit.spaces.sums import Gram
 from bimichi.fit.train import BagLabels
 from bimichi.scenes.bags import Bags
+from bimichi.scenes.labels import scene_labels
 from bimichi.scenes.sample import Scale
 from bimichi.scenes.scene import Scene, Scenes, check_joins, join_bags
 
@@ -138,7 +139,7 @@ def reduce_part(
 def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[sampling.Sample, ...]:
     """Draw samples of a part whose bags are scaled already."""
     assert part.bags is not None
-    labels = None if part.scene is None else sampling.pixel_labels(part.scene)
+    labels = None if part.scene is None else scene_labels(part.scene)
     if part.scene is None or labels is None:
         return tuple(sampling.grouped_bags(part.name, part.bags, sampling.bag_groups(part.bags, None, n_groups)))
     region = sampling.strips(part.scene, n_groups) if n_groups > 1 else None

@@ -19,13 +19,13 @@ from bimichi.fit.spaces.base import Sums, Usage
 from bimichi.fit.streaming import in_threads, joined_bags
 from bimichi.fit.train import Training
 from bimichi.scenes.bags import Bags
+from bimichi.scenes.labels import scene_labels
 from bimichi.scenes.sample import (
     Sample,
     Scale,
     bag_groups,
     grouped_bags,
     grouped_pixels,
-    pixel_labels,
     scaled_sample,
     select_bags,
     strips,
@@ -128,7 +128,7 @@ class Material:
 def samples_of(part: Part, material: Material, how: Signed, room: int, rare: PlaneScale | None = None) -> list[Sample]:
     """Return a sample for each group of a part, with sources as given, or by how rare their values are."""
     region, group = material.regions(part)
-    labels = None if part.scene is None else pixel_labels(part.scene)
+    labels = None if part.scene is None else scene_labels(part.scene)
     if part.scene is None or labels is None:
         if part.bags is None:
             none = np.empty((0, part.n_sources))

@@ -18,7 +18,7 @@ from bimichi._files import atomic_write
 from bimichi._types import Flags, Floats, Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.scenes.labels import Placement
+from bimichi.scenes.grid import Placement
 from bimichi.scenes.shapes import Polygon, outline, runs_of
 
 

@@ -42,9 +42,9 @@ class BiMIChICV(FusionClassifier, BagFusion):
     """Sensor fusion whose objective, additivity, polarity and use of rarity are chosen by cross-validation over scenes.
 
     No setting is best everywhere, so several are learned from some scenes and scored on others: by the average
-    precision with which they rank pixels in the middle of boxes above those outside. Every source alone takes part. The
-    best one is learned again from all scenes, and calibrated on the outputs for left-out scenes, so that `fuse` returns
-    the probability of a target.
+    precision with which they rank the innermost part of targets above non-target pixels; see
+    `bimichi.scenes.labels`. Every source alone takes part. The best one is learned again from all scenes, and
+    calibrated on the outputs for left-out scenes, so that `fuse` returns the probability of a target.
 
     Parameters
     ----------
@@ -276,8 +276,8 @@ def cv_results(chosen: Chosen) -> dict[str, Any]:
 
 def fit_scenes(model: Any, scenes: Sequence[Scene]) -> Any:
     """Fit to one scene, or to many, which may be read one after another."""
-    alone = len(scenes) == 1 and isinstance(model, BiMIChI)
-    return model.fit(scenes[0].bags() if alone else scenes)
+    alone = len(scenes) == 1 and isinstance(model, BiMIChI) and model.polarity == "given"
+    return model.fit(scenes[0].bags() if alone else scenes)  # signs are learned from labels of pixels, not of bags
 
 
 def scene_rule(

@@ -18,8 +18,8 @@ from bimichi.methods.base import Fusion
 from bimichi.paper.figures import scene_panels
 from bimichi.plot import plot_maps
 from bimichi.scenes.annotations import ImageAnnotations
-from bimichi.scenes.masks import boxes_of
 from bimichi.scenes.scene import Scene
+from bimichi.scenes.shapes import boxes_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -57,8 +57,8 @@ class Scene:
     thermal : ndarray of shape (height, width), optional
         For display.
     pixels : ndarray of int8, shape (...), optional
-        What is known about single instances without the truth: 1 for targets, -1 for others, 0 for unknown, as from
-        `bimichi.scenes.label_pixels`. By default it follows from boxes, if there are any.
+        Labels of single instances: 1 for targets, -1 for others, 0 for unknown, and 2 for the part of targets that
+        scores count, if not all; as from `bimichi.scenes.pixel_labels`. By default they follow from boxes, if any.
     truth_from : str, default="pixels"
         What `truth` was made from: "pixels", or "boxes" where nothing better exists.
     licence, citation : str

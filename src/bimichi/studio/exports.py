@@ -16,13 +16,12 @@ from bimichi.fuse.images import fuse_scene, match_scene
 from bimichi.fuse.rasters import fuse_windows
 from bimichi.io.annotations.write import write_annotations
 from bimichi.io.dataset import SceneCollection, SceneFiles, collect_scenes
-from bimichi.io.labelled import split_negative
 from bimichi.io.raster import gdal_settings
 from bimichi.io.write import write_image
 from bimichi.report import IndexEntry, thumbnail, write_index, write_report
 from bimichi.scenes.annotations import ImageAnnotations
-from bimichi.scenes.labels import Placement, rasterise
-from bimichi.scenes.superpixels import CORE
+from bimichi.scenes.grid import Placement
+from bimichi.scenes.labels import CORE, pixel_labels
 from bimichi.studio.labels import annotations_of
 from bimichi.studio.learning import Trained
 from bimichi.studio.project import export_folder, relative_argument, relative_to
@@ -136,8 +135,8 @@ def python_text(work: Workspace, labels: Path, model: Path, trained: Trained | N
             "from bimichi.methods.cross_validated import fit_scenes, scene_rule",
             "from bimichi.io import open_scenes",
             "from bimichi.sources import parse_expression",
-            "from bimichi.io.labelled import Labelling",
             "from bimichi.io.labelled import SceneReader",
+            "from bimichi.scenes import Labelling",
             "",
             f"scenes = open_scenes({', '.join(opened)})",
             f"labels = Labelling({', '.join(how)})",
@@ -223,13 +222,11 @@ class Exporter:
 
     def _masks(self) -> Exported:
         """Write the pixels of targets, and of what is unknown if there is any: 255 in bytes, 0 elsewhere."""
-        how, files = self._work.settings.labelling, []
+        how, files = replace(self._work.settings.labelling, core=(1.0, 1.0)), []
         masks = {}
         for name, (scene, found) in self._drawn().items():
-            targets, ignored = rasterise(split_negative(found, how)[0], scene.size, how.target)
-            sure = rasterise(split_negative(found, how)[1], scene.size).targets
-            unknown = ignored & ~sure if how.rest == "negative" else ~(targets | sure)
-            masks[name] = (scene, targets & ~sure, unknown)
+            labels = pixel_labels(found, scene.size, how)
+            masks[name] = (scene, labels > 0, labels == 0)
         some = any(unknown.any() for _, _, unknown in masks.values())
         for name, (scene, targets, unknown) in masks.items():
             files.append(self._mask(scene, f"masks/{_safe(name)}", targets))

@@ -19,7 +19,7 @@ import numpy as np
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.scenes.annotations import Found, ImageAnnotations, image_annotations
-from bimichi.scenes.labels import Placement
+from bimichi.scenes.grid import Placement
 from bimichi.scenes.shapes import Polygons, bounding_box, corners_of, outline
 
 KINDS = ("box", "polygon", "stroke")

@@ -14,9 +14,9 @@ from bimichi.fit.candidates import Candidate
 from bimichi.fit.choose import Contender, How, Selection, cross_validate
 from bimichi.fit.direction import spread
 from bimichi.fit.parts import Remembered, read_part
-from bimichi.io.labelled import BagCounts, bag_scene
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
 from bimichi.rule import FusionRule
+from bimichi.scenes.labels import BagCounts, bag_scene
 from bimichi.scenes.scene import Scene
 from bimichi.studio.labels import Shape, Shapes, annotations_of, doubts
 from bimichi.studio.scenes import SceneStore
@@ -184,7 +184,7 @@ def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
         "by_scene": list(model.ap),
         "best_source": None,
     }
-    where = f"{len(selection.scenes)} scenes or parts that were left out in turn"
+    where = f"{len(selection.scenes)} scenes or parts that were left out in turn (innermost parts of targets)"
     sentence = f"Average precision {own.mean:.3f} ± {own.error:.3f} on {where}"
     if source is not None:
         alone, name = source.score, source.name.removeprefix("source ")

@@ -22,7 +22,7 @@ from bimichi._version import __version__
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.io.dataset import SceneFiles
 from bimichi.io.open import selected_bands
-from bimichi.scenes.labels import Placement
+from bimichi.scenes.grid import Placement
 from bimichi.sources.bands import first_few
 from bimichi.studio.labels import Shapes, mapped
 

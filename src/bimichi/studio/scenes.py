@@ -16,12 +16,12 @@ from bimichi._extras import import_optional
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.io.annotations.mask import read_mask
 from bimichi.io.dataset import SceneCollection, SceneFiles
-from bimichi.io.labelled import Labelling, SceneReader
+from bimichi.io.labelled import SceneReader
 from bimichi.io.scene import OpenScene
 from bimichi.record import SourceInput
 from bimichi.report.contents import index_plane
-from bimichi.scenes.grid import Grid, Window
-from bimichi.scenes.labels import Placement
+from bimichi.scenes.grid import Grid, Placement, Window
+from bimichi.scenes.labels import Labelling
 from bimichi.scenes.scene import Scene
 from bimichi.scenes.shapes import outline
 from bimichi.scenes.superpixels import superpixels

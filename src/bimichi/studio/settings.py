@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bimichi._checks import check_choice
 from bimichi.errors import InvalidInputError
 from bimichi.fit.objectives import OBJECTIVES, get_objective
-from bimichi.io.labelled import Labelling
-from bimichi.scenes.superpixels import CORE
+from bimichi.scenes.labels import CORE, Labelling
 from bimichi.sources.recipes import AS_IS
 from bimichi.studio.labels import Shapes
 

@@ -23,8 +23,7 @@ from bimichi.io.dataset import open_scenes
 from bimichi.io.raster import gdal_settings, open_dataset, open_source
 from bimichi.io.scene import OpenScene
 from bimichi.scenes.annotations import ImageAnnotations
-from bimichi.scenes.grid import Window
-from bimichi.scenes.labels import Placement
+from bimichi.scenes.grid import Placement, Window
 from bimichi.studio.labels import Shape, Shapes, Size, annotations_of, reach
 from bimichi.studio.learning import Learner, Trained
 from bimichi.studio.scenes import SceneStore

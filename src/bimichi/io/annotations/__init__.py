@@ -10,8 +10,8 @@ from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
 from bimichi.io.images import check_file, reading
 from bimichi.registry import Registry
-from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations
-from bimichi.scenes.labels import Placement, in_pixels
+from bimichi.scenes.annotations import AnnotationFormat, Annotations, AnnotationTable, ImageAnnotations, in_pixels
+from bimichi.scenes.grid import Placement
 from bimichi.sources.bands import first_few
 
 __all__ = ["ANNOTATION_FORMATS", "read_annotations", "read_boxes", "register_annotation_format"]

@@ -13,8 +13,8 @@ import numpy as np
 from bimichi._files import atomic_write
 from bimichi._types import Floats
 from bimichi.errors import InvalidInputError
-from bimichi.scenes.annotations import Annotations, Found, ImageAnnotations
-from bimichi.scenes.labels import Placement, in_pixels
+from bimichi.scenes.annotations import Annotations, Found, ImageAnnotations, in_pixels
+from bimichi.scenes.grid import Placement
 from bimichi.scenes.shapes import Disc, Polygons, Runs, Shape, corners_of, encode_coco, runs_of
 
 Placements = Mapping[str | None, Placement] | Placement | None
