@@ -37,7 +37,7 @@ def checkpoint() -> None:
 
 
 @contextmanager
-def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
+def progress_bar(title: str, total: int, verbose: int) -> Iterator[Callable[[int, float | None], None]]:
     """Yield ``advance(steps, value)``; it draws on a terminal if `verbose`, and does nothing elsewhere."""
     console = _console(verbose)
     if console is None:
@@ -46,7 +46,7 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn(what),
+        TextColumn(title),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -54,19 +54,19 @@ def progress_bar(what: str, total: int, verbose: int) -> Iterator[Callable[[int,
     )
     bar = Progress(*columns, console=console, transient=True)
     with COMPILE_NOTICE.giving_way(), bar:
-        task = bar.add_task(what, total=total, J="")
+        task = bar.add_task(title, total=total, J="")
         yield lambda steps, value: bar.update(task, advance=steps, J="" if value is None else f"J = {value:.5g}")
 
 
 @contextmanager
-def status_line(what: str, verbose: int) -> Iterator[Callable[[str], None]]:
+def status_line(title: str, verbose: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows one line of text, replaced by the next, on a terminal if `verbose`."""
     console = _console(verbose)
     if console is None:
         yield lambda text: None
         return
-    with COMPILE_NOTICE.giving_way(), console.status(what) as line:
-        yield lambda text: line.update(f"{what}: {text}")
+    with COMPILE_NOTICE.giving_way(), console.status(title) as line:
+        yield lambda text: line.update(f"{title}: {text}")
 
 
 def _console(verbose: int) -> Any:

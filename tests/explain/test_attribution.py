@@ -106,8 +106,6 @@ def test_models_are_explained_with_their_scale_and_polarity(objective, rng):
     np.testing.assert_array_equal(contributions(model, X[3]), contributions(model, X)[3])
     inverted = tuple(str(k + 1) for k in np.flatnonzero(model.polarity_ < 0))
     assert steps.inverted == inverted
-    with pytest.warns(DeprecationWarning, match=r"Chain\.inverted"):
-        assert steps.turned == inverted
     assert f"Inverted before the integral: {', '.join(inverted)}." in repr(steps)
 
 

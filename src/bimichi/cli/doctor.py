@@ -73,15 +73,15 @@ def _version(package: str) -> str | None:
 def _extras() -> dict[str, dict[str, Any]]:
     """Return for each extra the versions of its packages, and the pip command if one is missing."""
     homes = packages_distributions()
-    found: dict[str, dict[str, Any]] = {
+    extras: dict[str, dict[str, Any]] = {
         extra: {"packages": {}, "install": None} for extra in sorted({*EXTRAS.values()})
     }
     for module, extra in EXTRAS.items():
         installed = is_installed(module)
-        found[extra]["packages"][module] = _version(homes.get(module, [module])[0]) if installed else None
+        extras[extra]["packages"][module] = _version(homes.get(module, [module])[0]) if installed else None
         if not installed:
-            found[extra]["install"] = f"pip install 'bimichi[{extra}]'"
-    return found
+            extras[extra]["install"] = f"pip install 'bimichi[{extra}]'"
+    return extras
 
 
 def _gdal() -> str | None:
@@ -129,9 +129,9 @@ class SelfTestError(BimichiError):
     """A check of the self-test that did not hold."""
 
 
-def _ensure(holds: bool, what: str) -> None:
+def _ensure(holds: bool, problem: str) -> None:
     if not holds:
-        raise SelfTestError(what)
+        raise SelfTestError(problem)
 
 
 def check_integral() -> str:
@@ -241,6 +241,6 @@ def self_test() -> list[dict[str, Any]]:
         try:
             results.append({"check": name, "passed": True, "found": check()})
         except Exception as error:  # whatever is broken here, the other checks go on
-            what = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
-            results.append({"check": name, "passed": False, "found": what})
+            problem = str(error) if isinstance(error, SelfTestError) else f"{type(error).__name__}: {error}"
+            results.append({"check": name, "passed": False, "found": problem})
     return results

@@ -95,15 +95,15 @@ def pedestrian(
     chosen = list(scenes if scene or drawn else islice(filter(shows_both, scenes), limit))
     if not chosen:
         raise InvalidInputError("No night scene shows people; name scenes with --scene.")
-    inputs = input_files(where.root, (one.name for one in chosen))
+    inputs = input_files(where.root, (street.name for street in chosen))
     network = None if detector is None else bimichi.DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
         results, written = [], []
-        for count, one in enumerate(chosen, 1):
-            say.note(f"{count}/{len(chosen)} {one.name}, scored on {one.truth_from}")
-            with run.timed(one.name):
-                results.append(run_pedestrian(one, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
-                written += results[-1].write(output_folder(scene_folder(folder, one)))
+        for count, street in enumerate(chosen, 1):
+            say.note(f"{count}/{len(chosen)} {street.name}, scored on {street.truth_from}")
+            with run.timed(street.name):
+                results.append(run_pedestrian(street, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
+                written += results[-1].write(output_folder(scene_folder(folder, street)))
         table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
         written += [

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 PANEL = "Where scenes come from"
 
 
-def _folder(what: str) -> Any:
-    return value(f"Folder of a data set: {what}", "DIR", rich_help_panel=PANEL)
+def _folder(contents: str) -> Any:
+    return value(f"Folder of a data set: {contents}", "DIR", rich_help_panel=PANEL)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def study(
         str | None, value("Masks of targets, above 0, to score against.", "MASK", rich_help_panel=LABELS)
     ] = None,
     labelled: LabelOptions,
-    made: SourceOptions,
+    recipes: SourceOptions,
     repeats: Annotated[int, value("How many draws of scenes to run, with the seeds N, N+1, ...", "K", min=1)] = 1,
     resume: Annotated[bool, flag("--resume", "Continue the study in the folder.")] = False,
     seed: Seed = 0,
@@ -140,75 +140,75 @@ def study(
 
     def draw(at: int) -> "StudyResult":
         where = output if repeats == 1 else output / f"draw-{at}"
-        return _study(ctx.params | {"seed": at}, where, data, labelled, made, ctx, say)
+        return _study(ctx.params | {"seed": at}, where, data, labelled, recipes, ctx, say)
 
-    found = RepeatedStudy([draw(at) for at in range(seed, seed + repeats)])
+    draws = RepeatedStudy([draw(at) for at in range(seed, seed + repeats)])
     if repeats > 1:
-        written = found.write(output_folder(output))
-        say.result(found.to_dict() | {"files": written}, rich_table(found.table()), *map(escape, map(str, written)))
+        written = draws.write(output_folder(output))
+        say.result(draws.to_dict() | {"files": written}, rich_table(draws.table()), *map(escape, map(str, written)))
 
 
 def _study(
-    given: dict[str, Any],
+    options: dict[str, Any],
     output: Path,
     data: DataOptions,
     labelled: LabelOptions,
-    made: SourceOptions,
+    recipes: SourceOptions,
     ctx: typer.Context,
     say: Output,
 ) -> "StudyResult":
     """Run the study of one draw, write it, and, if it is the only one, print it."""
     from bimichi.paper import check_folder, names_of, run_study, split_scenes
 
-    seed, resume = given["seed"], given["resume"]
-    scenes, files_of = _own(given, data, labelled, made, say) if given["images"] else _drawn(given, data)
+    seed, resume = options["seed"], options["resume"]
+    scenes, files_of = _own(options, data, labelled, recipes, say) if options["images"] else _drawn(options, data)
     folder = output_folder(output)
     check_folder(folder, resume)
-    learned, scored = split_scenes(scenes, given["train"], given["test"], seed, say.note)
+    learned, scored = split_scenes(scenes, options["train"], options["test"], seed, say.note)
     inputs = files_of([*names_of(learned), *names_of(scored)])
     with Run("study", ctx.params, inputs, seed) as run:
         result = run_study(
             learned,
             scored,
             seed=seed,
-            rows=given["rows"],
+            rows=options["rows"],
             folder=folder,
             resume=resume,
-            made_by=plain({name: given[name] for name in MAKING if given[name]}),
-            n_jobs=given["jobs"],
+            made_by=plain({name: options[name] for name in MAKING if options[name]}),
+            n_jobs=options["jobs"],
             progress=say.note,
         )
         written = result.write(folder)
         run.write(folder / "run.json", written)
-    if given["repeats"] == 1:
+    if options["repeats"] == 1:
         shown = [escape(text) for text in (result.verdict(), *map(str, written))]
         say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
     return result
 
 
-def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
+def _drawn(options: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
     """Return scenes of a data set, or drawn ones, and a function that returns the files of some of them."""
-    only_own = [f"--{name.replace('_', '-')}" for name in OWN if given[name] is not None]
+    only_own = [f"--{name.replace('_', '-')}" for name in OWN if options[name] is not None]
     if only_own:
         raise typer.BadParameter("only for your own scenes; give them as SOURCES", param_hint=f"'{only_own[0]}'")
-    n = given["train"] + given["test"]
-    streets = range(given["seed"] * n, (given["seed"] + 1) * n)
-    scenes = data.scenes(streets, 3 if given["sources"] == "3" else 6)
+    n = options["train"] + options["test"]
+    streets = range(options["seed"] * n, (options["seed"] + 1) * n)
+    scenes = data.scenes(streets, 3 if options["sources"] == "3" else 6)
     return scenes, lambda names: input_files(data.root, names)
 
 
 def _own(
-    given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions, say: Output
+    options: dict[str, Any], data: DataOptions, labelled: LabelOptions, recipes: SourceOptions, say: Output
 ) -> "tuple[Scenes, FilesOf]":
     """Return the same of the user's own files."""
     from bimichi.io.labelled import SceneReader
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
-    truth, labelling, collection = given["truth"], labelled.labelling(), made.open(given["images"])
+    truth, labelling, collection = options["truth"], labelled.labelling(), recipes.open(options["images"])
     if truth is None:
         raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
-    reader = SceneReader(collection, labelling, recipes=made.recipes, truth=truth)
+    reader = SceneReader(collection, labelling, recipes=recipes.recipes, truth=truth)
     say.notes(reader.notes)
 
     def files_of(names: Sequence[str]) -> list[Path]:

@@ -39,8 +39,8 @@ def fractal(rng: np.random.Generator, shape: tuple[int, int], exponent: float, c
     spectrum = np.fft.rfft2(rng.standard_normal(shape))
     wave = np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None, :])
     spectrum *= np.maximum(wave, 1 / max(shape)) ** -exponent * (wave > 1 / coarsest)
-    found = np.fft.irfft2(spectrum, shape)
-    return np.asarray((found - found.mean()) / max(float(found.std()), 1e-12))
+    noise = np.fft.irfft2(spectrum, shape)
+    return np.asarray((noise - noise.mean()) / max(float(noise.std()), 1e-12))
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ def _lakes(rng: np.random.Generator, shape: tuple[int, int], hills: Floats) -> F
     places = np.argwhere(hills == 0)
     down, across = np.mgrid[: shape[0], : shape[1]]
     rough = fractal(rng, shape, 2.0, coarsest=max(shape) / 3)
-    found = np.zeros(shape, dtype=np.bool_)
+    lakes = np.zeros(shape, dtype=np.bool_)
     for _ in range(rng.integers(2, 4)):
         row, column = places[rng.integers(len(places))] if len(places) else (0, 0)
         wide, tall = rng.uniform(0.025, 0.055, 2) * max(shape)
-        found |= np.hypot((down - row) / tall, (across - column) / wide) < 1 + 0.28 * rough
-    return np.asarray(found & (hills < 2))
+        lakes |= np.hypot((down - row) / tall, (across - column) / wide) < 1 + 0.28 * rough
+    return np.asarray(lakes & (hills < 2))
 
 
 def _fields(rng: np.random.Generator, x: Floats, y: Floats) -> tuple[Ints, Flags]:
@@ -154,9 +154,9 @@ def _kinds(rng: np.random.Generator, shape: tuple[int, int], parcel: Ints, track
 
 def outlines(flooded: Flags) -> Flags:
     """Outline a flood as someone does by hand: closed over dry spots, too large, and without the smallest parts."""
-    found = binary_closing(np.pad(flooded, 8), iterations=3)[8:-8, 8:-8]
-    found = binary_opening(found, iterations=2)
-    return np.asarray(binary_dilation(found, iterations=3))
+    outlined = binary_closing(np.pad(flooded, 8), iterations=3)[8:-8, 8:-8]
+    outlined = binary_opening(outlined, iterations=2)
+    return np.asarray(binary_dilation(outlined, iterations=3))
 
 
 RADAR_BANDS = ("VV", "VH")
@@ -333,8 +333,8 @@ class FloodImages:
     @property
     def labels(self) -> NDArray[np.int16]:
         """0 for dry, 1 for flooded, 2 for permanent water, and -1 where a satellite has no data."""
-        found = np.where(self.permanent, 2, self.flooded).astype(np.int16)
-        return np.where(self.valid, found, np.int16(-1))
+        classes = np.where(self.permanent, 2, self.flooded).astype(np.int16)
+        return np.where(self.valid, classes, np.int16(-1))
 
     def scene(self, n_segments: int = 300) -> Scene:
         """Make sources and bags: see `flood`."""
@@ -437,8 +437,8 @@ def draw_flood(
     >>> images.radar.shape, images.optical.shape, images.transform[:3]
     ((64, 80, 2), (64, 80, 13), (10.0, 0.0, 609990.0))
     """
-    for what, value in (("height", height), ("width", width)):
-        check_integer(value, what, minimum=64)
+    for name, value in (("height", height), ("width", width)):
+        check_integer(value, name, minimum=64)
     check_number(cloud_cover, "cloud_cover", 0, 0.9)
     check_number(level, "level", 0, 5)
     rng, shape = random_generator(random_state), (height, width)

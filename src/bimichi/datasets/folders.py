@@ -121,10 +121,10 @@ def write_folder(
     written: list[Path] = []
     boxes: dict[str | None, ImageAnnotations] = {}
     for seed in seeds:
-        paths, found = field.write(root, *(size or field.size), check_integer(seed, "seeds", minimum=0))
+        paths, annotations = field.write(root, *(size or field.size), check_integer(seed, "seeds", minimum=0))
         written += paths
-        if found is not None:
-            boxes[paths[0].name] = found
+        if annotations is not None:
+            boxes[paths[0].name] = annotations
     if boxes:
         written.append(root / "boxes.csv")
         write_annotations(written[-1], boxes)

@@ -281,8 +281,8 @@ def street(
     >>> scene.name, scene.sources.shape, len(scene.boxes)
     ('street-1', (96, 128, 3), 2)
     """
-    for what, value, least in (("height", height, 64), ("width", width, 64), ("n_people", n_people, 0)):
-        check_integer(value, what, minimum=least)
+    for name, value, least in (("height", height, 64), ("width", width, 64), ("n_people", n_people, 0)):
+        check_integer(value, name, minimum=least)
     rng = random_generator(random_state)
     view = View(height, width)
     canvas, lamps = Canvas(view), _lamps(rng)
@@ -294,18 +294,18 @@ def street(
     _ground(canvas)
     for side in (-1, 1):
         _houses(canvas, side, rng)
-    sides = [(one, 1 if one.x > 0 else -1) for one in lamps[1:]]
-    posts = [Figure(one.x + side * 1.15, one.z, lamp(-side, one.power), (1.6, 5.7)) for one, side in sides]
+    sides = [(light, 1 if light.x > 0 else -1) for light in lamps[1:]]
+    posts = [Figure(light.x + side * 1.15, light.z, lamp(-side, light.power), (1.6, 5.7)) for light, side in sides]
     figures = [*posts, *_things(rng), *_people(view, n_people, rng)]
     for figure in sorted(figures, key=lambda figure: -figure.z):
         canvas.stand(figure.parts, figure.x, figure.z, figure.reach, figure.owner)
     _roughen(canvas, rng)
     shadows = [Shadow(f.x, f.z, f.reach[1], f.shadow) for f in figures if f.shadow]
-    found = [place for place in find_objects(canvas.owner) if place is not None]
+    places = [place for place in find_objects(canvas.owner) if place is not None]
     return pedestrian_scene(
         photograph(canvas, lamps, shadows, rng),
         thermograph(canvas, rng),
-        boxes=np.array([(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in found]),
+        boxes=np.array([(x.start, y.start, x.stop - x.start, y.stop - y.start) for y, x in places]),
         truth=canvas.owner > 0,
         data=DRAWN,
         name=scene_name("street", random_state),

@@ -85,7 +85,9 @@ class Comparison:
             Methods that are not are never marked.
         """
         named = [ranked is None or result.name in ranked for result in self.results]
-        marked = [one and result.fuzzy and bool(result.scores) for one, result in zip(named, self.results, strict=True)]
+        marked = [
+            counts and result.fuzzy and bool(result.scores) for counts, result in zip(named, self.results, strict=True)
+        ]
         cells = score_cells(self.results, TITLES, marked, digits=2, second=True)
         pairs = zip(self.results, cells, strict=True)
         rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
@@ -108,13 +110,13 @@ class Comparison:
         numbered : bool, default=False
             Whether sources are numbers, as in the paper's tables, instead of names.
         """
-        found = {name: g for name, g in self.measures().items() if isinstance(g, Capacity)}
-        if not found:
+        capacities = {name: g for name, g in self.measures().items() if isinstance(g, Capacity)}
+        if not capacities:
             return Table(["A"], [])
-        first = next(iter(found.values()))
+        first = next(iter(capacities.values()))
         names = Capacity(first.values).source_names if numbered else first.source_names
         subsets = [subset for subset, _ in first.listing()]
-        rows = [[Cell(name), *(Cell(number(g[subset])) for subset in subsets)] for name, g in found.items()]
+        rows = [[Cell(name), *(Cell(number(g[subset])) for subset in subsets)] for name, g in capacities.items()]
         return Table(["measure", *(set_label(subset, names) for subset in subsets)], rows)
 
 
@@ -179,9 +181,9 @@ def compare(
     return Comparison([done[name] for name in named])
 
 
-def _checked(scenes: Scene | Sequence[Scene], what: str) -> Sequence[Scene]:
+def _checked(scenes: Scene | Sequence[Scene], argument: str) -> Sequence[Scene]:
     """Return a list of scenes, or `Scenes`, which stay unread."""
     listed = scenes if isinstance(scenes, Scenes) else [scenes] if isinstance(scenes, Scene) else list(scenes)
     if not listed or not (isinstance(listed, Scenes) or all(isinstance(scene, Scene) for scene in listed)):
-        raise InvalidInputError(f"{what} must be a Scene or a sequence of at least one Scene.")
+        raise InvalidInputError(f"{argument} must be a Scene or a sequence of at least one Scene.")
     return listed

@@ -41,7 +41,7 @@ class Scored:
 
     def _all(self, score: str) -> list[float]:
         scenes = self.scores.values() if isinstance(self.scores, dict) else self.scores
-        return [getattr(one, score) for one in scenes]
+        return [getattr(scores, score) for scores in scenes]
 
     def mean(self, score: str) -> float:
         """Mean of a score over the test scenes; NaN without any."""
@@ -90,8 +90,8 @@ class Result(Scored):
     @property
     def rule(self) -> FusionRule | None:
         """The learned rule, if the method learns one and ran."""
-        found = getattr(self.model, "rule_", self.model)
-        return found if isinstance(found, FusionRule) and not self.problem else None
+        rule = getattr(self.model, "rule_", self.model)
+        return rule if isinstance(rule, FusionRule) and not self.problem else None
 
     @property
     def measure(self) -> Measure | None:
@@ -113,12 +113,12 @@ COLUMNS: dict[str, tuple[Callable[[Scored], float], int]] = {
 Row = TypeVar("Row", bound=Scored)
 
 
-def named_row(rows: Sequence[Row], name: str, what: str) -> Row:
+def named_row(rows: Sequence[Row], name: str, kind: str) -> Row:
     """Return the row of this name."""
     for row in rows:
         if row.name == name:
             return row
-    raise KeyError(f"no {what} {name!r}; there are {', '.join(row.name for row in rows)}")
+    raise KeyError(f"no {kind} {name!r}; there are {', '.join(row.name for row in rows)}")
 
 
 def score_cells(
@@ -132,7 +132,7 @@ def score_cells(
     for title in titles:
         of, sign = COLUMNS[title]
         values = [of(row) for row in rows]
-        fair = [one and not np.isnan(value) for value, one in zip(values, ranked, strict=True)]
+        fair = [counts and not np.isnan(value) for value, counts in zip(values, ranked, strict=True)]
         ranking = sorted({sign * value for value, competes in zip(values, fair, strict=True) if competes}, reverse=True)
         for value, competes, line in zip(values, fair, lines, strict=True):
             place = ranking.index(sign * value) if competes else -1
@@ -211,15 +211,15 @@ class TrainingData:
 
         bags = join_bags(read(), one_class=True)
         sizes = np.diff(bags.offsets)
-        known = [np.ravel(truth) for truth in truths if truth is not None]
-        truth = np.concatenate(known)[bags.instance].astype(int) if len(known) == len(truths) else None
+        flat = [np.ravel(truth) for truth in truths if truth is not None]
+        truth = np.concatenate(flat)[bags.instance].astype(int) if len(flat) == len(truths) else None
         return bags.X, np.repeat(bags.labels, sizes).astype(int), np.repeat(np.arange(len(bags)), sizes), truth
 
 
 def _counted(scene: Scene) -> NDArray[np.bool_]:
     """Where a scene has data and is not to be ignored."""
-    known: NDArray[np.bool_] = ~np.isnan(scene.sources).any(axis=-1)
-    return known if scene.ignore is None else known & ~scene.ignore
+    valid: NDArray[np.bool_] = ~np.isnan(scene.sources).any(axis=-1)
+    return valid if scene.ignore is None else valid & ~scene.ignore
 
 
 def _columns(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) -> tuple[Any, ...]:
@@ -281,11 +281,11 @@ def _run(
             watch = Stopwatch()
             fused = _fuse(result.model, scene)
             result.fuse_seconds += watch.seconds
-            found = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_counted(scene))
-            result.scores.append(found)
+            score = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_counted(scene))
+            result.scores.append(score)
             if keep_maps:
                 result.maps.append(fused)
-            reached = f"AUC {found.auc:.3f}, AP {found.average_precision:.3f}, RMSE {found.rmse:.3f}"
+            reached = f"AUC {score.auc:.3f}, AP {score.average_precision:.3f}, RMSE {score.rmse:.3f}"
             progress(f"{name}: {count}/{len(test)} {scene.name}: {reached}")
     except Exception as error:  # a method of any origin may raise anything; the others go on
         if stopped.is_set():  # such as by threads that cannot be started any more

@@ -87,8 +87,8 @@ def split_scenes(
     train, test : sequences of Scene
         Lists; of `Scenes`, `Scenes` again, of which up to 1 GiB stays in memory, without the images for display.
     """
-    for what, number in (("n_train", n_train), ("n_test", n_test)):
-        check_integer(number, what)
+    for name, number in (("n_train", n_train), ("n_test", n_test)):
+        check_integer(number, name)
     if n_train + n_test > len(scenes):
         wanted = f"n_train + n_test = {n_train + n_test} scenes"
         raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.")
@@ -103,8 +103,8 @@ def split_scenes(
         if len(test) == n_test and len(train) == n_train:
             break
     if len(test) < n_test:
-        found = f"only {len(test)} of {len(scenes)} scenes show targets and others"
-        raise InvalidInputError(f"n_test is {n_test}, but {found}; choose a smaller one.")
+        shortage = f"only {len(test)} of {len(scenes)} scenes show targets and others"
+        raise InvalidInputError(f"n_test is {n_test}, but {shortage}; choose a smaller one.")
     train += passed[: n_train - len(train)]
     return _chosen(scenes, train, read), _chosen(scenes, test, read)
 
@@ -212,11 +212,13 @@ class StudyRow(Scored):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "StudyRow":
         """Read a row of a results file, which writes NaN as null; older versions said "turned over" for "inverted"."""
-        given = _with_nan(data)
-        given["name"] = data["name"].replace(", turned over", ", inverted")
-        if "turned_over" in given:
-            given["inverted"] = given.pop("turned_over")
-        return cls(**given | {"scores": {name: Scores(**_with_nan(one)) for name, one in data["scores"].items()}})
+        fields = _with_nan(data)
+        fields["name"] = data["name"].replace(", turned over", ", inverted")
+        if "turned_over" in fields:
+            fields["inverted"] = fields.pop("turned_over")
+        return cls(
+            **fields | {"scores": {name: Scores(**_with_nan(scores)) for name, scores in data["scores"].items()}}
+        )
 
 
 def _with_nan(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,8 +237,8 @@ class StudyResult:
 
     def best(self, kind: str, labels: str | None = None, score: str = "auc") -> StudyRow | None:
         """Return the row of largest mean AUC, or other score, of a kind (and of these labels), if there is any."""
-        found = [row for row in self.rows if row.kind == kind and labels in (None, row.labels) and row.scores]
-        return max(found, key=lambda row: row.mean(score), default=None)
+        rows = [row for row in self.rows if row.kind == kind and labels in (None, row.labels) and row.scores]
+        return max(rows, key=lambda row: row.mean(score), default=None)
 
     def best_source(self) -> StudyRow | None:
         """Return the single source of largest mean average precision, if there is any."""
@@ -249,7 +251,7 @@ class StudyResult:
             return None
         shared = [name for name in row.scores if name in source.scores]
         pairs = [(row.scores[name], source.scores[name]) for name in shared]
-        return spread([one.average_precision - other.average_precision for one, other in pairs])
+        return spread([own.average_precision - other.average_precision for own, other in pairs])
 
     def table(self) -> Table:
         """Return all rows; of those that learn from bag labels, the best of each column is bold."""
@@ -326,8 +328,8 @@ class RepeatedStudy:
 
     def leads(self, name: str) -> Floats:
         """Return the lead in average precision over the best source alone of each draw."""
-        found = [draw.lead(draw[name]) for draw in self.draws]
-        return np.array([np.nan if one is None else one.mean for one in found])
+        leads = [draw.lead(draw[name]) for draw in self.draws]
+        return np.array([np.nan if lead is None else lead.mean for lead in leads])
 
     def table(self) -> Table:
         """Return means over draws with their standard errors, and the worst draw."""
@@ -416,11 +418,11 @@ def run_study(
         progress(f"{name}: done before")
         del left[name]
     data = TrainingData(train, list(left.values()), pixels="bags", in_parts=True)
-    for found in evaluate(list(left.values()), data, test, progress=progress):
-        result.rows.append(StudyRow.of(left[found.name], found, setting["test"], names))
+    for outcome in evaluate(list(left.values()), data, test, progress=progress):
+        result.rows.append(StudyRow.of(left[outcome.name], outcome, setting["test"], names))
         if folder is not None:
-            if found.rule is not None:
-                found.rule.save(folder / f"{file_name(found.name)}.json")
+            if outcome.rule is not None:
+                outcome.rule.save(folder / f"{file_name(outcome.name)}.json")
             result.write(folder)
     return result
 
@@ -444,8 +446,8 @@ def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         said = f"{path} does not hold the results of a study: {error!r}. Choose another folder."
         raise InvalidInputError(said) from error
-    for what, value in setting.items():
-        if earlier.setting.get(what) != value:
-            found = f"{folder} holds a study with another {what}: {earlier.setting.get(what)}, not {value}"
-            raise InvalidInputError(f"{found}. Resume it with its own options, or choose another folder.")
+    for key, value in setting.items():
+        if earlier.setting.get(key) != value:
+            difference = f"{folder} holds a study with another {key}: {earlier.setting.get(key)}, not {value}"
+            raise InvalidInputError(f"{difference}. Resume it with its own options, or choose another folder.")
     return [row for row in earlier.rows if not row.problem]

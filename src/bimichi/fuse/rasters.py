@@ -91,7 +91,7 @@ class GeoTiff:
     def _profile(self) -> dict[str, Any]:
         profile = {"driver": "GTiff", "count": 1, "dtype": self.scene.dtype.name, "nodata": self.nodata}
         profile |= {"tiled": True, "blockxsize": self.block, "blockysize": self.block, "BIGTIFF": "IF_SAFER"}
-        profile |= {what: value for what, value in self.scene.grid._asdict().items() if value is not None}
+        profile |= {name: value for name, value in self.scene.grid._asdict().items() if value is not None}
         if self.compress is not None:
             # Predictor 3 sorts the bytes of floats by significance, so that they compress well.
             profile |= {"compress": self.compress, "predictor": 3, "NUM_THREADS": str(self.n_jobs)}
@@ -131,8 +131,8 @@ def _check_tiles(dataset: Any, shown: Any, level: int | None, size: int) -> None
     height, width = shown.block_shapes[0]
     for y, x in product(range(-(-shown.height // height)), range(-(-shown.width // width))):
         start, length = (
-            int(dataset.get_tag_item(f"BLOCK_{what}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
-            for what in ("OFFSET", "SIZE")
+            int(dataset.get_tag_item(f"BLOCK_{field}_{x}_{y}", "TIFF", bidx=1, ovr=level) or 0)
+            for field in ("OFFSET", "SIZE")
         )
         if not 0 < length <= size - start:
             raise import_optional("rasterio.errors").RasterioIOError(f"tile ({x}, {y}) was not written")
@@ -287,12 +287,12 @@ def _matched(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, lis
 
 def _whole(scene: OpenScene, recipes: Sequence[str]) -> dict[int, Image]:
     """Return the sources whose recipes need the whole image."""
-    found = {}
+    whole = {}
     for k, recipe in enumerate(recipes):
         if not find_recipe(recipe).pointwise:
-            found[k] = make_plane(scene.ordered([k]).read()[0], recipe, scene.dtypes[k])
-            check_size(sum(plane.size for plane in found.values()), f"Sources made by {recipe} of whole images")
-    return found
+            whole[k] = make_plane(scene.ordered([k]).read()[0], recipe, scene.dtypes[k])
+            check_size(sum(plane.size for plane in whole.values()), f"Sources made by {recipe} of whole images")
+    return whole
 
 
 def _windows(scene: OpenScene, target: GeoTiff, jobs: int) -> tuple[list[Window], int]:
@@ -362,7 +362,7 @@ def _fuse_planes(plan: Plan, images: list[Image]) -> NDArray[Any]:
             part = slice(start, start + step)
             planes = [image[part] for image in images]
             if recipes:
-                planes = [make_plane(*one) for one in zip(planes, recipes, plan.scene.dtypes, strict=True)]
+                planes = [make_plane(*arguments) for arguments in zip(planes, recipes, plan.scene.dtypes, strict=True)]
             fused[part] = plan.fuser.fuse(planes)
     except InvalidInputError as error:
         raise InvalidInputError(f"{error} Of the sources, {_located(plan.scene)}.") from error

@@ -205,13 +205,13 @@ def _within(total, top):
 @_fast
 def _two(a, b, terms, out):
     """Integrate two planes into out; the largest |x| is returned, as by the other small kernels."""
-    zero, one = out.dtype.type(0), out.dtype.type(1)
+    zero, unit = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
     for start in range(0, out.size, BLOCK):
         p, q, o = a[start : start + BLOCK], b[start : start + BLOCK], out[start : start + BLOCK]
         for i in range(o.size):
             x, y = abs(p[i]), abs(q[i])
-            s, t = -one if p[i] < zero else one, -one if q[i] < zero else one
+            s, t = -unit if p[i] < zero else unit, -unit if q[i] < zero else unit
             o[i] = _within(_sum2(terms, s, t, x, y, _lesser(x, y)), _greater(x, y))
             peak[i] = _greater(y, _greater(x, peak[i]))
     return largest(peak)
@@ -219,15 +219,15 @@ def _two(a, b, terms, out):
 
 @_fast
 def _three(a, b, c, terms, out):
-    zero, one = out.dtype.type(0), out.dtype.type(1)
+    zero, unit = out.dtype.type(0), out.dtype.type(1)
     peak = np.zeros(BLOCK, out.dtype)
     for start in range(0, out.size, BLOCK):
         stop = start + BLOCK
         p, q, r, o = a[start:stop], b[start:stop], c[start:stop], out[start:stop]
         for i in range(o.size):
             x, y, z = abs(p[i]), abs(q[i]), abs(r[i])
-            s, t = -one if p[i] < zero else one, -one if q[i] < zero else one
-            u = -one if r[i] < zero else one
+            s, t = -unit if p[i] < zero else unit, -unit if q[i] < zero else unit
+            u = -unit if r[i] < zero else unit
             xy, xz, yz = _lesser(x, y), _lesser(x, z), _lesser(y, z)
             total = _sum3(terms, s, t, u, x, y, z, xy, xz, yz, _lesser(xy, z))
             o[i] = _within(total, _greater(_greater(x, y), z))
@@ -237,7 +237,7 @@ def _three(a, b, c, terms, out):
 
 @_fast
 def _four(a, b, c, d, terms, out):
-    zero, one = out.dtype.type(0), out.dtype.type(1)
+    zero, unit = out.dtype.type(0), out.dtype.type(1)
     plain, signed = terms[27:54], terms[54:81]
     peak = np.zeros(BLOCK, out.dtype)
     for start in range(0, out.size, BLOCK):
@@ -245,8 +245,8 @@ def _four(a, b, c, d, terms, out):
         p, q, r, f, o = a[start:stop], b[start:stop], c[start:stop], d[start:stop], out[start:stop]
         for i in range(o.size):
             x, y, z, w = abs(p[i]), abs(q[i]), abs(r[i]), abs(f[i])
-            s, t = -one if p[i] < zero else one, -one if q[i] < zero else one
-            u, v = -one if r[i] < zero else one, -one if f[i] < zero else one
+            s, t = -unit if p[i] < zero else unit, -unit if q[i] < zero else unit
+            u, v = -unit if r[i] < zero else unit, -unit if f[i] < zero else unit
             xy, xz, yz = _lesser(x, y), _lesser(x, z), _lesser(y, z)
             xyz = _lesser(xy, z)
             with_fourth = (

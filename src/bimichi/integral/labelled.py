@@ -51,21 +51,26 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
 
 
 def match_sources(
-    expected: Sequence[str] | None, n_expected: int, found: Sequence[str] | None, n_found: int, where: str, remedy: str
+    expected: Sequence[str] | None,
+    n_expected: int,
+    names: Sequence[str] | None,
+    n_sources: int,
+    where: str,
+    remedy: str,
 ) -> list[int]:
     """Return the position, among the sources found, of each source that is expected.
 
     If either has no names, sources are taken in order. `where` and `remedy` are for the error if they differ: what
     holds the sources found, and what to do.
     """
-    if expected is None or found is None:
-        fits, positions = n_found == n_expected, list(range(n_found))
+    if expected is None or names is None:
+        fits, positions = n_sources == n_expected, list(range(n_sources))
     else:
-        fits = sorted(found) == sorted(expected)
-        positions = [list(found).index(name) for name in expected] if fits else []
+        fits = sorted(names) == sorted(expected)
+        positions = [list(names).index(name) for name in expected] if fits else []
     if not fits:
         raise InvalidInputError(
-            f"{where} has {_listed(found, n_found)}, but the model has {_listed(expected, n_expected)}. {remedy}"
+            f"{where} has {_listed(names, n_sources)}, but the model has {_listed(expected, n_expected)}. {remedy}"
         )
     return positions
 
@@ -310,32 +315,32 @@ def relabelled(
     if source_names is not None:
         dimensions.append(SOURCE)
         coordinates[SOURCE] = list(source_names)
-    made: xr.DataArray = import_optional("xarray").DataArray(values, dims=dimensions, coords=coordinates, name=name)
-    return made
+    array: xr.DataArray = import_optional("xarray").DataArray(values, dims=dimensions, coords=coordinates, name=name)
+    return array
 
 
-def aligned(given: Any, like: "xr.DataArray | None", what: str) -> Any:
+def aligned(array: Any, like: "xr.DataArray | None", argument: str) -> Any:
     """Return an array of xarray that belongs to the pixels of `like` as a plain one, its axes in the same order.
 
     What is not of xarray is returned as it is.
     """
-    if not is_xarray(given):
-        return given
+    if not is_xarray(array):
+        return array
     xarray = import_optional("xarray")
-    if not isinstance(given, xarray.DataArray):
+    if not isinstance(array, xarray.DataArray):
         raise InvalidInputError(
-            f"{what} must be one array, got a {type(given).__name__}. Take a variable of it, X[name]."
+            f"{argument} must be one array, got a {type(array).__name__}. Take a variable of it, X[name]."
         )
     if like is None:
-        return given.values
+        return array.values
     try:
-        placed = xarray.align(given, like.drop_vars(list(set(like.coords) - set(like.dims))), join="exact")[0]
+        placed = xarray.align(array, like.drop_vars(list(set(like.coords) - set(like.dims))), join="exact")[0]
         return placed.transpose(*like.dims).values
     except ValueError as error:
-        own, other = (", ".join(f"{name} ({n})" for name, n in array.sizes.items()) for array in (given, like))
+        own, other = (", ".join(f"{name} ({n})" for name, n in array.sizes.items()) for array in (array, like))
         raise InvalidInputError(
-            f"{what} has the dimensions {own} and the sources have {other}; both, and their "
-            f"coordinates, must agree. Match them, e.g. with {what}.reindex_like or {what}.interp_like."
+            f"{argument} has the dimensions {own} and the sources have {other}; both, and their "
+            f"coordinates, must agree. Match them, e.g. with {argument}.reindex_like or {argument}.interp_like."
         ) from error
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -126,8 +126,8 @@ class Planes:
         if out is None:
             return np.empty(self.shape, self.dtype)
         if not isinstance(out, np.ndarray) or out.shape != self.shape or out.dtype != self.dtype:
-            found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-            raise InvalidInputError(f"out must be an array of {self.dtype} of shape {self.shape}, got {found}.")
+            got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise InvalidInputError(f"out must be an array of {self.dtype} of shape {self.shape}, got {got}.")
         if not out.flags.writeable:
             raise InvalidInputError("out is read-only; pass a writeable array.")
         if any(np.shares_memory(out, plane) for plane in planes):
@@ -175,19 +175,19 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
     return rows, [rows[..., k] for k in range(rows.shape[-1])]
 
 
-def _numbers(values: Any, what: str) -> NDArray[Any]:
+def _numbers(values: Any, label: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
+        raise InvalidInputError(f"{label} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
     if is_xarray(values):  # which would be misread as a plain array
         rows = "X.transpose(..., 'source').values"
         if hasattr(values, "data_vars"):
             rows = rows.replace("X", "X.to_array('source')")
             taken = "plain rows or planes are taken here"
-            raise InvalidInputError(f"{what} is a dataset of xarray, but {taken}; pass {rows}.")
+            raise InvalidInputError(f"{label} is a dataset of xarray, but {taken}; pass {rows}.")
         if "source" in values.dims[:-1]:
             axis = values.dims.index("source")
-            raise InvalidInputError(f"{what} has its sources along the axis {axis}; pass {rows}.")
-    return real_array(values, what, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
+            raise InvalidInputError(f"{label} has its sources along the axis {axis}; pass {rows}.")
+    return real_array(values, label, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
 
 
 def check_n_jobs(n_jobs: int | None) -> int:
@@ -209,7 +209,7 @@ def run_chunks(run: Callable[[slice], Result], chunks: list[slice], n_jobs: int)
 
 def in_threads(
     function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int, under_way: int | None = None
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield ``function(item)`` for every item, in order, at most `under_way` at a time; an error stops the rest."""
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:

@@ -74,11 +74,11 @@ def _integrate(sources, table, out):
 
 @_fast
 def _load(x, size, sign, top):
-    one = size.dtype.type(1)
+    unit = size.dtype.type(1)
     for lane in range(x.size):
         v = abs(size.dtype.type(x[lane]))
         size[lane] = v
-        sign[lane] = -one if x[lane] < 0 else one
+        sign[lane] = -unit if x[lane] < 0 else unit
         top[lane] = v if v > top[lane] else top[lane]
 
 

@@ -72,24 +72,24 @@ def reading(path: str | PathLike[str], fault: str, reason: Callable[[Exception],
         raise InvalidInputError(f"Cannot read {path!s}: {fault} ({reason(error)}). {AGAIN}") from error
 
 
-def check_size(n_values: int, what: str = "it") -> None:
+def check_size(n_values: int, subject: str = "it") -> None:
     """Raise an error if an image would unpack to more values than are allowed."""
     limit = pixel_limit()
     if n_values > limit:
         raise InvalidInputError(
-            f"{what} unpacks to {n_values:,} values (pixels times bands), more than the limit of {limit:,}. If the "
+            f"{subject} unpacks to {n_values:,} values (pixels times bands), more than the limit of {limit:,}. If the "
             f"file is what you expect, set the environment variable {VARIABLE}={n_values} and run it again."
         )
 
 
 def pixel_limit() -> int:
     """Return how many values an image may unpack to."""
-    given = os.environ.get(VARIABLE)
-    if given is None:
+    text = os.environ.get(VARIABLE)
+    if text is None:
         return MAX_PIXELS
-    if not given.isdecimal() or int(given) < 1:
-        raise InvalidInputError(f"The environment variable {VARIABLE} must be a whole number above 0, got {given!r}.")
-    return int(given)
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidInputError(f"The environment variable {VARIABLE} must be a whole number above 0, got {text!r}.")
+    return int(text)
 
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
@@ -193,16 +193,16 @@ def read_arrays(path: Path) -> dict[str, Image]:
         if not members:
             raise InvalidInputError("it holds no array.")
         check_size(sum(archive.getinfo(name).file_size for name in members))
-        found = {}
+        arrays = {}
         for name in members:
             with archive.open(name) as file:
-                found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
-    for name, array in found.items():
-        if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
+                arrays[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
+    for name, array in arrays.items():
+        if array.ndim != 2 or array.shape != arrays[next(iter(arrays))].shape:
             raise InvalidInputError(
                 f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}."
             )
-    return found
+    return arrays
 
 
 def _read_numpy(file: IO[bytes]) -> Image:
@@ -340,12 +340,12 @@ class Layer(ABC):
         described = [k for k, band in enumerate(self.bands) if band.description == name]
         numbered = [k for k, band in enumerate(self.bands) if str(band.number) == name]
         if len(described or numbered) != 1:
-            known = ", ".join(
+            listed = ", ".join(
                 f"{band.number} ({band.description})" if band.description else str(band.number)
                 for band in self.bands[:40]
             )
             raise InvalidInputError(
-                f"{self.label} has {'several bands' if described else 'no band'} {name!r}; it has {known}. "
+                f"{self.label} has {'several bands' if described else 'no band'} {name!r}; it has {listed}. "
                 "Name bands by description or number, such as [1,3]."
             )
         return (described or numbered)[0]

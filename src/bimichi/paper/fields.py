@@ -81,12 +81,12 @@ class FieldResult:
 
     def best_source(self) -> Result:
         """Return the single source, as it is or inverted, of largest mean average precision."""
-        ran = [one for one in self.comparison.results if one.scores]
-        return max((one for one in ran if isinstance(one.model, estimators.SignedSource)), key=_precision)
+        ran = [result for result in self.comparison.results if result.scores]
+        return max((result for result in ran if isinstance(result.model, estimators.SignedSource)), key=_precision)
 
     def best_fusion(self) -> Result:
         """Return the method of largest mean average precision among those that learn from labels of bags."""
-        learned = [one for one in self.comparison.results if one.scores and one.model.needs == "bags"]
+        learned = [result for result in self.comparison.results if result.scores and result.model.needs == "bags"]
         return max(learned, key=_precision)
 
     def verdict(self) -> str:
@@ -95,7 +95,7 @@ class FieldResult:
             f"The best single source is {_reached(self.best_source())}.",
             f"The best fusion learned from labels of bags is {_reached(self.best_fusion())}.",
         ]
-        ran = {one.name: one for one in self.comparison.results if one.scores}
+        ran = {result.name: result for result in self.comparison.results if result.scores}
         for name, why in ((AUTO, "which chooses its setting on scenes it left out"), (BOOSTING, "for comparison")):
             if name in ran and ran[name] is not self.best_fusion():
                 said.append(f"{name}, {why}: AUC {ran[name].mean('auc'):.3f}, AP {_precision(ran[name]):.3f}.")
@@ -104,7 +104,7 @@ class FieldResult:
     def scene_figure(self) -> "Figure":
         """Draw the images of the first test scene, its truth, and its labelled bags."""
         scene = self.test[0]
-        drawn = next(one for one in self.images if one.name == scene.name)
+        drawn = next(images for images in self.images if images.name == scene.name)
         if isinstance(drawn, BrainImages):
             shown: dict[str, Any] = dict(drawn.contrasts)
         else:
@@ -139,9 +139,9 @@ class FieldResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
         methods = {
-            one.name: {"scores": [score._asdict() for score in one.scores], "problem": one.problem}
-            | {what: getattr(one, what) for what in ("fit_seconds", "fuse_seconds")}
-            for one in self.comparison.results
+            result.name: {"scores": [score._asdict() for score in result.scores], "problem": result.problem}
+            | {name: getattr(result, name) for name in ("fit_seconds", "fuse_seconds")}
+            for result in self.comparison.results
         }
         scenes = {"train": list(self.train), "test": [scene.name for scene in self.test]}
         sources = list(self.test[0].source_names)
@@ -152,7 +152,7 @@ class FieldResult:
         best = self.best_fusion()
         best.model.report(folder / "report.html", self.test[0], comparison=self.comparison)
         return [
-            *(path for one in self.images for path in one.write(folder / "images")),
+            *(path for images in self.images for path in images.write(folder / "images")),
             *_write_boxes(self.images, folder / "images" / "boxes.csv"),
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
@@ -195,11 +195,11 @@ def run_field(
         As in `bimichi.datasets.flood` or `lesions`.
     """
     check_choice(field, "field", tuple(FIELDS))
-    for what, number in (("n_train", n_train), ("n_test", n_test)):
-        check_integer(number, what)
+    for name, number in (("n_train", n_train), ("n_test", n_test)):
+        check_integer(number, name)
     start = time.perf_counter()
     images = [FIELDS[field].draw(random_state=random_state + k, **drawing) for k in range(n_train + n_test)]
-    scenes = [one.scene(n_segments) for one in images]
+    scenes = [drawn.scene(n_segments) for drawn in images]
     train, test = scenes[:n_train], scenes[n_train:]
     scored = [scene for scene in test if shows_both(scene)] or test
     methods = field_methods(train[0].source_names, random_state)
@@ -212,7 +212,7 @@ def run_field(
 def field_methods(source_names: Sequence[str], random_state: int = 0) -> Mapping[str, Fusion]:
     """Return what is compared: single sources, averages, labels of every pixel, measures, and Bi-MIChI."""
     names = list(source_names)
-    given: dict[str, Any] = {"source_names": names, "random_state": random_state}
+    options: dict[str, Any] = {"source_names": names, "random_state": random_state}
     methods: dict[str, Fusion] = {"empty map": estimators.ConstantFusion(bipolar_input=True)}
     for k, name in enumerate(names):
         methods[f"source {name}"] = estimators.SignedSource(source=k)
@@ -221,17 +221,17 @@ def field_methods(source_names: Sequence[str], random_state: int = 0) -> Mapping
     methods[BOOSTING] = estimators.GradientBoosting(random_state=random_state)
     methods["CI-QP"] = estimators.ChoquetQP(source_names=names, bipolar_input=True)
     methods["bi-capacity QP"] = estimators.BiCapacityQP(source_names=names)
-    methods["MICI min-max"] = estimators.MICI("min-max", bipolar_input=True, **given)
+    methods["MICI min-max"] = estimators.MICI("min-max", bipolar_input=True, **options)
     methods["MICI-BFM"] = estimators.BinaryMICI(source_names=names, bipolar_input=True)
     for objective, title in (("bipolar", "objective 1"), ("magnitude", "objective 2"), ("mean", "mean")):
-        methods[f"Bi-MIChI ({title}), polarity learned"] = estimators.BiMIChI(objective, polarity="learn", **given)
-    methods[AUTO] = estimators.BiMIChICV(**given)
+        methods[f"Bi-MIChI ({title}), polarity learned"] = estimators.BiMIChI(objective, polarity="learn", **options)
+    methods[AUTO] = estimators.BiMIChICV(**options)
     return methods
 
 
 def _write_boxes(images: Sequence[Images], path: Path) -> list[Path]:
     """Write the boxes around lesions; floods are outlined instead."""
-    boxes = {one.name: boxes_of(one.lesions) for one in images if isinstance(one, BrainImages)}
+    boxes = {slice_.name: boxes_of(slice_.lesions) for slice_ in images if isinstance(slice_, BrainImages)}
     if not boxes:
         return []
     write_annotations(path, {name: ImageAnnotations(some, [None] * len(some)) for name, some in boxes.items()})

@@ -44,7 +44,7 @@ def plot_capacity(
     ax : matplotlib Axes
     """
     g = style.check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
-    bold, known, notes = style.element_marks(g, used, identified)
+    bold, identifiable, notes = style.element_marks(g, used, identified)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     subsets, values = zip(*g.listing(), strict=True)
     codes = [g.code(subset) for subset in subsets]
@@ -52,7 +52,7 @@ def plot_capacity(
     ax = style.axes_for(ax, (4.8, 1.0 + 0.2 * len(codes)))
     bars = ax.barh(places, values, height=0.8, color=style.value_colors(values), edgecolor="#999999", linewidth=0.6)
     for place, (code, bar) in enumerate(zip(codes, bars, strict=True)):
-        if not known[code]:
+        if not identifiable[code]:
             ink = ink_on(*bar.get_facecolor()[:3])
             hatch: Any = {"hatch": style.HATCH, "edgecolor": ink, "alpha": 0.5, "linewidth": 0}
             ax.barh(place, values[place], height=0.8, fill=False, **hatch)

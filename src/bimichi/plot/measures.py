@@ -53,11 +53,11 @@ def plot_matrix(
         Cell (A, B) is centred at (bitmask of B, bitmask of A).
     """
     g = style.check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
-    bold, known, notes = style.element_marks(g, used, identified)
+    bold, identifiable, notes = style.element_marks(g, used, identified)
     n = 1 << g.n_sources
     ax = style.axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
-    _draw_cells(ax, g, bold, known)
+    _draw_cells(ax, g, bold, identifiable)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     labels = [style.literal(set_label(subset, names)) for subset in g.lattice.subsets()]
     rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
@@ -71,7 +71,7 @@ def plot_matrix(
     return ax
 
 
-def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
+def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, identifiable: Flags) -> None:
     from matplotlib.patches import Rectangle
 
     rows, columns = g.lattice.masks(np.arange(g.lattice.size))
@@ -81,7 +81,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
         face = "white" if undefined else color
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", linewidth=0.8, zorder=1))
         ink = style.INK if undefined else ink_on(*color[:3])
-        hatched = not known[code] and not undefined
+        hatched = not identifiable[code] and not undefined
         value = "–" if undefined else number(float(g.values[code]))
         text = ax.text(column, row, value, ha="center", va="center", fontsize=size, color=ink, zorder=4)
         if hatched:
