@@ -200,7 +200,7 @@ class CompileClock:
 
     @property
     def elsewhere(self) -> float:
-        """A clock that stands still while kernels are compiled."""
+        """The time of a clock that stands still while kernels are compiled."""
         now, compiled = self._now()
         return now - compiled
 

@@ -1,4 +1,4 @@
-"""`bimichi doctor`: what is installed, and whether it works."""
+"""`bimichi doctor`: the versions of what is installed, and a self-test."""
 
 import os
 import platform
@@ -41,8 +41,6 @@ def doctor(*, say: Output) -> None:
     bimichi doctor --json > doctor.json    # to attach to a bug report
     ```
     """
-    pass
-
     data: dict[str, Any] = {
         "bimichi": bimichi.__version__,
         "python": f"{platform.python_version()} ({sys.executable})",
@@ -104,12 +102,12 @@ def _lines(data: dict[str, Any]) -> list[str]:
     cache, times, marks = data["cache"], data["seconds"], {True: "ok", False: "FAILED", None: "--"}
     held = f"{cache['kernels']} kernels, {cache['bytes'] / MEGABYTE:.1f} MB" if cache["kernels"] else "no kernels yet"
     extras = []
-    for extra, found in data["extras"].items():
-        has = ", ".join(f"{module} {known}" for module, known in found["packages"].items() if known)
-        extras.append(f"extra {extra}: " + (f"missing; {found['install']}" if found["install"] else has))
+    for extra, state in data["extras"].items():
+        installed = ", ".join(f"{module} {number}" for module, number in state["packages"].items() if number)
+        extras.append(f"extra {extra}: " + (f"missing; {state['install']}" if state["install"] else installed))
     lines = [
         f"bimichi {data['bimichi']}, Python {data['python']}, {data['platform']}",
-        ", ".join(f"{name} {found or 'MISSING'}" for name, found in data["packages"].items()),
+        ", ".join(f"{name} {number or 'MISSING'}" for name, number in data["packages"].items()),
         *extras,
         f"GDAL: {data['gdal'] or 'missing; GeoTIFFs cannot be read'}",
         f"browser: {data['browser'] or 'none was found; a report is one HTML file, for any browser'}",
@@ -231,7 +229,7 @@ CHECKS: dict[str, tuple[Callable[[], str], tuple[str, ...]]] = {
 
 
 def self_test() -> list[dict[str, Any]]:
-    """Run all checks; one result each: its name, whether it held (None if left out), and what was found."""
+    """Run all checks; return the name of each, whether it held (None if left out), and the outcome."""
     results: list[dict[str, Any]] = []
     for name, (check, needs) in CHECKS.items():
         missing = [module for module in needs if not is_installed(module)]

@@ -88,9 +88,9 @@ def report(
             opt.load_recipes([recipe for rule in rules.values() for recipe in rule.recipes or ()])
         writer = _SceneReports(rules, scenes, masks, target, drawn, title, jobs)
         entries = []
-        for one in scenes.scenes:
+        for scene in scenes.scenes:
             with run.timed("explain and write"):
-                entries.append(writer.attempt(one, pages[one.name]) if scenes.many else writer.write(one, output))
+                entries.append(writer.attempt(scene, pages[scene.name]) if scenes.many else writer.write(scene, output))
             say.note(_outcome(entries[-1]))
             if entries[-1].note and truth and not scenes.many:
                 warnings.warn(f"{truth} gives no scores: {entries[-1].note} {WHICH}", AnnotationWarning, stacklevel=2)
@@ -100,11 +100,11 @@ def report(
         outputs = [*(entry.page for entry in entries if entry.page), *([index] if index else [])]
         record = run.write(run_path(output), outputs)
     failed = {entry.name: entry.note for entry in entries if entry.page is None}
-    found = [_described(entry) for entry in entries if entry.page]
-    result = {"model": model, "reports": [one["file"] for one in found], "scenes": found, "failed": failed}
+    reported = [_described(entry) for entry in entries if entry.page]
+    result = {"model": model, "reports": [entry["file"] for entry in reported], "scenes": reported, "failed": failed}
     say.result(result | {"index": index, "run": record, "seconds": run.seconds})
     if failed:
-        raise failures(f"{len(found):,} reported, {len(failed):,} failed", failed)
+        raise failures(f"{len(reported):,} reported, {len(failed):,} failed", failed)
 
 
 def _pages(output: Path, scenes: SceneCollection) -> list[Path]:
@@ -131,7 +131,7 @@ def _described(entry: "IndexEntry") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _SceneReports:
-    """What the reports of all scenes share: the rules, of which the first is reported, and what is known by scene."""
+    """Reports of many scenes: the rules, of which the first is reported, and masks and boxes by scene."""
 
     rules: "Mapping[Path, bimichi.FusionRule]"
     scenes: SceneCollection
@@ -167,8 +167,8 @@ class _SceneReports:
         results: list[Result] = []
         for file, rule in self.rules.items() if self.masks and not note else ():
             unscored = _unscored(read[file], fused[file])
-            found = scores(np.asarray(read[file].truth), fused[file], rule.output_range, unscored)
-            results.append(Result(_short(file), rule, [found], fuse_seconds=seconds[file]))
+            score = scores(np.asarray(read[file].truth), fused[file], rule.output_range, unscored)
+            results.append(Result(_short(file), rule, [score], fuse_seconds=seconds[file]))
         write_report(
             page,
             self.rules[model],
@@ -194,7 +194,7 @@ class _SceneReports:
         return read if mask is None else with_truth(read, read_scene_mask(mask, read), self.target)
 
     def _no_scores(self, scene: "bimichi.Scene", fused: Any) -> str:
-        """Say why a scene cannot be scored though truth was asked for; empty if it can."""
+        """Return why a scene cannot be scored though truth was asked for; empty if it can."""
         if not self.masks:
             return ""
         if scene.truth is None:

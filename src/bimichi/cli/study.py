@@ -25,7 +25,7 @@ def _folder(contents: str) -> Any:
 
 @dataclass(frozen=True)
 class DataOptions:
-    """Where scenes come from."""
+    """The options for the origin of scenes."""
 
     kaist: Annotated[
         Path | None, _folder("The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.")
@@ -35,7 +35,7 @@ class DataOptions:
 
     @property
     def root(self) -> Path | None:
-        """The folder of the data set, if there is one."""
+        """The folder of the data set, if there is any."""
         return self.kaist or self.msrs
 
     def __bool__(self) -> bool:
@@ -112,7 +112,7 @@ def study(
         str | None, value("Masks of targets, above 0, to score against.", "MASK", rich_help_panel=LABELS)
     ] = None,
     labelled: LabelOptions,
-    recipes: SourceOptions,
+    source_options: SourceOptions,
     repeats: Annotated[int, value("How many draws of scenes to run, with the seeds N, N+1, ...", "K", min=1)] = 1,
     resume: Annotated[bool, flag("--resume", "Continue the study in the folder.")] = False,
     seed: Seed = 0,
@@ -140,7 +140,7 @@ def study(
 
     def draw(at: int) -> "StudyResult":
         where = output if repeats == 1 else output / f"draw-{at}"
-        return _study(ctx.params | {"seed": at}, where, data, labelled, recipes, ctx, say)
+        return _study(ctx.params | {"seed": at}, where, data, labelled, source_options, ctx, say)
 
     draws = RepeatedStudy([draw(at) for at in range(seed, seed + repeats)])
     if repeats > 1:
@@ -153,7 +153,7 @@ def _study(
     output: Path,
     data: DataOptions,
     labelled: LabelOptions,
-    recipes: SourceOptions,
+    source_options: SourceOptions,
     ctx: typer.Context,
     say: Output,
 ) -> "StudyResult":
@@ -161,7 +161,9 @@ def _study(
     from bimichi.paper import check_folder, names_of, run_study, split_scenes
 
     seed, resume = options["seed"], options["resume"]
-    scenes, files_of = _own(options, data, labelled, recipes, say) if options["images"] else _drawn(options, data)
+    scenes, files_of = (
+        _own(options, data, labelled, source_options, say) if options["images"] else _drawn(options, data)
+    )
     folder = output_folder(output)
     check_folder(folder, resume)
     learned, scored = split_scenes(scenes, options["train"], options["test"], seed, say.note)
@@ -198,17 +200,17 @@ def _drawn(options: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf
 
 
 def _own(
-    options: dict[str, Any], data: DataOptions, labelled: LabelOptions, recipes: SourceOptions, say: Output
+    options: dict[str, Any], data: DataOptions, labelled: LabelOptions, source_options: SourceOptions, say: Output
 ) -> "tuple[Scenes, FilesOf]":
     """Return the same of the user's own files."""
     from bimichi.io.labelled import SceneReader
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
-    truth, labelling, collection = options["truth"], labelled.labelling(), recipes.open(options["images"])
+    truth, labelling, collection = options["truth"], labelled.labelling(), source_options.open(options["images"])
     if truth is None:
         raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
-    reader = SceneReader(collection, labelling, recipes=recipes.recipes, truth=truth)
+    reader = SceneReader(collection, labelling, recipes=source_options.recipes, truth=truth)
     say.notes(reader.notes)
 
     def files_of(names: Sequence[str]) -> list[Path]:

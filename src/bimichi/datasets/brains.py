@@ -98,7 +98,7 @@ def _joined(shapes: list[Shape], x: Array, y: Array) -> Floats:
 
 
 def _ventricles(rng: np.random.Generator) -> list[Shape]:
-    """Two horns in front, two behind, and the slit between the thalami."""
+    """Return two horns in front, two behind, and the slit between the thalami."""
     size, shapes = rng.uniform(0.7, 1.3), []
     for side in (-1, 1):
         wide = size * rng.uniform(0.9, 1.1)
@@ -111,7 +111,7 @@ def _ventricles(rng: np.random.Generator) -> list[Shape]:
 
 
 def _nuclei(rng: np.random.Generator) -> list[Shape]:
-    """Caudate, putamen and thalamus on both sides."""
+    """Return caudate, putamen and thalamus on both sides."""
     shapes = []
     for side in (-1, 1):
         grown = rng.uniform(0.9, 1.1)
@@ -124,7 +124,7 @@ def _nuclei(rng: np.random.Generator) -> list[Shape]:
 
 
 def _sulci(rng: np.random.Generator, x: Array, y: Array, scale: float) -> Flags:
-    """Grooves from the surface inwards, the gap between the hemispheres, and those beside the temples."""
+    """Draw grooves from the surface inwards, the gap between the hemispheres, and those beside the temples."""
     half = max(0.5, 0.6 / scale)
     paths: list[tuple[list[tuple[float, float]], float]] = [
         ([(rng.normal(0, 0.6), end + step * (start - end)) for step in np.linspace(1, 0, 6)], 0.8)
@@ -155,7 +155,7 @@ def _window(start: tuple[float, float], end: tuple[float, float], shape: tuple[i
 
 
 def _groove(rng: np.random.Generator, angle: float) -> list[tuple[float, float]]:
-    """A winding path from the surface inwards."""
+    """Return a winding path from the surface inwards."""
     at = np.array([58 * np.cos(angle), 74 * np.sin(angle)])
     heading = np.arctan2(-0.8 * at[1], -at[0]) + rng.normal(0, 0.2)
     path = [(float(at[0]), float(at[1]))]

@@ -45,7 +45,7 @@ def fractal(rng: np.random.Generator, shape: tuple[int, int], exponent: float, c
 
 @dataclass(frozen=True)
 class Terrain:
-    """What lies where: `height` in metres, `kind` as a number of `KINDS`, `parcel` (fields), and where water is.
+    """A landscape: `height` in metres, `kind` as a number of `KINDS`, `parcel` (fields), and water.
 
     `kind` is what the ground is without the flood. `depth` is that of the flood in metres, 0 where it is dry.
     """
@@ -58,7 +58,7 @@ class Terrain:
 
     @property
     def flooded(self) -> Flags:
-        """Where there is water that was not there before."""
+        """The pixels with water that was not there before."""
         return np.asarray((self.depth > 0) & ~self.permanent)
 
 
@@ -86,7 +86,7 @@ def draw_terrain(rng: np.random.Generator, shape: tuple[int, int], level: float)
 
 
 def _hills(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Steep hills in one corner, in metres above the plain."""
+    """Return steep hills in one corner, in metres above the plain."""
     down, across = np.mgrid[: shape[0], : shape[1]] / max(shape)
     corner = rng.integers(0, 2, 2) * (np.array(shape) / max(shape))
     near = 1.25 - 2.1 * np.hypot(down - corner[0], across - corner[1]) + 0.12 * fractal(rng, shape, 1.6)
@@ -95,7 +95,7 @@ def _hills(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
 
 
 def _lakes(rng: np.random.Generator, shape: tuple[int, int], hills: Floats) -> Flags:
-    """Two or three lakes in the plain, of round outlines."""
+    """Return two or three lakes in the plain, of round outlines."""
     places = np.argwhere(hills == 0)
     down, across = np.mgrid[: shape[0], : shape[1]]
     rough = fractal(rng, shape, 2.0, coarsest=max(shape) / 3)
@@ -131,7 +131,7 @@ def _strips(rng: np.random.Generator, along: Floats, least: float, most: float) 
 
 
 def _kinds(rng: np.random.Generator, shape: tuple[int, int], parcel: Ints, track: Flags, hills: Floats) -> Ints:
-    """What grows or stands where: fields, forest on hills, villages, roads and a runway."""
+    """Return what covers the ground: fields, forest on hills, villages, roads and a runway."""
     kind = np.array(rng.choice(ON_FIELDS, parcel.max() + 1, p=[0.3, 0.15, 0.25, 0.2, 0.1]))[parcel]
     kind[hills > 12 + 10 * fractal(rng, shape, 1.5)] = FOREST
     kind[track & (hills == 0) & (parcel % 4 < 2)] = ASPHALT
@@ -253,7 +253,7 @@ def optical(
 
 
 def _sunlight(terrain: Terrain, cloud: Floats, offset: tuple[int, int]) -> tuple[Floats, Flags]:
-    """How much light reaches the ground, from the upper left: slopes, shadows of hills, and shadows of clouds."""
+    """Return how much light from the upper left reaches the ground: slopes, shadows of hills and of clouds."""
     down, across = np.gradient(terrain.height, PIXEL)
     towards = (down + across) / 2**0.5
     lit = np.clip(1 + 0.8 * towards / np.tan(SUN) * 0.35, 0.45, 1.5)
@@ -321,7 +321,7 @@ class FloodImages:
 
     @property
     def valid(self) -> Flags:
-        """Where both satellites have data."""
+        """The pixels where both satellites have data."""
         return np.asarray(~np.isnan(self.radar).any(axis=2) & (self.optical != 0).all(axis=2))
 
     @property

@@ -81,7 +81,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".txt")
 
 
 class DataSet(NamedTuple):
-    """Where a data set comes from, its licence, and its citation."""
+    """The origin of a data set, its licence, and its citation."""
 
     source: str
     licence: str
@@ -93,7 +93,7 @@ class Frame(NamedTuple):
 
     visible: Path
     thermal: Path
-    known: Path
+    annotations: Path
 
 
 def subfolder(folder: Path, *names: str, source: str) -> Path:
@@ -164,7 +164,7 @@ def pedestrian_scenes(
 
     def read(name: str) -> Scene:
         rgb, thermal = _read_pair(frames[name])
-        annotations = read_annotations(frames[name].known, rgb.shape[:2])
+        annotations = read_annotations(frames[name].annotations, rgb.shape[:2])
         return pedestrian_scene(
             rgb, thermal, **annotations, data=data, name=name, n_sources=n_sources, n_segments=n, preset=preset
         )

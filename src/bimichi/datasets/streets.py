@@ -43,7 +43,7 @@ CLOTHES: list[Colour] = [
 
 
 def person(rng: np.random.Generator, height: float) -> list[Part]:
-    """Someone seen from the front or from the side: skin at 23 to 33 degrees, clothes at 13 to 24, as they insulate."""
+    """Return a person from the front or the side: skin at 23 to 33 degrees, clothes, which insulate, at 13 to 24."""
     s = height / 1.75
     sideways = rng.random() < 0.5
     broad = rng.uniform(0.85, 1.1) * (0.7 if sideways else 1.0)
@@ -81,7 +81,7 @@ def person(rng: np.random.Generator, height: float) -> list[Part]:
 
 
 def car(rng: np.random.Generator, lights: float = 0.0, bonnet: float = 24.0) -> list[Part]:
-    """A car seen from its front, `bonnet` degrees warm; `lights` is how bright its headlamps are."""
+    """Return a car seen from its front, `bonnet` degrees warm; `lights` is how bright its headlamps are."""
     paint: Colour = tuple(rng.choice([0.06, 0.25, 0.5]) * rng.uniform(0.8, 1.0, 3))
     glass: Colour = (0.03, 0.035, 0.04)
     beam: Colour = (lights, 0.95 * lights, 0.8 * lights)
@@ -102,7 +102,7 @@ def car(rng: np.random.Generator, lights: float = 0.0, bonnet: float = 24.0) -> 
 
 
 def lamp(side: int, light: Colour) -> list[Part]:
-    """A street lamp; its head, on an arm towards `side`, shines and is lukewarm."""
+    """Return a street lamp; its head, on an arm towards `side`, shines and is lukewarm."""
     steel: Colour = (0.12, 0.13, 0.12)
     return [
         Part(capsule((0, 0), (0, 5.2), 0.09, 0.06), steel, AIR - 0.5),
@@ -112,7 +112,7 @@ def lamp(side: int, light: Colour) -> list[Part]:
 
 
 def cone() -> list[Part]:
-    """A traffic cone, bright in colour and cold; its bands send the light of headlamps back."""
+    """Return a traffic cone, bright in colour and cold; its bands send the light of headlamps back."""
     orange, white = (0.85, 0.25, 0.04), (0.9, 0.9, 0.85)
     return [
         Part(box(-0.2, 0.0, 0.2, 0.05), (0.1, 0.1, 0.1), AIR - 1.5),
@@ -123,7 +123,7 @@ def cone() -> list[Part]:
 
 
 def tree(rng: np.random.Generator, height: float) -> list[Part]:
-    """A trunk under a crown of leaves in three layers; all are close to the air's temperature."""
+    """Return a trunk under a crown of leaves in three layers; all are close to the air's temperature."""
     top = 0.45 * height
     parts = [
         Part(capsule((0, 0), (0, top), 0.2, 0.12), (0.05, 0.04, 0.03), AIR + 1.5),
@@ -151,7 +151,7 @@ class Lamp(NamedTuple):
 
 
 class Shadow(NamedTuple):
-    """What keeps light from the ground: where it stands, its height and half its width, in metres."""
+    """A figure that keeps light from the ground: its place, its height and half its width, in metres."""
 
     x: float
     z: float
@@ -197,7 +197,7 @@ def _lamplight(canvas: Canvas, lamps: Sequence[Lamp], shadows: Sequence[Shadow])
 
 
 def _shade(x: Array, z: Array, shadow: Shadow, lamps: Sequence[Lamp]) -> Array:
-    """How much of the light one figure takes: around its feet, and in a streak away from the nearest lamp."""
+    """Return the share of light that a figure takes: around its feet, and in a streak away from the nearest lamp."""
     lamp = min(lamps, key=lambda lamp: (lamp.x - shadow.x) ** 2 + (lamp.z - shadow.z) ** 2)
     step = np.array([shadow.x - lamp.x, shadow.z - lamp.z])
     length = min(4.0, shadow.height / max(lamp.y - shadow.height, 0.5) * float(np.hypot(*step)))
@@ -228,7 +228,7 @@ DRAWN = DataSet("", LICENCE, "A street drawn by bimichi.datasets.street")
 
 
 class Figure(NamedTuple):
-    """What stands where, how far it reaches to either side and up, its shadow's radius, and whose picture it is."""
+    """A figure: its place and parts, its reach to either side and up, its shadow's radius, and the person's number."""
 
     x: float
     z: float
@@ -372,7 +372,7 @@ def _houses(canvas: Canvas, side: int, rng: np.random.Generator) -> None:
 
 
 def _gable(canvas: Canvas, side: int, z: float, top: float, colour: Floats, heat: float) -> None:
-    """The wall of a house that faces the camera, where the one before it is lower."""
+    """Draw the wall of a house that faces the camera, where the house before it is lower."""
     across, up = canvas.view.rays()
     x, y = across * z, canvas.view.eye + up * z
     wall = (side * x >= PAVEMENT) & (side * x < PAVEMENT + 11) & (y >= 0) & (y < top)
@@ -380,7 +380,7 @@ def _gable(canvas: Canvas, side: int, z: float, top: float, colour: Floats, heat
 
 
 def _lamps(rng: np.random.Generator) -> list[Lamp]:
-    """The headlamps of the car that carries the cameras, and street lamps on alternate sides."""
+    """Return the headlamps of the car that carries the cameras, and street lamps on alternate sides."""
     colour = LAMPLIGHT[rng.integers(len(LAMPLIGHT))]
     lamps = [Lamp(0.0, 0.7, 0.0, (3.0, 3.0, 2.8))]
     first, side = rng.uniform(6, 14), int(rng.choice([-1, 1]))
@@ -406,7 +406,7 @@ def _things(rng: np.random.Generator) -> list[Figure]:
 
 
 def _people(view: View, n_people: int, rng: np.random.Generator) -> list[Figure]:
-    """People at distances that cover the street, beside each other as seen from the camera where there is room."""
+    """Return people at distances that cover the street, beside each other as seen from the camera if there is room."""
     people: list[Figure] = []
     for z in (np.geomspace(6, 32, n_people) * rng.uniform(0.85, 1.15, n_people)).tolist():
         reach = min(0.9 * view.half_width(z), PAVEMENT - 0.6)

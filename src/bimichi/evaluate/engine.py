@@ -44,7 +44,7 @@ class Scored:
         return [getattr(scores, score) for scores in scenes]
 
     def mean(self, score: str) -> float:
-        """Mean of a score over the test scenes; NaN without any."""
+        """Return the mean of a score over the test scenes; NaN without any."""
         return float(np.mean(self._all(score))) if self.scores else float("nan")
 
     @property
@@ -84,7 +84,7 @@ class Result(Scored):
 
     @property
     def fuzzy(self) -> bool:
-        """Whether the method is built on a measure, as all rules are."""
+        """True if the method is built on a measure, as all rules are."""
         return bool(getattr(self.model, "fuzzy", True))
 
     @property
@@ -199,7 +199,7 @@ class TrainingData:
         return np.concatenate(X), np.concatenate(y).astype(int)
 
     def _pixels_of_bags(self) -> tuple[Any, ...]:
-        """Pixels in labelled bags; for each, the label and number of its bag, and its truth where that is known."""
+        """Return the pixels in labelled bags; of each, the label and number of its bag, and its truth, or None."""
         truths: list[NDArray[np.bool_] | None] = []
 
         def read() -> Iterator[Scene]:  # reads each scene once, for its bags and for its truth
@@ -217,7 +217,7 @@ class TrainingData:
 
 
 def _counted(scene: Scene) -> NDArray[np.bool_]:
-    """Where a scene has data and is not to be ignored."""
+    """Return the pixels where a scene has data and is not to be ignored."""
     valid: NDArray[np.bool_] = ~np.isnan(scene.sources).any(axis=-1)
     return valid if scene.ignore is None else valid & ~scene.ignore
 

@@ -265,7 +265,7 @@ class StudyResult:
         return Table(["method", "labels", *TITLES, LEAD, "fit s", "fuse s", ""], lines)
 
     def verdict(self) -> str:
-        """Say in a sentence how the best row of Bi-MIChI compares; empty if it was not run."""
+        """Return a sentence on how the best row of Bi-MIChI compares; empty if it was not run."""
         own = self.best("bi-michi")
         if own is None:
             return ""
@@ -318,7 +318,7 @@ class RepeatedStudy:
     draws: list[StudyResult] = field(default_factory=list)
 
     def names(self) -> list[str]:
-        """Names of the methods that ran in every draw, in order."""
+        """Return the names of the methods that ran in every draw, in order."""
         ran = [{row.name for row in draw.rows if row.scores} for draw in self.draws]
         return [row.name for row in self.draws[0].rows if all(row.name in some for some in ran)]
 
@@ -436,7 +436,7 @@ def check_folder(folder: Path | None, resume: bool) -> None:
 
 
 def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
-    """Rows of an earlier run of the same study that need not be run again."""
+    """Return rows of an earlier run of the same study, which need not be run again."""
     path = folder / RESULTS
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""Which elements of a measure data determines, and the interval of each that it leaves open."""
+"""The elements of a measure that data determines, and intervals of those that it leaves open."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -193,7 +193,7 @@ NOT_APPLICABLE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identifiability(Explanation):
-    """How far the data determines each element, or term. Arrays have one entry for each, in the measure's order.
+    """Use and intervals of each element, or term; arrays have one entry for each, in the measure's order.
 
     Attributes
     ----------

@@ -311,7 +311,9 @@ def _open(view: View, rule: FusionRule, open_parts: Flags, most: int) -> Iterato
         element = int(codes[np.argmax(needed)]) if len(codes) else 0
         up, down = ([rule.source_names.index(name) for name in side] for side in rule.measure.sets(element))
         together = [words.at(k, True) for k in up] + [words.at(k, False) for k in down]
-        low, high = (number(float(np.ravel(end)[pixel[region]])) for end in (view.intervals.lower, view.intervals.upper))
+        low, high = (
+            number(float(np.ravel(end)[pixel[region]])) for end in (view.intervals.lower, view.intervals.upper)
+        )
         reason = (
             f"No training pixel shows {' and '.join(together)} as this one does ({parts.label(element)} is open): with "
             f"the same fit, the fused value could be anything from {low} to {high}."

@@ -52,7 +52,7 @@ class Detections:
 
     @property
     def mask(self) -> Flags:
-        """Which pixels belong to a target, shape (height, width)."""
+        """The pixels that belong to a target, shape (height, width)."""
         return np.asarray(self.regions > 0)
 
     @cached_property
@@ -144,7 +144,7 @@ DIGITS = 8  # of degrees: about a millimetre
 
 
 class Georeference(NamedTuple):
-    """Where an image lies: x' = a x + b y + c, y' = d x + e y + f for six numbers, in the reference system `crs`."""
+    """The place of an image: x' = a x + b y + c, y' = d x + e y + f for six numbers, in the reference system `crs`."""
 
     transform: tuple[float, ...]
     crs: Any

@@ -22,7 +22,7 @@ from bimichi.rule import FusionRule
 
 @dataclass(frozen=True)
 class FrameResults:
-    """Which frames were fused, skipped, or failed.
+    """The frames that were fused, skipped, or failed.
 
     Attributes
     ----------

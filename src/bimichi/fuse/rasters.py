@@ -147,7 +147,7 @@ SLICE = 1 << 20  # pixels fused at a time, so that intermediate results of a mod
 
 
 class Plan(NamedTuple):
-    """What to read and how to fuse it; the sources of the scene are in the order of those of the model."""
+    """The scene to read, its sources in the order of the model, and how to fuse it."""
 
     scene: OpenScene
     fuser: Fuser

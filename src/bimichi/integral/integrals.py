@@ -67,7 +67,7 @@ def check_arguments(g: Any, nan: str) -> None:
 
 
 def _sorting_network(n: int) -> Ints:
-    """Batcher's odd-even merge sort for n keys as pairs (i, j), i < j, to be put in order one after another."""
+    """Return Batcher's odd-even merge sort for n keys: pairs (i, j), i < j, to be put in order one after another."""
     pairs = []
     p = 1
     while p < n:
@@ -141,7 +141,7 @@ def _order(key_i, key_j, step_i, step_j):
 
 
 def _sign_terms(g: Measure) -> Floats:
-    """Coefficients c with C(x) = sum over codes of c[code] * min(|x_k|: digit k > 0) * prod(sign x_k: digit k = 2).
+    """Return c with C(x) = sum over codes of c[code] * min(|x_k|: digit k > 0) * prod(sign x_k: digit k = 2).
 
     Per source, the three values (absent, positive, negative) become (absent, mean rise, half difference):
     the Moebius transform over subsets of the sources, and a Walsh transform over their signs.
@@ -158,7 +158,7 @@ def _sign_terms(g: Measure) -> Floats:
 
 @_fast
 def _fold(plain, signed, s):
-    """Nine terms with one more source of sign s in them."""
+    """Return nine terms with one more source of sign s in them."""
     return (
         plain[0] + signed[0] * s,
         plain[1] + signed[1] * s,
@@ -174,7 +174,7 @@ def _fold(plain, signed, s):
 
 @_fast
 def _sum2(c, s, t, x, y, xy):
-    """Terms of two sources with signs s, t; x, y, xy are the minima of |.| that their subsets stand for."""
+    """Add up the terms of two sources with signs s, t; x, y, xy are the minima of |.| of their subsets."""
     both = c[4] + c[5] * s + t * (c[7] + c[8] * s)
     return (c[1] + c[2] * s) * x + (c[3] + c[6] * t) * y + both * xy
 
@@ -197,7 +197,7 @@ def _greater(x, y):
 
 @_fast
 def _within(total, top):
-    """Rounding must not carry the integral beyond the largest |x|. NaN stays."""
+    """Return the integral within the largest |x|, beyond which rounding must not carry it. NaN stays."""
     total = top if total > top else total
     return -top if total < -top else total
 

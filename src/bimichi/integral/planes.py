@@ -136,7 +136,7 @@ class Planes:
 
 
 def source_label(k: int, names: Sequence[str] | None) -> str:
-    """Name a source in an error."""
+    """Return the words for a source in an error."""
     return f"Source {names[k]!r} (index {k})" if names else f"Source index {k}"
 
 
@@ -146,7 +146,7 @@ def out_of_range(k: int, names: Sequence[str] | None, worst: float, low: float, 
 
 
 def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
-    """Rows (None if planes were given) and planes of `X`, checked."""
+    """Return rows (None if planes were given) and planes of `X`, checked."""
     if isinstance(X, list | tuple) and any(hasattr(p, "__array__") and np.ndim(p) > 0 for p in X):
         planes = [_numbers(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
         if n_sources is not None and len(planes) != n_sources:

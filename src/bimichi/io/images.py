@@ -135,12 +135,12 @@ def read_image(path: str | PathLike[str]) -> Image:
 
 
 def is_image(start: bytes) -> bool:
-    """Whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
+    """Return whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
     return start.startswith((PNG, JPEG, NUMPY, *TIFF))
 
 
 def has_geotags(path: Path) -> bool:
-    """Whether a TIFF needs GDAL: tags or a file beside it may georeference it, name its bands, or declare nodata."""
+    """Return whether a TIFF needs GDAL: tags or a file beside it may georeference it, name bands, or declare nodata."""
     beside = (*(path.with_suffix(ending) for ending in WORLD_FILES), path.with_name(f"{path.name}.aux.xml"))
     if any(file.exists() for file in beside):
         return True
@@ -326,7 +326,7 @@ class Layer(ABC):
 
     @property
     def placed(self) -> bool:
-        """Whether it is georeferenced."""
+        """True if it is georeferenced."""
         return self.grid.placed
 
     def select(self, wanted: Sequence[str]) -> Self:

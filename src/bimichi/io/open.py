@@ -1,4 +1,4 @@
-"""One way to open whatever a user names: `open_layer` decides by the content of a file, not by its name."""
+"""`open_layer` opens whatever a user names; the content of a file decides, not its name."""
 
 import glob
 import re
@@ -260,7 +260,7 @@ def _place(data: Any, plane: Any) -> tuple[Any, Any]:
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder is a Zarr store."""
+    """Return whether a folder is a Zarr store."""
     return path.is_dir() and any((path / name).is_file() for name in ("zarr.json", ".zgroup", ".zattrs", ".zmetadata"))
 
 
@@ -320,12 +320,12 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def is_pattern(source: str) -> bool:
-    """Whether text has wildcards and is not the name of a file."""
+    """Return whether text has wildcards and is not the name of a file."""
     return WILDCARD.search(source) is not None and not Path(source).exists()
 
 
 def is_many(source: str) -> bool:
-    """Whether an argument is a folder or a pattern, so that it may mean the files of many scenes."""
+    """Return whether an argument is a folder or a pattern, so that it may mean the files of many scenes."""
     if is_store(Path(source)):
         return False
     return Path(source).is_dir() or is_pattern(source)
@@ -391,7 +391,7 @@ def warn_if_expanded(files: Sequence[Path]) -> None:
 
 
 def _matched(pattern: str, file: Path) -> str:
-    """What the wildcards of a pattern match in a file's path, without its suffix."""
+    """Return the text that the wildcards of a pattern match in a file's path, without its suffix."""
     fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).with_suffix("").as_posix())]
     match = re.fullmatch("([^/]*)".join(fixed), file.with_suffix("").as_posix())
     return "_".join(text for text in match.groups() if text) if match else file.stem

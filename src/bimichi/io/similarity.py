@@ -1,4 +1,4 @@
-"""Whether new images are like those of training: their types are compared before fusing, their values while fusing."""
+"""Comparison of new images with those of training: of types before fusing, and of values."""
 
 import warnings
 from collections.abc import Sequence
@@ -53,10 +53,11 @@ def warn_of_inputs(inputs: Sequence[SourceInput], recipes: Sequence[str], names:
             continue
         if scaled or not _by_type(recipe):
             continue
-        mapped = make_plane(np.array([trained.usual], np.float64), recipe, np.dtype(trained.dtype))[0]
+        (low, high), dtype = trained.usual, np.dtype(trained.dtype)
+        mapped = make_plane(np.array([[low, high]], np.float64), recipe, dtype)[0]
         if mapped[1] - mapped[0] < 2 * SLIVER:
             warnings.warn(
-                f"Source {name!r} ({trained.dtype}) has values of about {trained.usual[0]:.6g} to {trained.usual[1]:.6g}, which "
+                f"Source {name!r} ({dtype}) has values of about {low:.6g} to {high:.6g}, which "
                 f"{recipe} maps to {mapped[0]:.3f} to {mapped[1]:.3f}: little of [-1, 1]. Pass scale='minmax' (--scale "
                 "minmax) to learn its range, or choose the recipe equalize.",
                 stacklevel=2,
@@ -127,7 +128,7 @@ class InputWatch:
         # Recipes that compare the values of an image with each other do not depend on their range.
         self._relative = [not find_recipe(recipe).pointwise for recipe in rule.recipes or ()] or [False] * n
         self._low, self._high = [np.inf] * n, [-np.inf] * n
-        self._outside, self._known = [0] * n, [0] * n
+        self._outside, self._counted = [0] * n, [0] * n
 
     def see(self, images: Sequence[Image]) -> None:
         """Take note of a part of each source, before its recipe."""
@@ -141,18 +142,18 @@ class InputWatch:
             with self._lock:
                 self._low[k], self._high[k] = min(self._low[k], low), max(self._high[k], high)
                 self._outside[k] += outside
-                self._known[k] += image.size
+                self._counted[k] += image.size
 
     def warn(self) -> None:
         """Warn of sources whose values are far from those of training."""
         for k, trained in enumerate(self._trained):
-            if not self._known[k] or trained.low == trained.high:
+            if not self._counted[k] or trained.low == trained.high:
                 continue
             low, high = self._low[k], self._high[k]
             source = f"Source {self._scene.sources[k].name!r} of scene {self._scene.name!r}"
             before = f"the model was trained on {trained.low:.6g} to {trained.high:.6g}"
             remedy = "Check its units and its file; convert it to those of training, or train again."
-            share = self._outside[k] / self._known[k]
+            share = self._outside[k] / self._counted[k]
             if low == high:
                 warnings.warn(f"{source} is constant ({low:.6g}), but {before}. {remedy}", stacklevel=2)
             elif self._relative[k]:
@@ -167,7 +168,7 @@ class InputWatch:
 
 
 def means_other(recipe: str, first: str, second: str) -> bool:
-    """Whether a recipe makes something else of the same values if they are stored in another type."""
+    """Return whether a recipe maps the same values differently if they are stored in another type."""
     if first == second or not _by_type(recipe):
         return False
     make, values = find_recipe(recipe).function, np.array([[0, 1]])
@@ -176,5 +177,5 @@ def means_other(recipe: str, first: str, second: str) -> bool:
 
 
 def _by_type(recipe: str) -> bool:
-    """Whether a recipe maps the range of the type of an image, rather than that of its values."""
+    """Return whether a recipe maps the range of the type of an image, rather than that of its values."""
     return recipe != AS_IS and find_recipe(recipe).pointwise

@@ -28,7 +28,7 @@ Images = FloodImages | BrainImages
 
 
 class Field(NamedTuple):
-    """What an experiment is about: its title, how its images are drawn, how labels are given, and its commands."""
+    """An experiment: its title, the function that draws its images, its labels in words, and its commands."""
 
     title: str
     draw: Callable[..., Images]
@@ -90,7 +90,7 @@ class FieldResult:
         return max(learned, key=_precision)
 
     def verdict(self) -> str:
-        """Say how the best fusion and `auto` compare with the best source, and with labels of every pixel."""
+        """Return sentences that compare the best fusion and `auto` with the best source and labels of pixels."""
         said = [
             f"The best single source is {_reached(self.best_source())}.",
             f"The best fusion learned from labels of bags is {_reached(self.best_fusion())}.",
@@ -231,7 +231,7 @@ def field_methods(source_names: Sequence[str], random_state: int = 0) -> Mapping
 
 def _write_boxes(images: Sequence[Images], path: Path) -> list[Path]:
     """Write the boxes around lesions; floods are outlined instead."""
-    boxes = {slice_.name: boxes_of(slice_.lesions) for slice_ in images if isinstance(slice_, BrainImages)}
+    boxes = {brain.name: boxes_of(brain.lesions) for brain in images if isinstance(brain, BrainImages)}
     if not boxes:
         return []
     write_annotations(path, {name: ImageAnnotations(some, [None] * len(some)) for name, some in boxes.items()})

@@ -49,7 +49,7 @@ class UMRun:
 
     @property
     def proof(self) -> str:
-        """What was proven of J; empty for the evolutionary search."""
+        """The proof about J in words; empty for the evolutionary search."""
         record = self.model.rule_.training
         return record.proof if record else ""
 

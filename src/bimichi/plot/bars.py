@@ -38,10 +38,6 @@ def plot_capacity(
         Of up to 6 sources. Long names are numbered, with a key.
     used, identified, ax
         As in `plot_matrix`, with subsets as elements, for example ``usage_counts(X, measure="capacity") > 0``.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
     bold, identifiable, notes = style.element_marks(g, used, identified)
@@ -90,10 +86,6 @@ def plot_importance(
         Lower and upper ends of an interval around each value of `up` and of `down`, drawn as a whisker.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     if hasattr(up, "up"):
         up, down, names = up.up, up.down, up.source_names if names is None else names
@@ -139,10 +131,6 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
         pairs follow by strength, each with the side of both sources.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(measure, AdditiveBiCapacity)
     names = [style.literal(name, NAME_WIDTH) for name in g.source_names]
@@ -164,7 +152,7 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
 
 
 def _pairs(g: AdditiveBiCapacity, names: list[str]) -> tuple[list[str], Floats]:
-    """Labels and terms of the pairs that are not 0.00, strongest first."""
+    """Return labels and terms of the pairs that are not 0.00, strongest first."""
     first, second = g.space.sides
     values = g.values[2 * g.n_sources :]
     order = np.argsort(-np.abs(values), kind="stable")

@@ -42,10 +42,6 @@ def plot_roc(
         Instances to exclude.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     targets, scores = _check_maps(truth, fused_by_name, ignore)
     many = len(scores) > INSIDE
@@ -83,10 +79,6 @@ def plot_reliability(
         Probabilities, in [0, 1].
     bins : int, default=15
         How many points to draw of each map.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     targets, maps = _check_maps(truth, fused_by_name, ignore)
     for name, score in maps.items():
@@ -171,10 +163,6 @@ def plot_history(history: Any, convex_value: Any = None, ax: "Axes | None" = Non
         J of the convex solver, drawn as a horizontal line.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
 
     Notes
     -----

@@ -26,6 +26,8 @@ from bimichi.scenes.shapes import corners_of, outlines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+    from matplotlib.path import Path
 
 
 ROUNDING = 1e-6
@@ -54,10 +56,6 @@ def plot_map(
         Whether to draw the colour bar.
     output_range : (float, float), default=(-1, 1)
         Which values the map can have, and what the colour bar spans. Colours do not depend on it: 0 is always white.
-
-    Returns
-    -------
-    ax : matplotlib Axes
 
     Examples
     --------
@@ -95,10 +93,6 @@ def plot_maps(
         Maps in a row; by default up to five, so that rows are about equally long.
     output_range : (float, float), default=(-1, 1)
         As in `plot_map`; (-1, 1) also fits maps of both kinds beside each other.
-
-    Returns
-    -------
-    figure : matplotlib Figure
     """
     low, high = _check_range(output_range)
     names, arrays = _titled(planes, titles)
@@ -162,12 +156,6 @@ def _check_plane(plane: ArrayLike, low: float, high: float, label: str) -> Float
         problem = f"{label} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
         raise InvalidInputError(f"{problem}. Rescale the map, or pass the range of its values.")
     return values
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
-    from matplotlib.path import Path
 
 
 LOOKS: dict[str, dict[str, Any]] = {

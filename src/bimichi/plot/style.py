@@ -1,4 +1,4 @@
-"""What all pictures share: matplotlib imported when needed, one colour scale, texts, bars, and marks of elements."""
+"""The style of all pictures: matplotlib imported when needed, one colour scale, texts, bars, marks of elements."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -123,13 +123,13 @@ def fitted(text: object, ax: "Axes", points: float = 10.0) -> str:
 
 
 def size_in_points(ax: "Axes") -> tuple[float, float]:
-    """Width and height of the axes, before the layout of the figure is final."""
+    """Return width and height of the axes, before the layout of the figure is final."""
     box = ax.get_window_extent()
     return box.width * 72 / ax.figure.dpi, box.height * 72 / ax.figure.dpi
 
 
 def font_size(ax: "Axes", across: float, down: float) -> float:
-    """Points at which text fits these shares of the width and of the height of the axes."""
+    """Return the points at which text fits these shares of the width and of the height of the axes."""
     width, height = size_in_points(ax)
     return float(np.clip(min(across * width, down * height), 3.0, 10.0))
 
@@ -181,7 +181,7 @@ def check_measure(model: object, kind: type[Kind], limit: int = MAX_SOURCES, rem
 
 
 def element_marks(measure: LatticeMeasure, used: Elements, identified: Elements) -> tuple[Flags, Flags, list[str]]:
-    """Return which elements are bold and which are known, by code, and the line that explains the marks, if any."""
+    """Return which elements are bold and which identified, by code, and the line that explains the marks, if any."""
     notes = ["bold, framed: used"] * (used is not None) + ["hatched: not identified"] * (identified is not None)
     identifiable = measure.flags(identified, "identified") | (identified is None)
     return measure.flags(used, "used"), identifiable, ["     ".join(notes)] if notes else []
