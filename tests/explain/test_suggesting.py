@@ -7,7 +7,7 @@ import pytest
 
 from bimichi import BiMIChI, Decision, InvalidInputError, Scene
 from bimichi.explain import bootstrap, suggest, uncertainty
-from bimichi.explain.suggestions import blocks, boxes_of, peaks, shared, touch
+from bimichi.explain.suggestions import blocks, boxes_of, cover_same_place, peaks, touch
 
 SIDE = 10  # of the squares of which scenes consist
 SHAPE = (40, 60)
@@ -174,5 +174,5 @@ def test_peaks_and_boxes():
     assert blocks((16, 20)).max() + 1 == 6
     assert touch((0, 0, 2, 2), (2, 0, 2, 2))
     assert not touch((0, 0, 2, 2), (3, 0, 2, 2))
-    assert shared((0, 0, 4, 4), (1, 1, 2, 2))
-    assert not shared((0, 0, 4, 4), (3, 0, 4, 4))
+    assert cover_same_place((0, 0, 4, 4), (1, 1, 2, 2))
+    assert not cover_same_place((0, 0, 4, 4), (3, 0, 4, 4))

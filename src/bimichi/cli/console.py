@@ -1,4 +1,4 @@
-"""What commands print and how they fail: results go to standard output, everything else to standard error."""
+"""Output and errors of commands: results go to standard output, everything else to standard error."""
 
 import json
 import logging
@@ -27,7 +27,7 @@ from rich.text import Text
 
 import bimichi
 from bimichi._files import atomic_write, plain, sha256_of
-from bimichi._progress import COMPILE_NOTICE, COMPILING, Stopwatch
+from bimichi._progress import COMPILE_NOTICE, Stopwatch
 from bimichi._tables import Cell, Table
 from bimichi.errors import AnnotationWarning, BimichiError, InvalidInputError, shortened
 
@@ -52,7 +52,7 @@ class Terminated(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints, and its options --quiet and --json."""
+    """The output of a command, and its options --quiet and --json."""
 
     quiet: Quiet = False
     json: Json = False
@@ -116,7 +116,7 @@ def say(text: str, heading: str = "") -> None:
 
 def clean(text: str) -> str:
     """Return text with control characters as escapes, so that names and files cannot steer the terminal."""
-    return CONTROLS.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    return CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def user_errors() -> Iterator[None]:
 
 
 def _origin(error: typer.BadParameter) -> str:
-    """Where a wrong value comes from, if it was not typed."""
+    """Return where a wrong value comes from, if it was not typed."""
     name = getattr(error.param, "name", None)
     source = error.ctx.get_parameter_source(name) if error.ctx and name else None
     return " (a value of the project file)" if getattr(source, "name", "") == "DEFAULT_MAP" else ""
@@ -182,7 +182,7 @@ class CleanConsole(Console):
             yield part if part.control else Segment(clean(part.text), part.style)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to `_unread`; rich would end the program with an error."""
+        """Raise an error for `_unread` to catch; rich would end the program."""
         raise BrokenPipeError
 
 
@@ -266,8 +266,7 @@ class Run:
     ) -> None:
         self.command, self.parameters, self.seed = command, plain(parameters), seed
         self.seconds: dict[str, float] = {}
-        self._started, self._clock = datetime.now(UTC), time.perf_counter()
-        self._compiled = COMPILING.seconds
+        self._started, self._clock, self._watch = datetime.now(UTC), time.perf_counter(), Stopwatch()
         self._pool = ThreadPoolExecutor(1)
         self._hashes = {str(path): self._pool.submit(sha256_of, path) for path in dict.fromkeys(inputs)}
 
@@ -287,8 +286,8 @@ class Run:
     def record(self, outputs: Iterable[Path] = ()) -> dict[str, Any]:
         """Return the record that `write` writes."""
         inputs = {path: digest.result() for path, digest in self._hashes.items()}
-        whole = {"compile": COMPILING.seconds - self._compiled, "total": time.perf_counter() - self._clock}
-        seconds = self.seconds | whole
+        total = time.perf_counter() - self._clock
+        seconds = self.seconds | {"compile": max(0.0, total - self._watch.seconds), "total": total}
         return {
             "bimichi": bimichi.__version__,
             "command": self.command,

@@ -58,8 +58,8 @@ def um(
            [-1.,  1.,  1.],
            [ 1.,  1., -1.]])
     """
-    for what, value in (("height", height), ("width", width)):
-        check_integer(value, what, minimum=20)
+    for name, value in (("height", height), ("width", width)):
+        check_integer(value, name, minimum=20)
     check_number(noise, "noise", minimum=0)
     y = (np.arange(height)[:, None] + 0.5) / height
     x = ((np.arange(width)[None, :] + 0.5) / width - 0.5) * 0.8

@@ -82,7 +82,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".txt")
 
 
 class DataSet(NamedTuple):
-    """Where a data set comes from, its licence, and its citation."""
+    """The origin of a data set, its licence, and its citation."""
 
     source: str
     licence: str
@@ -94,7 +94,7 @@ class Frame(NamedTuple):
 
     visible: Path
     thermal: Path
-    known: Path
+    annotations: Path
 
 
 def subfolder(folder: Path, *names: str, source: str) -> Path:
@@ -119,13 +119,13 @@ def list_frames(
     frames, or folders of them ("set09/V000" takes all in it); `keep` selects names.
     """
     files = cache(_files)  # folders are only read where frames are wanted
-    found = {f"{prefix}{stem}": (group, stem) for prefix, group in groups.items() for stem in files(group.visible)}
-    found = {name: where for name, where in found.items() if keep(name)}
-    if not found:
+    places = {f"{prefix}{stem}": (group, stem) for prefix, group in groups.items() for stem in files(group.visible)}
+    places = {name: where for name, where in places.items() if keep(name)}
+    if not places:
         raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.")
     frames = {}
-    for name in _choose(list(found), names, root):
-        group, stem = found[name]
+    for name in _select_names(list(places), names, root):
+        group, stem = places[name]
         for folder in group:
             if stem not in files(folder):
                 missing = f"{folder / stem} (with an ending such as .png or .txt) is missing"
@@ -139,35 +139,35 @@ def _files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in inside if path.suffix.lower() in SUFFIXES}
 
 
-def _choose(found: list[str], names: str | Iterable[str] | None, root: str | PathLike[str]) -> list[str]:
+def _select_names(available: list[str], names: str | Iterable[str] | None, root: str | PathLike[str]) -> list[str]:
     if names is None:
-        return found
+        return available
     wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
-        if not any(f"{one}/".startswith(f"{name}/") for one in found):
+        if not any(f"{frame}/".startswith(f"{name}/") for frame in available):
             rule = f"names has {name!r}, which is neither a frame nor a folder of frames in {Path(root)}"
-            raise InvalidInputError(f"{rule}; the first of {len(found)} there is {found[0]!r}.")
-    return [one for one in found if f"{one}/".startswith(tuple(f"{name}/" for name in wanted))]
+            raise InvalidInputError(f"{rule}; the first of {len(available)} there is {available[0]!r}.")
+    return [frame for frame in available if f"{frame}/".startswith(tuple(f"{name}/" for name in wanted))]
 
 
 def pedestrian_scenes(
     data: DataSet,
     frames: Mapping[str, Frame],
-    known: Callable[..., dict[str, Any]],
+    read_annotations: Callable[..., dict[str, Any]],
     n_sources: Literal[3, 6],
     n: int,
     preset: str = "default",
 ) -> Scenes:
     """List frames of a data set, each made into a scene of about `n` bags when it is read.
 
-    `known` reads annotations from a path, given the image's shape: `boxes`, and `truth` or `ignore`.
+    `read_annotations` reads annotations from a path, given the image's shape: `boxes`, and `truth` or `ignore`.
     """
 
     def read(name: str) -> Scene:
         rgb, thermal = _read_pair(frames[name])
-        found = known(frames[name].known, rgb.shape[:2])
+        annotations = read_annotations(frames[name].annotations, rgb.shape[:2])
         return pedestrian_scene(
-            rgb, thermal, **found, data=data, name=name, n_sources=n_sources, n_segments=n, preset=preset
+            rgb, thermal, **annotations, data=data, name=name, n_sources=n_sources, n_segments=n, preset=preset
         )
 
     return Scenes(list(frames), read)
@@ -302,9 +302,9 @@ def kaist(
 
 def _boxes(path: Path, shape: tuple[int, int], people: frozenset[str]) -> dict[str, Any]:
     """Read boxes of people, and which pixels to ignore because only other boxes cover them."""
-    found = read_bbgt(path, shape)[None]
-    wanted = np.array([label in people for label in found.labels], dtype=np.bool_) & ~found.is_ignored
-    boxes, others = found.boxes[wanted], found.boxes[~wanted]
+    annotations = read_bbgt(path, shape)[None]
+    wanted = np.array([label in people for label in annotations.labels], dtype=np.bool_) & ~annotations.is_ignored
+    boxes, others = annotations.boxes[wanted], annotations.boxes[~wanted]
     return {"boxes": boxes, "ignore": box_mask(others, shape) & ~box_mask(boxes, shape)}
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -126,8 +126,8 @@ class Planes:
         if out is None:
             return np.empty(self.shape, self.dtype)
         if not isinstance(out, np.ndarray) or out.shape != self.shape or out.dtype != self.dtype:
-            found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-            raise InvalidInputError(f"out must be an array of {self.dtype} of shape {self.shape}, got {found}.")
+            got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise InvalidInputError(f"out must be an array of {self.dtype} of shape {self.shape}, got {got}.")
         if not out.flags.writeable:
             raise InvalidInputError("out is read-only; pass a writeable array.")
         if any(np.shares_memory(out, plane) for plane in planes):
@@ -136,7 +136,7 @@ class Planes:
 
 
 def source_label(k: int, names: Sequence[str] | None) -> str:
-    """Name a source in an error."""
+    """Return the words for a source in an error."""
     return f"Source {names[k]!r} (index {k})" if names else f"Source index {k}"
 
 
@@ -146,9 +146,9 @@ def out_of_range(k: int, names: Sequence[str] | None, worst: float, low: float, 
 
 
 def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
-    """Rows (None if planes were given) and planes of `X`, checked."""
+    """Return rows (None if planes were given) and planes of `X`, checked."""
     if isinstance(X, list | tuple) and any(hasattr(p, "__array__") and np.ndim(p) > 0 for p in X):
-        planes = [_numbers(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
+        planes = [_number_array(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
         if n_sources is not None and len(planes) != n_sources:
             raise InvalidInputError(
                 f"X is a list of {len(planes)} arrays, so of {len(planes)} sources, but g has {n_sources}. "
@@ -161,7 +161,7 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
                     f"plane 0 has {planes[0].shape} and plane {k} has {plane.shape}."
                 )
         return None, planes
-    rows = _numbers(X, "X")
+    rows = _number_array(X, "X")
     if rows.ndim == 0:
         raise InvalidInputError("X is a single number; it must have the sources along its last axis.")
     if rows.shape[-1] == 0 or (n_sources is not None and rows.shape[-1] != n_sources):
@@ -175,19 +175,19 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
     return rows, [rows[..., k] for k in range(rows.shape[-1])]
 
 
-def _numbers(values: Any, what: str) -> NDArray[Any]:
+def _number_array(values: Any, label: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(f"{what} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
+        raise InvalidInputError(f"{label} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
     if is_xarray(values):  # which would be misread as a plain array
         rows = "X.transpose(..., 'source').values"
         if hasattr(values, "data_vars"):
             rows = rows.replace("X", "X.to_array('source')")
             taken = "plain rows or planes are taken here"
-            raise InvalidInputError(f"{what} is a dataset of xarray, but {taken}; pass {rows}.")
+            raise InvalidInputError(f"{label} is a dataset of xarray, but {taken}; pass {rows}.")
         if "source" in values.dims[:-1]:
             axis = values.dims.index("source")
-            raise InvalidInputError(f"{what} has its sources along the axis {axis}; pass {rows}.")
-    return real_array(values, what, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
+            raise InvalidInputError(f"{label} has its sources along the axis {axis}; pass {rows}.")
+    return real_array(values, label, "sources must be real numbers. Convert it, e.g. with X.astype(float).")
 
 
 def check_n_jobs(n_jobs: int | None) -> int:
@@ -209,7 +209,7 @@ def run_chunks(run: Callable[[slice], Result], chunks: list[slice], n_jobs: int)
 
 def in_threads(
     function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int, under_way: int | None = None
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield ``function(item)`` for every item, in order, at most `under_way` at a time; an error stops the rest."""
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:

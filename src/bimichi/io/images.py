@@ -72,24 +72,24 @@ def reading(path: str | PathLike[str], fault: str, reason: Callable[[Exception],
         raise InvalidInputError(f"Cannot read {path!s}: {fault} ({reason(error)}). {AGAIN}") from error
 
 
-def check_size(n_values: int, what: str = "it") -> None:
+def check_size(n_values: int, subject: str = "it") -> None:
     """Raise an error if an image would unpack to more values than are allowed."""
     limit = pixel_limit()
     if n_values > limit:
         raise InvalidInputError(
-            f"{what} unpacks to {n_values:,} values (pixels times bands), more than the limit of {limit:,}. If the "
+            f"{subject} unpacks to {n_values:,} values (pixels times bands), more than the limit of {limit:,}. If the "
             f"file is what you expect, set the environment variable {VARIABLE}={n_values} and run it again."
         )
 
 
 def pixel_limit() -> int:
     """Return how many values an image may unpack to."""
-    given = os.environ.get(VARIABLE)
-    if given is None:
+    text = os.environ.get(VARIABLE)
+    if text is None:
         return MAX_PIXELS
-    if not given.isdecimal() or int(given) < 1:
-        raise InvalidInputError(f"The environment variable {VARIABLE} must be a whole number above 0, got {given!r}.")
-    return int(given)
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidInputError(f"The environment variable {VARIABLE} must be a whole number above 0, got {text!r}.")
+    return int(text)
 
 
 ORIENTATION = 274  # the tag of EXIF and TIFF for the orientation of the camera
@@ -131,16 +131,16 @@ def read_image(path: str | PathLike[str]) -> Image:
     to 8 bits. A .npy file is never unpickled.
     """
     with reading(path, "it is damaged"), check_file(path).open("rb") as file:
-        return _checked(_decoded(file))
+        return _as_image(_decode(file))
 
 
 def is_image(start: bytes) -> bool:
-    """Whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
+    """Return whether a file with these first bytes is PNG, JPEG, TIFF or .npy."""
     return start.startswith((PNG, JPEG, NUMPY, *TIFF))
 
 
 def has_geotags(path: Path) -> bool:
-    """Whether a TIFF needs GDAL: tags or a file beside it may georeference it, name its bands, or declare nodata."""
+    """Return whether a TIFF needs GDAL: tags or a file beside it may georeference it, name bands, or declare nodata."""
     beside = (*(path.with_suffix(ending) for ending in WORLD_FILES), path.with_name(f"{path.name}.aux.xml"))
     if any(file.exists() for file in beside):
         return True
@@ -167,7 +167,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _decoded(file: IO[bytes]) -> Image:
+def _decode(file: IO[bytes]) -> Image:
     start = file.read(26)
     file.seek(0)
     if start.startswith(NUMPY):
@@ -193,16 +193,16 @@ def read_arrays(path: Path) -> dict[str, Image]:
         if not members:
             raise InvalidInputError("it holds no array.")
         check_size(sum(archive.getinfo(name).file_size for name in members))
-        found = {}
+        arrays = {}
         for name in members:
             with archive.open(name) as file:
-                found[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
-    for name, array in found.items():
-        if array.ndim != 2 or array.shape != found[next(iter(found))].shape:
+                arrays[name.removesuffix(".npy")] = _as_image(np.lib.format.read_array(file, allow_pickle=False))
+    for name, array in arrays.items():
+        if array.ndim != 2 or array.shape != arrays[next(iter(arrays))].shape:
             raise InvalidInputError(
                 f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}."
             )
-    return found
+    return arrays
 
 
 def _read_numpy(file: IO[bytes]) -> Image:
@@ -281,7 +281,7 @@ def _upright(image: Image, orientation: Any) -> Image:
     return (image.swapaxes(0, 1) if orientation > 4 else image)[::down, ::across]
 
 
-def _checked(image: Image) -> Image:
+def _as_image(image: Image) -> Image:
     """Return a contiguous array in native byte order; one band has no third axis."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]
@@ -326,7 +326,7 @@ class Layer(ABC):
 
     @property
     def placed(self) -> bool:
-        """Whether it is georeferenced."""
+        """True if it is georeferenced."""
         return self.grid.placed
 
     def select(self, wanted: Sequence[str]) -> Self:
@@ -340,12 +340,12 @@ class Layer(ABC):
         described = [k for k, band in enumerate(self.bands) if band.description == name]
         numbered = [k for k, band in enumerate(self.bands) if str(band.number) == name]
         if len(described or numbered) != 1:
-            known = ", ".join(
+            listed = ", ".join(
                 f"{band.number} ({band.description})" if band.description else str(band.number)
                 for band in self.bands[:40]
             )
             raise InvalidInputError(
-                f"{self.label} has {'several bands' if described else 'no band'} {name!r}; it has {known}. "
+                f"{self.label} has {'several bands' if described else 'no band'} {name!r}; it has {listed}. "
                 "Name bands by description or number, such as [1,3]."
             )
         return (described or numbered)[0]
@@ -376,7 +376,7 @@ class ArrayLayer(Layer):
             values = np.asarray(self.planes[at][part])
         except Exception as error:  # whatever the storage raises
             raise InvalidInputError(f"Cannot read {self.label}: {error}.") from error
-        return to_nan(values, self.fills[at] if self.fills else (), float_type(values.dtype))
+        return to_nan(values, self.fills[at], float_type(values.dtype)) if self.fills else values
 
 
 def memory_layer(label: str, image: Image, descriptions: Sequence[str | None] = (), **options: Any) -> ArrayLayer:

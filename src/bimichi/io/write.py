@@ -112,8 +112,8 @@ def write_geotiff(
     if Path(path).suffix.lower() not in (".tif", ".tiff"):
         raise InvalidInputError(f"path must end in .tif or .tiff, got {path!s}.")
     if crs is None or transform is None or len(tuple(transform)) < 6:
-        given = f"crs is {crs!r} and transform {transform!r}"
-        raise InvalidInputError(f"{given}; give both, or write an image without coordinates with write_image.")
+        problem = f"crs is {crs!r} and transform {transform!r}"
+        raise InvalidInputError(f"{problem}; give both, or write an image without coordinates with write_image.")
     if names is not None and len(names) != array.shape[2]:
         raise InvalidInputError(f"names has {len(names)} entries, but image has {array.shape[2]} bands.")
     array = array.astype(np.uint8) if array.dtype == np.bool_ else array

@@ -38,13 +38,9 @@ def plot_capacity(
         Of up to 6 sources. Long names are numbered, with a key.
     used, identified, ax
         As in `plot_matrix`, with subsets as elements, for example ``usage_counts(X, measure="capacity") > 0``.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(capacity, Capacity, Capacity.table_limit, "Read capacity.listing() instead.")
-    bold, known, notes = style.element_marks(g, used, identified)
+    bold, identifiable, notes = style.element_marks(g, used, identified)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     subsets, values = zip(*g.listing(), strict=True)
     codes = [g.code(subset) for subset in subsets]
@@ -52,7 +48,7 @@ def plot_capacity(
     ax = style.axes_for(ax, (4.8, 1.0 + 0.2 * len(codes)))
     bars = ax.barh(places, values, height=0.8, color=style.value_colors(values), edgecolor="#999999", linewidth=0.6)
     for place, (code, bar) in enumerate(zip(codes, bars, strict=True)):
-        if not known[code]:
+        if not identifiable[code]:
             ink = ink_on(*bar.get_facecolor()[:3])
             hatch: Any = {"hatch": style.HATCH, "edgecolor": ink, "alpha": 0.5, "linewidth": 0}
             ax.barh(place, values[place], height=0.8, fill=False, **hatch)
@@ -90,10 +86,6 @@ def plot_importance(
         Lower and upper ends of an interval around each value of `up` and of `down`, drawn as a whisker.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     if hasattr(up, "up"):
         up, down, names = up.up, up.down, up.source_names if names is None else names
@@ -139,10 +131,6 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
         pairs follow by strength, each with the side of both sources.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(measure, AdditiveBiCapacity)
     names = [style.literal(name, NAME_WIDTH) for name in g.source_names]
@@ -164,7 +152,7 @@ def plot_terms(measure: Any, ax: "Axes | None" = None) -> "Axes":
 
 
 def _pairs(g: AdditiveBiCapacity, names: list[str]) -> tuple[list[str], Floats]:
-    """Labels and terms of the pairs that are not 0.00, strongest first."""
+    """Return labels and terms of the pairs that are not 0.00, strongest first."""
     first, second = g.space.sides
     values = g.values[2 * g.n_sources :]
     order = np.argsort(-np.abs(values), kind="stable")

@@ -26,6 +26,8 @@ from bimichi.scenes.shapes import corners_of, outlines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+    from matplotlib.path import Path
 
 
 ROUNDING = 1e-6
@@ -54,10 +56,6 @@ def plot_map(
         Whether to draw the colour bar.
     output_range : (float, float), default=(-1, 1)
         Which values the map can have, and what the colour bar spans. Colours do not depend on it: 0 is always white.
-
-    Returns
-    -------
-    ax : matplotlib Axes
 
     Examples
     --------
@@ -95,13 +93,9 @@ def plot_maps(
         Maps in a row; by default up to five, so that rows are about equally long.
     output_range : (float, float), default=(-1, 1)
         As in `plot_map`; (-1, 1) also fits maps of both kinds beside each other.
-
-    Returns
-    -------
-    figure : matplotlib Figure
     """
     low, high = _check_range(output_range)
-    names, arrays = _titled(planes, titles)
+    names, arrays = _with_titles(planes, titles)
     checked = [_check_plane(plane, low, high, f"planes[{k}]") for k, plane in enumerate(arrays)]
     n = len(checked)
     if ncols is None:
@@ -124,7 +118,7 @@ def _draw(ax: "Axes", values: Floats, title: str | None) -> None:
         ax.set_title(fitted(title, ax, TITLE_SIZE), fontsize=TITLE_SIZE)
 
 
-def _titled(planes: Any, titles: Sequence[str] | None) -> tuple[Sequence[str | None], list[ArrayLike]]:
+def _with_titles(planes: Any, titles: Sequence[str] | None) -> tuple[Sequence[str | None], list[ArrayLike]]:
     if isinstance(planes, Mapping):
         if titles is not None:
             raise InvalidInputError("titles must be left out when planes is a mapping: its keys are the titles.")
@@ -149,25 +143,19 @@ def _check_range(output_range: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _check_plane(plane: ArrayLike, low: float, high: float, what: str) -> Floats:
-    given = real_array(plane, what, "a map holds real numbers.")
-    if given.ndim != 2 or given.size == 0:
-        rule = f"{what} must have shape (height, width), got {given.shape}"
+def _check_plane(plane: ArrayLike, low: float, high: float, label: str) -> Floats:
+    array = real_array(plane, label, "a map holds real numbers.")
+    if array.ndim != 2 or array.size == 0:
+        rule = f"{label} must have shape (height, width), got {array.shape}"
         raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].")
-    if given.dtype == bool:
-        return np.where(given, high, low)
-    values = given.astype(np.float64)
+    if array.dtype == bool:
+        return np.where(array, high, low)
+    values = array.astype(np.float64)
     outside = ~np.isnan(values) & ((values < low - ROUNDING) | (values > high + ROUNDING))
     if outside.any():
-        found = f"{what} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
-        raise InvalidInputError(f"{found}. Rescale the map, or pass the range of its values.")
+        problem = f"{label} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
+        raise InvalidInputError(f"{problem}. Rescale the map, or pass the range of its values.")
     return values
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
-    from matplotlib.path import Path
 
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -231,11 +219,11 @@ def plot_bags(
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
         got = f"{numbers.dtype} of shape {numbers.shape}"
         raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
-    found = np.unique(numbers)
-    given = check_segment_labels(found, labels)
-    kinds = dict.fromkeys(found.tolist(), "left out")
-    labelled = [segment for segment, label in zip(kinds, given, strict=True) if label is not None]
-    positive = check_binary(np.array([label for label in given if label is not None]), "labels")
+    segment_numbers = np.unique(numbers)
+    segment_labels = check_segment_labels(segment_numbers, labels)
+    kinds = dict.fromkeys(segment_numbers.tolist(), "left out")
+    labelled = [segment for segment, label in zip(kinds, segment_labels, strict=True) if label is not None]
+    positive = check_binary(np.array([label for label in segment_labels if label is not None]), "labels")
     kinds = kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}
     height, width = numbers.shape
     picture = None if image is None else np.asarray(image)
@@ -293,13 +281,13 @@ def _targets(
     boxes: ArrayLike | None, polygons: Sequence[ArrayLike], mask: ArrayLike | None, shape: tuple[int, int]
 ) -> "list[Path]":
     """Return the outlines of targets, those of a mask by its connected regions."""
-    found: list[list[NDArray[Any]]]
-    found = [[corners_of(box)] for box in check_boxes([] if boxes is None else boxes, "boxes")]
+    outlined: list[list[NDArray[Any]]]
+    outlined = [[corners_of(box)] for box in check_boxes([] if boxes is None else boxes, "boxes")]
     for polygon in polygons:
         points = np.asarray(polygon, dtype=np.float64)
         if points.ndim != 2 or points.shape[1:] != (2,):
             raise InvalidInputError(f"polygons must have shape (n_corners, 2): x, y, got {points.shape}.")
-        found.append([points])
+        outlined.append([points])
     if mask is not None:
         inside = np.asarray(mask)
         if inside.dtype != np.bool_ or inside.shape != shape:
@@ -308,8 +296,8 @@ def _targets(
         from scipy import ndimage
 
         regions = ndimage.label(inside, structure=np.ones((3, 3)))[0]
-        found += [list(loops) for region, loops in outlines(regions).items() if region]
-    return [_path(loops) for loops in found]
+        outlined += [list(loops) for region, loops in outlines(regions).items() if region]
+    return [_path(loops) for loops in outlined]
 
 
 def _path(loops: Sequence[NDArray[Any]]) -> "Path":

@@ -53,11 +53,11 @@ def plot_matrix(
         Cell (A, B) is centred at (bitmask of B, bitmask of A).
     """
     g = style.check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
-    bold, known, notes = style.element_marks(g, used, identified)
+    bold, identifiable, notes = style.element_marks(g, used, identified)
     n = 1 << g.n_sources
     ax = style.axes_for(ax, (max(1.5 + 0.5 * n, 3.4), 1.3 + 0.45 * n))
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="auto", facecolor=BLANK)
-    _draw_cells(ax, g, bold, known)
+    _draw_cells(ax, g, bold, identifiable)
     names, key = style.names_and_key(g.source_names, LABEL_LIMIT)
     labels = [style.literal(set_label(subset, names)) for subset in g.lattice.subsets()]
     rotation, align = (45, "left") if max(map(len, labels)) > 5 else (0, "center")
@@ -71,7 +71,7 @@ def plot_matrix(
     return ax
 
 
-def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
+def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, identifiable: Flags) -> None:
     from matplotlib.patches import Rectangle
 
     rows, columns = g.lattice.masks(np.arange(g.lattice.size))
@@ -81,7 +81,7 @@ def _draw_cells(ax: "Axes", g: BiCapacity, bold: Flags, known: Flags) -> None:
         face = "white" if undefined else color
         ax.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", linewidth=0.8, zorder=1))
         ink = style.INK if undefined else ink_on(*color[:3])
-        hatched = not known[code] and not undefined
+        hatched = not identifiable[code] and not undefined
         value = "–" if undefined else number(float(g.values[code]))
         text = ax.text(column, row, value, ha="center", va="center", fontsize=size, color=ink, zorder=4)
         if hatched:
@@ -112,10 +112,6 @@ def plot_interaction(
         Where to draw; a new figure by default.
     colorbar : bool, default=True
         Whether to draw the colour bar. Interactions beyond 1, which are possible, have the colour of 1.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     title = None
     if hasattr(matrix, "interaction_up"):
@@ -153,10 +149,6 @@ def plot_interactions(indices: Any) -> "Figure":
     ----------
     indices : object with attributes interaction_up, interaction_down, interaction_mixed and source_names
         The indices of a bi-capacity.
-
-    Returns
-    -------
-    figure : matplotlib Figure
     """
     if not hasattr(indices, "interaction_up"):
         got = f"got {type(indices).__name__}; for a single matrix, use plot_interaction"
@@ -186,10 +178,6 @@ def _extend(values: Floats) -> Literal["neither", "both"]:
     return "both" if (np.abs(values) > 1).any() else "neither"
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 SIZES = {1: (3.6, 3.2), 2: (5.2, 4.6), 3: (8.0, 6.6), 4: (15.0, 9.0)}
 NODE = {1: (0.56, 0.5), 2: (0.62, 0.5), 3: (0.76, 0.5), 4: (0.86, 0.46)}
 """Width and height of a node, where neighbours in a level, and levels, are 1 apart."""
@@ -213,10 +201,6 @@ def plot_lattice(
         is written below.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ax : matplotlib Axes
     """
     g = style.check_measure(bicapacity, BiCapacity, SOURCES_LIMIT, "Read bicapacity.to_matrix() instead.")
     codes = [] if path is None else _check_path(g, path)
@@ -273,7 +257,7 @@ def _chain(g: BiCapacity, x: ArrayLike | None) -> tuple[list[int], list[float]]:
 
 
 def _places(lattice: Lattice) -> Floats:
-    """Centre of each node. Within a level, order by the sum of 3^k over A minus that over B: few lines cross."""
+    """Return the centre of each node; levels are ordered by the sum of 3^k over A less that over B: few lines cross."""
     digits = np.arange(lattice.size)[:, None] // 3 ** np.arange(lattice.n_sources) % 3
     order = np.where(digits == 2, -1, digits) @ 3 ** np.arange(lattice.n_sources)
     ranks = lattice.ranks()
@@ -322,7 +306,7 @@ def _draw_weights(ax: "Axes", g: BiCapacity, place: Floats, codes: list[int], we
 
 
 def _font_size(ax: "Axes", n_sources: int) -> float:
-    """Points at which the five characters of a value fit a node."""
+    """Return the points at which the five characters of a value fit a node."""
     width, height = NODE[n_sources]
     return style.font_size(
         ax, 0.31 * width / {1: 2.2, 2: 4.2, 3: 8.2, 4: 20.2}[n_sources], 0.36 * height / (2 * n_sources + 0.9)
