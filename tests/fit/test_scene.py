@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from bimichi import InvalidInputError
-from bimichi.datasets import Scenes
+from bimichi.datasets import Dataset
 from bimichi.scenes.scene import Scene, join_bags
 
 
@@ -20,10 +20,10 @@ def test_scenes_are_read_when_asked_for():
         read.append(name)
         return Scene(np.zeros((2, 1)), name)
 
-    scenes = Scenes(["a", "b", "c", "d"], load)
+    scenes = Dataset(["a", "b", "c", "d"], load)
     assert (len(scenes), "b" in scenes, "e" in scenes) == (4, True, False)
     assert scenes[1:][1:].names == ("c", "d")
-    assert repr(scenes) == "Scenes(4: a, b, c, ...)"
+    assert repr(scenes) == "Dataset(4: a, b, c, ...)"
     assert read == []
     assert [scene.name for scene in (scenes[-1], scenes["b"], *scenes[2:])] == read == ["d", "b", "c", "d"]
     with pytest.raises(InvalidInputError, match="No scene is named 'e'"):

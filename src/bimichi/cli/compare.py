@@ -41,7 +41,7 @@ def compare(
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import LabelledDataset
 
     labelling, collection = labelled.labelling(), made.open(sources)
     masks = collection.companions(truth, "truth").values()
@@ -50,9 +50,9 @@ def compare(
         keep_inputs([output_file(output, TABLES), run_path(output)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
-            reader = SceneReader(collection, labelling, recipes=made.recipes, truth=truth)
+            reader = LabelledDataset(collection, labelling, recipes=made.recipes, truth=truth)
             say.notes(reader.notes)
-            scenes = list(reader.scenes)
+            scenes = list(reader)
             reader.check_both()
             reader.warn_of_inputs()
         with run.timed("compare"):

@@ -13,7 +13,7 @@ from bimichi.cli.console import Output, Run, output_folder, rich_table
 from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions, flag, output_option, value
 
 if TYPE_CHECKING:
-    from bimichi.datasets import Scenes
+    from bimichi.datasets import Dataset
 
 
 PANEL = "Where scenes come from"
@@ -47,7 +47,7 @@ class DataOptions:
         n_sources: Literal[3, 6] = 3,
         names: Sequence[str] | None = None,
         preset: str = "default",
-    ) -> "Scenes":
+    ) -> "Dataset":
         """List the scenes of the data set, or streets of these numbers. Without `names`, day scenes are left out."""
         from bimichi import datasets
         from bimichi.paper import street_scenes
@@ -79,7 +79,7 @@ def input_files(root: Path | None, names: Iterable[str]) -> list[Path]:
 
 if TYPE_CHECKING:
     from bimichi.evaluate.study import StudyResult
-    from bimichi.scenes.scene import Scenes
+    from bimichi.scenes.dataset import Dataset
 
 
 FilesOf = Callable[[Sequence[str]], list[Path]]
@@ -186,7 +186,7 @@ def _study(
     return result
 
 
-def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
+def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Dataset, FilesOf]":
     """Return scenes of a data set, or drawn ones, and a function that returns the files of some of them."""
     only_own = [f"--{name.replace('_', '-')}" for name in OWN if given[name] is not None]
     if only_own:
@@ -199,20 +199,20 @@ def _drawn(given: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]"
 
 def _own(
     given: dict[str, Any], data: DataOptions, labelled: LabelOptions, made: SourceOptions, say: Output
-) -> "tuple[Scenes, FilesOf]":
+) -> "tuple[Dataset, FilesOf]":
     """Return the same of the user's own files."""
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import LabelledDataset
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
     truth, labelling, collection = given["truth"], labelled.labelling(), made.open(given["images"])
     if truth is None:
         raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
-    reader = SceneReader(collection, labelling, recipes=made.recipes, truth=truth)
+    reader = LabelledDataset(collection, labelling, recipes=made.recipes, truth=truth)
     say.notes(reader.notes)
 
     def files_of(names: Sequence[str]) -> list[Path]:
         some = collection.only(set(names))
         return [*some.files, *labelling.files(some), *some.companions(truth, "truth").values()]
 
-    return reader.scenes, files_of
+    return reader, files_of

@@ -20,7 +20,7 @@ from bimichi.io.open import SUFFIXES
 
 if TYPE_CHECKING:
     from bimichi.fit.choose import Selection
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import LabelledDataset
 
 
 AUTO = "auto"
@@ -144,7 +144,7 @@ def train(
     bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import LabelledDataset
     from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
@@ -165,11 +165,11 @@ def train(
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
             truth = decision is not None
-            reader = SceneReader(
+            reader = LabelledDataset(
                 scenes, labelling, recipes=made.recipes, scaled=scale is not None, masks_are_truth=truth
             )
             say.notes(reader.notes)
-            data = reader.scenes if scenes.many else list(reader.scenes)
+            data = reader if scenes.many else list(reader)
         model.set_params(source_names=reader.source_names)
         with run.timed("train"):
             _learn(model, data, reader, say)
@@ -184,7 +184,7 @@ def train(
         "model": output,
         "run": record,
         "sources": dict(zip(reader.source_names, rule.recipes or (), strict=True)),
-        "scenes": len(reader.scenes),
+        "scenes": len(reader),
         "bags": counts,
         "objective": model.rule_.training.objective,
         "objective_value": model.objective_value_,
@@ -242,7 +242,7 @@ def _chosen(selection: "Selection", say: Output) -> list[Any]:
     return [rich_table(selection.table()), escape(selection.sentence())]
 
 
-def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
+def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "LabelledDataset", say: Output) -> None:
     """Fit to one scene, or to many that are read one after another."""
     say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
     from bimichi.methods.cross_validated import fit_scenes

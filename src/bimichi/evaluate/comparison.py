@@ -19,7 +19,8 @@ from bimichi.measures.capacity import Capacity
 from bimichi.measures.lattice import set_label
 from bimichi.methods.base import Fusion
 from bimichi.methods.registry import Candidate, labels_needed
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.dataset import Dataset
+from bimichi.scenes.scene import Scene
 
 TITLES = ("AUC", "AP", "F1", "RMSE", "ECE")
 LISTED_SOURCES = 3
@@ -143,7 +144,7 @@ def compare(
     methods : mapping of name to method, or sequence of methods
         The methods, which are cloned. See `paper_methods` for those of the paper.
     train : Scene or sequence of Scene
-        Methods that need bags learn from labels of bags, methods that need instances from the truth. From `Scenes`,
+        Methods that need bags learn from labels of bags, methods that need instances from the truth. From `Dataset`,
         which are read when needed, Bi-MIChI learns one scene at a time.
     test : Scene or sequence of Scene, optional
         Scenes to score on, one at a time; by default the training scenes.
@@ -170,7 +171,7 @@ def compare(
         if scene.truth is None:
             raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.")
     rows = [Candidate(name, "", labels_needed(type(method)), method) for name, method in named.items()]
-    data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Scenes))
+    data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Dataset))
     done: dict[str, Result] = {}
     with progress_bar("comparing", len(rows), verbose) as advance:
         for result in evaluate(rows, data, scenes, jobs=check_n_jobs(n_jobs), keep_maps=keep_maps):
@@ -180,8 +181,8 @@ def compare(
 
 
 def _checked(scenes: Scene | Sequence[Scene], what: str) -> Sequence[Scene]:
-    """Return a list of scenes, or `Scenes`, which stay unread."""
-    listed = scenes if isinstance(scenes, Scenes) else [scenes] if isinstance(scenes, Scene) else list(scenes)
-    if not listed or not (isinstance(listed, Scenes) or all(isinstance(scene, Scene) for scene in listed)):
+    """Return a list of scenes, or `Dataset`, which stay unread."""
+    listed = scenes if isinstance(scenes, Dataset) else [scenes] if isinstance(scenes, Scene) else list(scenes)
+    if not listed or not (isinstance(listed, Dataset) or all(isinstance(scene, Scene) for scene in listed)):
         raise InvalidInputError(f"{what} must be a Scene or a sequence of at least one Scene.")
     return listed

@@ -24,7 +24,8 @@ from bimichi.methods.bimichi import BiMIChI
 from bimichi.methods.cross_validated import BiMIChICV
 from bimichi.methods.registry import Candidate
 from bimichi.rule import FusionRule
-from bimichi.scenes.scene import Scene, Scenes, join_bags
+from bimichi.scenes.dataset import Dataset
+from bimichi.scenes.scene import Scene, join_bags
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +187,7 @@ class TrainingData:
         return (first.sources[_counted(first)],)
 
     def _unread(self) -> tuple[Any, ...]:
-        return (self._scenes if isinstance(self._scenes, Scenes) else list(self._scenes),)
+        return (self._scenes if isinstance(self._scenes, Dataset) else list(self._scenes),)
 
     def _all_pixels(self) -> tuple[Any, ...]:
         X, y = [], []

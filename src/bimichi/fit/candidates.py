@@ -12,6 +12,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.fit.calibrate import fit_link
 from bimichi.fit.direction import spread
 from bimichi.fit.objectives import OBJECTIVES, Objective, get_objective
+from bimichi.fit.reduce import Keep
 from bimichi.fit.spaces.sums import Outcomes
 from bimichi.fit.train import FitResult
 from bimichi.link import Link
@@ -68,6 +69,11 @@ class Candidate:
     def problem(self) -> Objective:
         """What is minimised, and over which measures."""
         return get_objective(self.objective, additivity=self.additivity)
+
+    @property
+    def keep(self) -> Keep:
+        """What it needs of bags: sums of squares, the instances that may decide a bag, or all."""
+        return "sums" if self.problem.convex == "mean" else "relevant" if self.problem.relevant != "all" else "all"
 
     @property
     def name(self) -> str:

@@ -15,17 +15,19 @@ from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
-from bimichi.fit.engine import CrossValidation, Row, prepare_all
+from bimichi.fit.engine import CrossValidation, Division, PlaneScale, Row, Unit, units_of
 from bimichi.fit.objectives import Objective
 from bimichi.fit.objectives.convex import MEAN
-from bimichi.fit.parts import Part, PartSummary, Totals, summarise
-from bimichi.fit.prepare import Material, PlaneScale, Signed, Unit, samples_of, units_of
 from bimichi.fit.problem import Solution
+from bimichi.fit.reduce import Reduced, Training, summarise
 from bimichi.fit.train import FitResult
-from bimichi.integral.planes import out_of_range
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
-from bimichi.scenes.sample import ROOM, Sample, Scale, learn_scale
+from bimichi.scenes.dataset import Dataset, Part
+from bimichi.scenes.sample import Sample, Scale, learn_scale
+
+KEPT = 1 << 30  # bytes of scenes that stay in memory
+LOOK = 50_000  # rows of each kind and scene by which signs are decided
 
 LIMIT = 10_000  # numbers that a model file may hold of each contender
 _PART = re.compile(r"(^|, )part \d+$")  # how samples name groups of bags, and strips of a scene
@@ -222,19 +224,17 @@ class How:
     additivity: int | None = None
 
 
-def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Chosen:
+def choose(data: Dataset, how: How, groups: Any = None) -> Chosen:
     """Compare candidates on scenes that are left out, and learn the best one from all.
 
     Parameters
     ----------
-    items : sequence
-        One `Bags`, or scenes in any form that `bimichi.fit.parts.read_part` takes.
+    data : Dataset
+        Of scenes, or of one `Bags`.
     how : How
         Candidates, folds, and so on.
     groups : sequence, optional
         Of `Bags`: the group of every bag; groups are left out as a whole.
-    nan : {"raise", "drop"}
-        Whether instances with NaN are an error.
 
     Notes
     -----
@@ -242,73 +242,66 @@ def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise
     processor time in all.
     """
     with one_blas_thread():
-        return _compared(items, how, groups, nan).decided()
+        return _compared(data, how, groups).decided()
 
 
-def cross_validate(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Selection:
+def cross_validate(data: Dataset, how: How, groups: Any = None) -> Selection:
     """Score candidates, and each source alone, on scenes that are left out, without learning from all.
 
     Arguments as in `choose`. Without enough targets to leave some out, contenders have no scores.
     """
     with one_blas_thread():
-        found = _compared(items, how, groups, nan)
-        rows = [Row(one.name, one.parameters) for one in found.candidates]
-        if len(found.validation.folds) > 1:
-            rows = found.validation.candidates(found.candidates, how.progress) + found.sources()
-    return found.selection(rows, simplest_of_best(rows))
+        compared = _compared(data, how, groups)
+        rows = [Row(one.name, one.parameters) for one in compared.candidates]
+        if len(compared.validation.folds) > 1:
+            rows = compared.validation.candidates(compared.candidates, how.progress) + compared.sources()
+    return compared.selection(rows, simplest_of_best(rows))
 
 
-def _compared(items: Sequence[Any], how: How, groups: Any, nan: Any) -> "_Compared":
+def _compared(data: Dataset, how: How, groups: Any) -> "_Compared":
     """Read what candidates learn from, and decide on signs."""
-    material = Material(items, how.n_folds if len(items) == 1 else 1, groups, nan, how.n_jobs)
-    first = _Looked(material, how)
-    if len(items) > 1 and sum(sample.has_targets for sample in first.samples) < 2:
-        material = Material(items, how.n_folds, groups, nan, how.n_jobs)  # only one scene has targets: divide it
-        first = _Looked(material, how)
-    scale = learn_scale(first.low, first.high, how.scale)
-    used = scale if how.scale is not None else None
-    samples = first.scaled_samples(used)
+    data = data.keeping(KEPT)
+    division = Division(how.n_folds if len(data) == 1 else 1, groups)
+    training = _looked_at(data, division, how)
+    if len(data) > 1 and sum(sample.has_targets for sample in training.samples) < 2:
+        division = Division(how.n_folds, groups)  # only one scene has targets: divide it
+        training = _looked_at(data, division, how)
+    scale, samples, used = learn_scale(training.low, training.high, how.scale), training.samples, None
+    if how.scale is not None:
+        used = scale
+        samples = list(chain(*data.apply(lambda part: division.samples(part, LOOK, used), how.n_jobs)))
     for what, side in (("target", "targets"), ("pixel that is no target", "others")):
         if not any(len(getattr(sample, side)) for sample in samples):
             raise InvalidInputError(
                 f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
             )
+    m = training.n_sources
     signs = trusted_signs(samples, how.n_folds)
     if how.polarity == "given":
-        signs = replace(signs, signs=np.ones(first.n_sources), auc=np.full(first.n_sources, np.nan))
-    candidates = _candidates(how, samples, first.n_sources)
-    units = _units(material, Signed(used, signs.signs), how, candidates)
-    return _Compared(CrossValidation(units, how.n_folds, how.seed, how.n_jobs), candidates, signs, scale, how)
+        signs = replace(signs, signs=np.ones(m), auc=np.full(m, np.nan))
+    candidates = _candidates(how, samples, m)
+
+    def units(part: Part) -> list[Unit]:
+        return units_of(part, division, candidates, len(data), used, signs.signs, how.rare)
+
+    validation = CrossValidation(list(chain(*data.apply(units, how.n_jobs))), how.n_folds, how.seed, how.n_jobs)
+    return _Compared(validation, candidates, signs, scale, how)
 
 
-class _Looked(Totals):
-    """What a first look at the data gives: names, ranges, and samples to decide signs by."""
+def _looked_at(data: Dataset, division: Division, how: How) -> Training:
+    """Read all parts for names, ranges, and samples to decide signs by."""
 
-    def __init__(self, material: Material, how: How) -> None:
-        self._material, self.names = material, how.names
-        super().__init__(material.parts(self._look))
-        if np.isinf(self.low).all():
-            raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
-        if (self.low == self.high).all():
-            raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
-        if how.scale is None:
-            for k in np.flatnonzero((self.low < -1) | (self.high > 1)):
-                worst = float(max(self.low[k], self.high[k], key=abs))
-                remedy = "Rescale it, or pass scale='minmax' or 'maxabs'."
-                raise out_of_range(int(k), self.names, worst, -1.0, remedy)
+    def look(part: Part) -> Reduced:
+        return summarise(part)._replace(samples=tuple(division.samples(part, LOOK)))
 
-    def _look(self, part: Part) -> PartSummary:
-        self.names = self.names or part.source_names or None
-        return summarise(part)._replace(samples=tuple(self._sampled(part, None)))
-
-    def _sampled(self, part: Part, scale: Scale | None) -> list[Sample]:
-        return samples_of(part, self._material, Signed(scale, np.ones(part.n_sources)), 50_000)
-
-    def scaled_samples(self, scale: Scale | None) -> list[Sample]:
-        """Return samples of all units; scaled ones are drawn anew."""
-        if scale is None:
-            return self.samples
-        return list(chain(*self._material.parts(lambda part: self._sampled(part, scale))))
+    training = Training(data.apply(look, how.n_jobs))
+    if np.isinf(training.low).all():
+        raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+    if (training.low == training.high).all():
+        raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
+    if how.scale is None:
+        training.check_range(how.names or training.source_names or None)
+    return training
 
 
 def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Candidate]:
@@ -316,28 +309,14 @@ def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Can
     if how.candidates is None:
         listed = default_candidates(n_sources, cores, images=how.rare is not None)
         return [one for one in listed if how.additivity in (None, one.additivity)]
-    found = check_candidates(how.candidates)
-    for candidate in found:
+    candidates = check_candidates(how.candidates)
+    for candidate in candidates:
         if candidate.labels == "cores" and not cores:
             raise InvalidInputError(
                 f"The candidate {candidate.name!r} learns from cores of boxes, but not all data are scenes with boxes. "
                 "Use labels='bags' (and sources='given'), or give scenes with boxes."
             )
-    return found
-
-
-def _units(material: Material, how: Signed, options: How, candidates: Sequence[Candidate]) -> list[Unit]:
-    rare = options.rare if any(one.sources == "rarity" for one in candidates) else None
-    keep = any(one.labels == "bags" for one in candidates)
-    n = len(material)
-    room = max(1000, ROOM // max(1, n))
-
-    def made(part: Part) -> list[Unit]:
-        units = units_of(part, material, how, room, rare, keep)
-        prepare_all(units, candidates, max(n, len(units)))
-        return units
-
-    return list(chain(*material.parts(made)))
+    return candidates
 
 
 def simplest_of_best(rows: Sequence[Row]) -> int:
@@ -425,7 +404,7 @@ class _Compared:
     def selection(self, rows: Sequence[Row], best: int) -> Selection:
         """Return the outcome, as tables show it."""
         contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
-        scenes = tuple(self.validation.units[u].name for u in self.validation.scored)
+        scenes = tuple(self.validation.units[u].sample.name for u in self.validation.scored)
         weak = tuple(self.names[k] for k in self.signs.weak)
         return Selection(tuple(contenders), best, scenes, len(self.validation.folds), weak)
 

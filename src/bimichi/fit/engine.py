@@ -13,16 +13,31 @@ from bimichi.fit.calibrate import platt
 from bimichi.fit.candidates import Candidate, best_sources, scored_anew, source_links, with_sources
 from bimichi.fit.direction import Spread, make_folds, spread
 from bimichi.fit.objectives import Objective
-from bimichi.fit.parts import Part
-from bimichi.fit.prepare import Material, Prepared, PreparedTraining, Signed, Unit, prepare, samples_of
+from bimichi.fit.reduce import Reduced, Training, reduce_bags
 from bimichi.fit.solvers import ConvexSolver
-from bimichi.fit.streaming import in_threads
 from bimichi.fit.train import FitResult, fit_measure
 from bimichi.integral.integrals import integrate
+from bimichi.integral.planes import in_threads
 from bimichi.link import Link
 from bimichi.rule import FusionRule
 from bimichi.scenes.bags import Bags
-from bimichi.scenes.sample import FEW, Sample, bag_groups, grouped_bags, select_bags
+from bimichi.scenes.dataset import Dataset, Part
+from bimichi.scenes.sample import (
+    FEW,
+    ROOM,
+    Sample,
+    Scale,
+    bag_groups,
+    grouped_bags,
+    grouped_pixels,
+    pixel_labels,
+    scaled_sample,
+    select_bags,
+    strips,
+)
+
+PlaneScale = Callable[[NDArray[Any]], NDArray[Any]]
+"""Makes a source of a plane by comparing the values of the scene, such as `bimichi.sources.rarity`."""
 
 QUICK = ConvexSolver(n_starts=1, moves=False, tolerance=1e-3)
 """How candidates are compared: scores differ by less than their errors over scenes. The chosen one is learned fully."""
@@ -71,6 +86,127 @@ class Row:
         return f"{self.name}: {self.problem or f'AP {self.score.mean:.3f}'}"
 
 
+@dataclass(eq=False)
+class Unit:
+    """A scene, or a group of bags, that is left out as a whole.
+
+    Attributes
+    ----------
+    sample : Sample
+        Rows to score by, with sources as given.
+    rarity : Sample, optional
+        The same rows, each value by how rare it is.
+    reduced : dict
+        What each candidate learns from; None if there is nothing.
+    """
+
+    sample: Sample
+    rarity: Sample | None = None
+    reduced: dict[Candidate, Reduced | None] = field(default_factory=dict)
+
+    def rows(self, sources: str) -> Sample:
+        """Return the rows that candidates of these sources are scored by."""
+        if sources == "given":
+            return self.sample
+        assert self.rarity is not None  # or the candidate would not be compared
+        return self.rarity
+
+
+class Division(NamedTuple):
+    """How parts are divided into units: bags as their `groups` say, single scenes into `n` strips or groups of bags."""
+
+    n: int
+    groups: Any = None
+
+    def regions(self, part: Part) -> tuple[Ints | None, Ints | None]:
+        """Return the group of every pixel, and that of every bag, of a part; None where all are in one."""
+        if part.scene is None:
+            assert part.bags is not None
+            return None, bag_groups(part.bags, self.groups, self.n)
+        if self.n < 2 or len(part.scene.shape) != 2:
+            return None, None
+        region = strips(part.scene, self.n)
+        if part.bags is None:
+            return region, None
+        middles = (part.bags.offsets[:-1] + part.bags.offsets[1:]) // 2
+        return region, region.ravel()[part.bags.instance[middles]]
+
+    def samples(self, part: Part, room: int, scale: Scale | None = None, signs: Floats | None = None) -> list[Sample]:
+        """Return a sample of each unit of a part, its sources scaled and inverted."""
+        region, group = self.regions(part)
+        labels = None if part.scene is None else pixel_labels(part.scene)
+        if part.scene is None or labels is None:
+            if part.bags is None:
+                none = np.empty((0, part.n_sources))
+                return [Sample(part.name, none, none)]
+            return grouped_bags(part.name, entered(part.bags, scale, signs), group)
+        samples = grouped_pixels(part.scene, part.scene.sources, labels, region, room)
+        samples = samples if scale is None else [scaled_sample(sample, scale) for sample in samples]
+        return samples if signs is None else [sample.with_signs(signs) for sample in samples]
+
+    def ranked(self, part: Part, room: int, scale: Scale | None, signs: Floats, rare: PlaneScale) -> list[Sample]:
+        """Return the same with each value by how rare it is in the scene, if more than bags are labelled."""
+        labels = None if part.scene is None else pixel_labels(part.scene)
+        if part.scene is None or labels is None:
+            return self.samples(part, room, scale, signs)
+        planes = zip(np.moveaxis(part.scene.sources, -1, 0), signs, strict=True)
+        rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
+        return grouped_pixels(part.scene, rows, labels, self.regions(part)[0], room)
+
+    def bags(self, part: Part, n_units: int, scale: Scale | None, signs: Floats) -> list[Bags | None]:
+        """Return the bags of each unit; None where there are none."""
+        if part.bags is None:
+            return [None] * n_units
+        bags, group = entered(part.bags, scale, signs), self.regions(part)[1]
+        if group is None:
+            return [bags, *[None] * (n_units - 1)]
+        numbers = np.unique(group) if part.scene is None else range(n_units)
+        chosen = [select_bags(bags, group == g) for g in numbers]
+        return [some if len(some) else None for some in chosen]
+
+
+def entered(bags: Bags, scale: Scale | None, signs: Floats | None) -> Bags:
+    """Return bags as they enter the integral: scaled, and inverted."""
+    scaled = bags if scale is None else scale.bags(bags)
+    return scaled if signs is None else scaled.with_signs(signs)
+
+
+def units_of(
+    part: Part,
+    division: Division,
+    candidates: Sequence[Candidate],
+    n_parts: int,
+    scale: Scale | None,
+    signs: Floats,
+    rare: PlaneScale | None,
+) -> list[Unit]:
+    """Return the units of a part, reduced to what each candidate learns from."""
+    room = max(1000, ROOM // max(1, n_parts))
+    samples = division.samples(part, room, scale, signs)
+    ranked: Sequence[Sample | None] = [None] * len(samples)
+    if rare is not None and samples[0].offsets is None and any(one.sources == "rarity" for one in candidates):
+        ranked = division.ranked(part, room, scale, signs, rare)
+    units = [Unit(*pair) for pair in zip(samples, ranked, strict=True)]
+    bags: Sequence[Bags | None] = [None] * len(units)
+    if any(one.labels == "bags" for one in candidates):
+        bags = division.bags(part, len(units), scale, signs)
+    few = max(1000, FEW // max(1, n_parts, len(units)))
+    for unit, own in zip(units, bags, strict=True):
+        shared: dict[Any, dict[str, Any]] = {}  # what several candidates need
+        for candidate in dict.fromkeys(one.alone for one in candidates):
+            rows = own if candidate.labels == "bags" else _drawn_bags(unit.rows(candidate.sources).few(few))
+            kept = None
+            if rows is not None:
+                same = shared.setdefault((candidate.labels, candidate.sources), {})
+                kept = reduce_bags(rows, candidate.problem, candidate.keep, 1, same)
+            unit.reduced[candidate] = kept
+    return units
+
+
+def _drawn_bags(sample: Sample) -> Bags | None:
+    return sample.as_bags() if len(sample.targets) + len(sample.others) else None
+
+
 class _Scored(NamedTuple):
     """Which candidate was scored on a block, what was learned without it, or why nothing, and (AP, AUC) by unit."""
 
@@ -108,11 +244,12 @@ class CrossValidation:
         self._links: dict[Any, dict[int, Link]] = {}  # of sources alone, by what they were fitted to
 
     def _scores_alone(self) -> Floats:
-        found = np.full((2, len(self.units), self.n_sources), np.nan)
+        scores = np.full((2, len(self.units), self.n_sources), np.nan)
         for u in self.scored:
-            one = self._sample(u, "given")
-            found[:, u] = np.array([one.score(one.targets[:, k], one.others[:, k]) for k in range(self.n_sources)]).T
-        return found
+            rows = self.units[u].sample
+            alone = [rows.score(rows.targets[:, k], rows.others[:, k]) for k in range(self.n_sources)]
+            scores[:, u] = np.array(alone).T
+        return scores
 
     def sources(self, names: Sequence[str], signs: Floats) -> list[Row]:
         """Score every source alone, with its sign."""
@@ -156,24 +293,24 @@ class CrossValidation:
             learned = self.learn(alone, units, quick=True)
         except BimichiError as error:  # of one candidate; the others go on
             return [_Scored(c, str(error), np.empty((0, 2))) for c, _ in wanted]
-        samples = [self._sample(u, alone.sources) for u in block]
-        found = []
+        samples = [self.units[u].rows(alone.sources) for u in block]
+        results = []
         for c, candidate in wanted:
-            made = self.averaged(candidate, units, learned)
-            scores = [one.score(*outputs(one, alone.problem, made)) for one in samples]
-            found.append(_Scored(c, made, np.array(scores)))
-        return found
+            result = self.averaged(candidate, units, learned)
+            scores = [sample.score(*outputs(sample, alone.problem, result)) for sample in samples]
+            results.append(_Scored(c, result, np.array(scores)))
+        return results
 
     def learn(self, candidate: Candidate, units: Sequence[int], quick: bool = False, **more: Any) -> FitResult:
         """Learn from some units; a quick search has one start."""
-        filled = self._filled(candidate, units)
-        labels = np.concatenate([part.labels for part in filled]) if filled else np.empty(0, bool)
+        parts = self._reduced(candidate, units)
+        labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0, bool)
         if labels.all() or not labels.any():
             raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
         solver = QUICK if quick else ConvexSolver()
-        training = PreparedTraining(filled, self.n_sources)
         more |= {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.n_jobs}  # the final fit warns, folds do not
-        return fit_measure(training, candidate.problem, solver, random_state=self.seed, **more)
+        problem = Training(parts).problem(candidate.problem, candidate.keep, more["n_jobs"])
+        return fit_measure(problem, solver, random_state=self.seed, **more)
 
     def learn_all(self, candidate: Candidate, names: Sequence[str] | None) -> FitResult:
         """Learn from all units, and average with the best sources if the candidate says so."""
@@ -181,23 +318,23 @@ class CrossValidation:
         result = self.learn(candidate, every, names=names)
         if not candidate.averaged:
             return result
-        problem = PreparedTraining(self._filled(candidate, every), self.n_sources).problem(candidate.problem)
+        problem = Training(self._reduced(candidate, every)).problem(candidate.problem, candidate.keep)
         return scored_anew(self.averaged(candidate, every, result), problem)
 
     def averaged(self, candidate: Candidate, units: Sequence[int], result: FitResult) -> FitResult:
         """Return what was learned from some units, averaged with their best sources if the candidate says so."""
         scores = self.alone[0, list(units)]
-        known = ~np.isnan(scores[:, 0])
-        if not candidate.averaged or not known.any():
+        scored = ~np.isnan(scores[:, 0])
+        if not candidate.averaged or not scored.any():
             return result
         key = (candidate.sources, candidate.labels, *units)  # not the additivity: all learn from the same rows
         if key not in self._links:
-            parts = [part.content for part in self._filled(candidate, units)]
-            self._links[key] = source_links(parts, best_sources(scores[known]))
+            parts = [part.content for part in self._reduced(candidate, units)]
+            self._links[key] = source_links(parts, best_sources(scores[scored]))
         return with_sources(result, candidate.problem, self._links[key])
 
-    def _filled(self, candidate: Candidate, units: Sequence[int]) -> list[Prepared]:
-        parts = [self.units[u].prepared.get(candidate.alone) for u in units]
+    def _reduced(self, candidate: Candidate, units: Sequence[int]) -> list[Reduced]:
+        parts = [self.units[u].reduced.get(candidate.alone) for u in units]
         return [part for part in parts if part is not None]
 
     def calibrated(self, row: Row, candidate: Candidate | None, own: Link | None = None) -> Link | None:
@@ -206,34 +343,27 @@ class CrossValidation:
         Slopes of folds differ, but their log-odds are on one scale: with the link of what was learned from all units,
         if it has one, these become the outputs that it would have such log-odds for.
         """
-        found = []
+        scored = []
         limit = max(1000, FEW // max(1, len(self.scored)))
         for f, block in enumerate(self.folds):
             for u in block:
-                one = self._sample(u, row.parameters.get("sources", "given")).few(limit)
+                sample = self.units[u].rows(row.parameters.get("sources", "given")).few(limit)
                 if candidate is None:
                     k = row.parameters["source"]
-                    values = one.targets[:, k], one.others[:, k]
+                    values = sample.targets[:, k], sample.others[:, k]
                 else:
-                    values = outputs(one, candidate.problem, row.learned[f])
+                    values = outputs(sample, candidate.problem, row.learned[f])
                     fold = row.learned[f].solution.link
                     if own is not None and fold is not None:
                         values = own.output(fold.log_odds(values[0])), own.output(fold.log_odds(values[1]))
-                found.append((*one.decisive(*values), one.shares))
-        return platt(found, all(unit.sample.offsets is None for unit in self.units))
+                scored.append((*sample.decisive(*values), sample.shares))
+        return platt(scored, all(unit.sample.offsets is None for unit in self.units))
 
     def calibrated_in_sample(self, candidate: Candidate, result: FitResult) -> Link | None:
         """Fit a link to outputs for the data that were learned from, where nothing can be left out."""
-        samples = [self._sample(u, candidate.sources).few(FEW) for u in range(len(self.units))]
-        found = [(*one.decisive(*outputs(one, candidate.problem, result)), one.shares) for one in samples]
-        return platt(found, all(one.offsets is None for one in samples))
-
-    def _sample(self, u: int, sources: str) -> Sample:
-        unit = self.units[u]
-        if sources == "given":
-            return unit.sample
-        assert unit.rarity is not None  # or the candidate would not be compared
-        return unit.rarity
+        samples = [unit.rows(candidate.sources).few(FEW) for unit in self.units]
+        scored = [(*sample.decisive(*outputs(sample, candidate.problem, result)), sample.shares) for sample in samples]
+        return platt(scored, all(sample.offsets is None for sample in samples))
 
 
 def _add(row: Row, found: _Scored) -> None:
@@ -262,19 +392,9 @@ def _leave_behind(rows: Sequence[Row], done: int, n_folds: int) -> list[Row]:
 
 def outputs(sample: Sample, objective: Objective, result: FitResult) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return C, or |C|, of the rows of a sample."""
-    found = [integrate(rows, result.measure, n_jobs=1) for rows in (sample.targets, sample.others)]
-    first, second = (abs(one) if objective.absolute else one for one in found)
-    return first, second
-
-
-def prepare_all(units: Sequence[Unit], candidates: Sequence[Candidate], n_scenes: int) -> None:
-    """Make what each candidate learns from, and release the bags."""
-    few = max(1000, FEW // max(1, n_scenes))
-    for unit in units:
-        shared: dict[Any, Any] = {}
-        for candidate in dict.fromkeys(one.alone for one in candidates):
-            unit.prepared[candidate] = prepare(unit, candidate, few, shared)
-        unit.bags = None
+    sides = [integrate(rows, result.measure, n_jobs=1) for rows in (sample.targets, sample.others)]
+    targets, others = (abs(side) if objective.absolute else side for side in sides)
+    return targets, others
 
 
 Fit = Callable[[Any], FusionRule]
@@ -288,27 +408,22 @@ def link_of_bags(bags: Bags, fit: Fit, n_folds: int) -> Link | None:
     return _link(samples, n_folds, lambda block: fit(select_bags(bags, ~np.isin(group, numbers[block]))))
 
 
-def link_of_scenes(items: Sequence[Any], fit: Fit, n_folds: int, nan: Any, n_jobs: int) -> Link | None:
-    """Return the same of scenes, in any form that `bimichi.fit.parts.read_part` takes."""
-    material = Material(items, 1, None, nan, n_jobs)
-    room = max(1000, FEW // max(1, len(items)))
-
-    def sampled(part: Part) -> Sample:
-        return samples_of(part, material, Signed(None, np.ones(part.n_sources)), room)[0]
-
-    samples = list(material.parts(sampled))
-    return _link(samples, n_folds, lambda block: fit([item for k, item in enumerate(items) if k not in set(block)]))
+def link_of_scenes(data: Dataset, fit: Fit, n_folds: int, n_jobs: int) -> Link | None:
+    """Return the same of the scenes of a dataset."""
+    room = max(1000, FEW // max(1, len(data)))
+    samples = list(data.apply(lambda part: Division(1).samples(part, room)[0], n_jobs))
+    return _link(samples, n_folds, lambda block: fit(data.select(k for k in range(len(data)) if k not in set(block))))
 
 
 def _link(samples: Sequence[Sample], n_folds: int, fit: Callable[[Any], FusionRule]) -> Link | None:
     folds = make_folds(samples, n_folds)
     if len(folds) < 2:
         return None
-    found = []
+    scored = []
     for block in folds:
         rule = fit(block)
-        for one in (samples[k] for k in block):
-            sides = (rule.integral(rows) for rows in (one.targets, one.others))
+        for sample in (samples[k] for k in block):
+            sides = (rule.integral(rows) for rows in (sample.targets, sample.others))
             values = (abs(side) if rule.output == "magnitude" else side for side in sides)
-            found.append((*one.decisive(*values), one.shares))
-    return platt(found, all(one.offsets is None for one in samples))
+            scored.append((*sample.decisive(*values), sample.shares))
+    return platt(scored, all(sample.offsets is None for sample in samples))

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from bimichi._checks import check_choice
-from bimichi._types import Flags, Floats, Ints
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
 from bimichi.fit.direction import trusted_signs
 from bimichi.fit.objectives import Objective
@@ -16,77 +15,7 @@ from bimichi.fit.problem import IN_MEMORY, InMemory, Problem, Solution, Summed, 
 from bimichi.fit.spaces.base import Space, Usage
 from bimichi.measures.lattice import random_generator
 from bimichi.scenes.bags import Bags
-from bimichi.scenes.sample import Sample, Scale, bag_groups, grouped_bags
-from bimichi.scenes.scene import Scene, Scenes
-
-GROUPS = 5  # of neighbouring bags, where there are no scenes to leave out
-
-
-def is_lazy(X: Any) -> bool:
-    """Whether data are for `bimichi.fit.streaming`: a Dask collection, or a list of scenes that may come later."""
-    if hasattr(X, "__dask_graph__") or isinstance(X, Scenes):
-        return True
-    if not isinstance(X, list | tuple) or not X:
-        return False
-    return isinstance(X[0], Scene | str | PathLike) or callable(X[0]) or hasattr(X[0], "__dask_graph__")
-
-
-class BagLabels(NamedTuple):
-    """Label and weight of every bag."""
-
-    labels: Flags
-    weights: Floats
-
-
-class Training(Protocol):
-    """Labelled bags to learn from."""
-
-    n_sources: int
-    offers: frozenset[str]  # what problems about them can answer; see `bimichi.fit.problem`
-
-    def ranges(self) -> tuple[Floats, Floats]:
-        """The least and the greatest value of each source."""
-
-    def scaled(self, scale: Scale) -> Self:
-        """The same bags with sources mapped."""
-
-    def samples(self) -> list[Sample]:
-        """Rows of scenes, or of groups of bags, by which signs are decided."""
-
-    def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
-        """What a solver asks; the same object each time."""
-
-    def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
-        """How many instances use each code of the space that the objective is minimised in."""
-
-
-class BagsInMemory(Training):
-    """Training data that are `Bags`."""
-
-    offers = IN_MEMORY
-
-    def __init__(self, bags: Bags) -> None:
-        self._bags = bags
-        self._merged = bags.singles_merged()
-        self._problems: dict[Objective, InMemory] = {}
-        self.n_sources = bags.n_sources
-
-    def ranges(self) -> tuple[Floats, Floats]:
-        return self._bags.X.min(axis=0).astype(np.float64), self._bags.X.max(axis=0).astype(np.float64)
-
-    def scaled(self, scale: Scale) -> "BagsInMemory":
-        return BagsInMemory(scale.bags(self._bags))
-
-    def samples(self) -> list[Sample]:
-        return grouped_bags("", self._bags, bag_groups(self._bags, None, GROUPS))
-
-    def problem(self, objective: Objective, n_jobs: int | None = None) -> InMemory:
-        if objective not in self._problems:
-            self._problems[objective] = InMemory(self._merged, objective, n_jobs, given=self._bags.X)
-        return self._problems[objective]
-
-    def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
-        return objective.space(self.n_sources).count_usage(self._bags.X, n_jobs)
+from bimichi.scenes.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +56,7 @@ def check_training(
     objective, solver, polarity
         As in `fit_measure`.
     offers : frozenset of str, default=IN_MEMORY
-        What the data offer: `Training.offers`.
+        What the data offer: `Executor.offers`.
 
     Raises
     ------
@@ -143,12 +72,17 @@ def check_training(
     check_solver(solver, objective, offers)
 
 
+def problem_in_memory(bags: Bags, objective: Objective, n_jobs: int | None = None) -> InMemory:
+    """Return the problem of bags, of which equal ones with a single instance are merged."""
+    usage = objective.space(bags.n_sources).count_usage(bags.X, n_jobs)
+    return InMemory(bags.singles_merged(), objective, n_jobs, usage=usage)
+
+
 def fit_measure(
-    training: Training,
-    objective: Objective,
+    problem: Problem | Summed,
     solver: Any,
     *,
-    polarity: str = "given",
+    samples: Sequence[Sample] | None = None,
     names: Sequence[str] | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -158,14 +92,12 @@ def fit_measure(
 
     Parameters
     ----------
-    training : Training
-        Bags whose sources lie in the range of the objective's measure.
-    objective : Objective
-        What is minimised; see `bimichi.fit.objectives.get_objective`.
+    problem : Problem or Summed
+        Of bags whose sources lie in the range of the objective's measure.
     solver : object
         See `bimichi.fit.solvers.get_solver`.
-    polarity : {"given", "learn"}
-        Whether to learn which sources to invert.
+    samples : sequence of Sample, optional
+        Rows of scenes, or of groups of bags, by which it is learned which sources to invert; none by default.
     names : sequence of str, optional
         Of the sources.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
@@ -178,12 +110,10 @@ def fit_measure(
     Raises
     ------
     InvalidInputError
-        If the three do not go together.
+        If the solver cannot solve the problem.
     """
-    check_training(objective, solver, polarity, training.offers)
+    check_solver(solver, problem.objective, problem.offers)
     seed = random_generator(random_state).integers(2**63)
-
-    signs = trusted_signs(training.samples()).signs if polarity == "learn" else np.ones(training.n_sources)
-    problem = training.problem(objective, n_jobs).with_signs(signs)
-    solution: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
-    return FitResult.of(problem.space, solution, training.usage(objective, n_jobs), signs, names)
+    signs = np.ones(problem.space.n_sources) if samples is None else trusted_signs(samples).signs
+    solution: Solution = solver.solve(problem.with_signs(signs), np.random.default_rng(seed), n_jobs, verbose)
+    return FitResult.of(problem.space, solution, problem.usage, signs, names)

@@ -23,10 +23,11 @@ from bimichi.io.similarity import describe_input, join_inputs, means_other, warn
 from bimichi.record import SourceInput
 from bimichi.scenes.annotations import ImageAnnotations
 from bimichi.scenes.checks import distinct
+from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.grid import Grid
 from bimichi.scenes.labels import Placement, Regions, rasterise
 from bimichi.scenes.masks import check_both, label_bags
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.scene import Scene
 from bimichi.scenes.superpixels import CORE, bag_sizes, core_bags, label_pixels, superpixels
 from bimichi.sources.bands import Image, first_few
 from bimichi.sources.operators import to_bipolar
@@ -178,8 +179,8 @@ def _superpixels(scene: Scene, n_segments: int) -> Ints:
     return superpixels(stack, n_segments, lab=False)
 
 
-class SceneReader:
-    """`scenes` with their bags, each read on demand; `counts` of bags, and `grids`, of those read so far.
+class LabelledDataset(Dataset):
+    """Scenes of files with their bags, each read on demand; `counts` of bags, and `grids`, of those read so far.
 
     `notes` say how annotation files were understood; what seems to be wrong with them is a warning, one of each kind.
 
@@ -221,12 +222,11 @@ class SceneReader:
         self.counts: dict[str, BagCounts] = {}
         self.grids: dict[str, Grid] = {}
         self._seen: dict[str, list[SourceInput]] = {}
-        self.scenes = Scenes(collection.names, self._read)
+        super().__init__(collection.names, self._read)
 
     def extend(self, collection: SceneCollection) -> None:
         """Read from a collection with more scenes of the same sources from now on."""
-        self._collection = collection
-        self.scenes = Scenes(collection.names, self._read)
+        self._collection, self.names = collection, tuple(collection.names)
 
     @property
     def inputs(self) -> tuple[SourceInput, ...] | None:

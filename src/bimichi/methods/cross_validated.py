@@ -18,9 +18,8 @@ from bimichi._types import Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.fit.choose import Chosen, How, Selection, choose
+from bimichi.fit.cluster import dataset_of
 from bimichi.fit.solvers import ConvexSolver
-from bimichi.fit.streaming import scene_items
-from bimichi.fit.train import is_lazy
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.lattice import random_generator
 from bimichi.methods.averages import SignedSource
@@ -31,8 +30,9 @@ from bimichi.record import SourceInput
 from bimichi.rule import FusionRule
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import check_constant, group, one_per
+from bimichi.scenes.dataset import Dataset, is_lazy
 from bimichi.scenes.sample import rank
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.scene import Scene
 from bimichi.sources.operators import rarity
 from bimichi.sources.recipes import AS_IS, make_plane
 
@@ -137,7 +137,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
         check_integer(self.n_folds, "n_folds", 2)
         check_choice(self.polarity, "polarity", ("given", "learn"))
         check_choice(self.additivity, "additivity", (None, 1, 2))
-        items, groups, images = self._items(X, y, bags, groups, sample_weight)
+        data, groups = self._data(X, y, bags, groups, sample_weight)
         how = How(
             self.candidates,
             int(self.n_folds),
@@ -147,18 +147,16 @@ class BiMIChICV(FusionClassifier, BagFusion):
             self._names_of(X),
             int(random_generator(self.random_state).integers(2**31)),
             check_n_jobs(self.n_jobs),
-            rarity if images else None,
+            rarity if is_lazy(X) or isinstance(X, Scene) else None,
             partial(logging.getLogger("bimichi").info, "%s") if self.verbose else None,
             self.additivity,
         )
-        chosen = choose(items, how, groups, self.nan)
+        chosen = choose(data, how, groups)
         self.n_features_in_ = len(chosen.signs.signs)
         return self._set_chosen(chosen)
 
-    def _items(
-        self, X: Any, y: Any, bags: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Sequence[Any], Sequence[Any] | None, bool]:
-        """Return bags or scenes, the group of each bag, and whether they are scenes."""
+    def _data(self, X: Any, y: Any, bags: Any, groups: Any, sample_weight: Any) -> tuple[Dataset, Sequence[Any] | None]:
+        """Return the dataset of scenes, or of one `Bags`, and the group of each bag."""
         if isinstance(X, Scene):
             X = [X]
         if hasattr(X, "__dask_graph__"):
@@ -166,22 +164,22 @@ class BiMIChICV(FusionClassifier, BagFusion):
         if is_lazy(X):
             if groups is not None:
                 raise InvalidInputError("Scenes are left out as a whole; give fit no groups with them.")
-            self.classes_ = np.array([0, 1])
-            return scene_items(X, y, bags, sample_weight, self.nan), None, True
-        given = X if isinstance(X, Bags) else None
-        found = self._take_bags(X, y, bags, sample_weight)
+            self.classes_, data = dataset_of(X, y, bags, sample_weight, self.nan)
+            return data, None
+        rows = self._take_bags(X, y, bags, sample_weight)
+        data = Dataset.of([rows])
         if groups is None:
-            return [found], None, False
-        if given is not None:
-            return [found], one_per(groups, len(found), "groups").tolist(), False
-        named = one_per(groups, len(X), "groups")[found.instance]
-        check_constant(named, found.offsets, found.ids, "groups")
-        return [found], named[found.offsets[:-1]].tolist(), False
+            return data, None
+        if isinstance(X, Bags):
+            return data, one_per(groups, len(rows), "groups").tolist()
+        named = one_per(groups, len(X), "groups")[rows.instance]
+        check_constant(named, rows.offsets, rows.ids, "groups")
+        return data, named[rows.offsets[:-1]].tolist()
 
     def _names_of(self, X: Any) -> Sequence[str] | None:
         if self.source_names is not None or hasattr(self, "feature_names_in_"):
             return self._names() if hasattr(self, "n_features_in_") else self.source_names
-        first = X if isinstance(X, Scene) else X[0] if isinstance(X, list | tuple | Scenes) and len(X) else None
+        first = X if isinstance(X, Scene) else X[0] if isinstance(X, list | tuple | Dataset) and len(X) else None
         return first.source_names if isinstance(first, Scene) else None
 
     def _set_chosen(self, chosen: Chosen) -> Self:

@@ -20,11 +20,12 @@ from bimichi.fit.choose import selection_of
 from bimichi.fit.objectives import Objective
 from bimichi.fit.problem import Solution
 from bimichi.fit.solvers import solver_from_record, solver_record
-from bimichi.fit.train import FitResult, Training, fit_measure
+from bimichi.fit.train import FitResult, fit_measure
 from bimichi.measures.files import reading
 from bimichi.methods.base import Fusion, Needs, takes_xarray
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
+from bimichi.scenes.sample import Sample
 
 SOLVED = ("objective_value", "lower_bound", "global_bound", "n_nodes", "certificate", "status", "n_iter", "history")
 """Fields of a `Solution` that a record keeps."""
@@ -197,10 +198,10 @@ class BagFusion(MeasureFusion):
     verbose: int = 0
     nan: Literal["raise", "drop"] = "raise"
 
-    def _fit(self, training: Training, objective: Objective, solver: Any, polarity: str, **entering: Any) -> Self:
+    def _fit(self, problem: Any, solver: Any, samples: Sequence[Sample] | None = None, **entering: Any) -> Self:
         options = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
-        result = fit_measure(training, objective, solver, polarity=polarity, names=self._names(), **options)
-        return self._set_rule(result, objective, solver, **entering)
+        result = fit_measure(problem, solver, samples=samples, names=self._names(), **options)
+        return self._set_rule(result, problem.objective, solver, **entering)
 
 
 def _as_json(value: Any) -> Any:

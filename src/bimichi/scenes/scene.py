@@ -1,11 +1,11 @@
 """`Scene`: co-registered sources with what is known about them, as data sets give and comparisons take them."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,54 +211,6 @@ class Scene:
     ) -> "Scene":
         """Return the same scene with these bags."""
         return replace(self, segments=segments, labels=labels, weights=weights)
-
-
-class Scenes(Sequence[Scene]):
-    """Scenes that are read one at a time, each when it is asked for, and not kept.
-
-    ``scenes[0]``, ``scenes["name"]`` and loops read scenes; ``scenes[:8]`` is a shorter sequence and reads none;
-    ``"name" in scenes`` asks for a name.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the scenes, in order.
-    load : callable
-        Takes a name, returns its scene.
-    """
-
-    def __init__(self, names: Sequence[str], load: Callable[[str], Scene]) -> None:
-        self.names = tuple(names)
-        self._load = load
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(self.names[:3]) + (", ..." if len(self) > 3 else "")
-        return f"Scenes({len(self)}: {shown})"
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.names
-
-    def __iter__(self) -> Iterator[Scene]:
-        return map(self._load, self.names)
-
-    @overload
-    def __getitem__(self, which: int | str) -> Scene: ...
-    @overload
-    def __getitem__(self, which: slice) -> "Scenes": ...
-    def __getitem__(self, which: int | str | slice) -> "Scene | Scenes":
-        if isinstance(which, slice):
-            return self.take(range(len(self))[which])
-        name = which if isinstance(which, str) else self.names[which]
-        if name not in self.names:
-            raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
-        return self._load(name)
-
-    def take(self, which: Iterable[int]) -> "Scenes":
-        """Return some of the scenes, by position; reads none."""
-        return Scenes([self.names[k] for k in which], self._load)
 
 
 def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["raise", "drop"] = "raise") -> Bags:
