@@ -174,7 +174,7 @@ class Objective:
 
     def with_additivity(self, additivity: Literal[1, 2]) -> "Objective":
         """Return the same objective for additive bi-capacities."""
-        return replace(self, additivity=additivity, zero_bound=True)
+        return _additive(self, additivity)
 
     def with_free_scale(self) -> "Objective":
         """Return the same objective of slope * C + offset, both learned, if it is one that can have them."""
@@ -197,6 +197,12 @@ class Objective:
             )
         chosen = [setting.check(given.get(setting.name, setting.default)) for setting in self.settings]
         return replace(self, parameters=tuple(chosen)) if chosen else self
+
+
+@cache
+def _additive(objective: Objective, additivity: Literal[1, 2]) -> Objective:
+    """Return an objective for additive bi-capacities, which candidates ask for many times."""
+    return replace(objective, additivity=additivity, zero_bound=True)
 
 
 def to_common_scale(fused: NDArray[Any], output_range: tuple[float, float]) -> NDArray[Any]:
