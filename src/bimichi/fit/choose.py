@@ -2,9 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from typing import Any, Self
 
@@ -15,7 +14,7 @@ from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
-from bimichi.fit.engine import CrossValidation, Division, PlaneScale, Row, Unit, units_of
+from bimichi.fit.engine import CrossValidation, Division, How, Row, Unit, units_of
 from bimichi.fit.objectives import Objective
 from bimichi.fit.objectives.convex import MEAN
 from bimichi.fit.problem import Solution
@@ -207,23 +206,6 @@ class Chosen:
     folds: list[Any] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class How:
-    """How to choose; the parameters of `bimichi.BiMIChICV`."""
-
-    candidates: Sequence[Any] | None = None
-    n_folds: int = 5
-    polarity: str = "learn"
-    calibrate: bool = True
-    scale: str | None = None
-    names: Sequence[str] | None = None
-    seed: int = 0
-    n_jobs: int = 1
-    rare: PlaneScale | None = None
-    progress: Callable[[str], None] | None = None
-    additivity: int | None = None
-
-
 def choose(data: Dataset, how: How, groups: Any = None) -> Chosen:
     """Compare candidates on scenes that are left out, and learn the best one from all.
 
@@ -242,7 +224,7 @@ def choose(data: Dataset, how: How, groups: Any = None) -> Chosen:
     processor time in all.
     """
     with one_blas_thread():
-        return _compared(data, how, groups).decided()
+        return _decided(_compared(data, how, groups))
 
 
 def cross_validate(data: Dataset, how: How, groups: Any = None) -> Selection:
@@ -251,14 +233,14 @@ def cross_validate(data: Dataset, how: How, groups: Any = None) -> Selection:
     Arguments as in `choose`. Without enough targets to leave some out, contenders have no scores.
     """
     with one_blas_thread():
-        compared = _compared(data, how, groups)
-        rows = [Row(one.name, one.parameters) for one in compared.candidates]
-        if len(compared.validation.folds) > 1:
-            rows = compared.validation.candidates(compared.candidates, how.progress) + compared.sources()
-    return compared.selection(rows, simplest_of_best(rows))
+        validation = _compared(data, how, groups)
+        rows = [Row(one.name, one.parameters) for one in validation.candidates]
+        if len(validation.folds) > 1:
+            rows = validation.score_candidates() + validation.score_sources()
+    return _selection(validation, rows, simplest_of_best(rows))
 
 
-def _compared(data: Dataset, how: How, groups: Any) -> "_Compared":
+def _compared(data: Dataset, how: How, groups: Any) -> CrossValidation:
     """Read what candidates learn from, and decide on signs."""
     data = data.keeping(KEPT)
     division = Division(how.n_folds if len(data) == 1 else 1, groups)
@@ -284,8 +266,7 @@ def _compared(data: Dataset, how: How, groups: Any) -> "_Compared":
     def units(part: Part) -> list[Unit]:
         return units_of(part, division, candidates, len(data), used, signs.signs, how.rare)
 
-    validation = CrossValidation(list(chain(*data.apply(units, how.n_jobs))), how.n_folds, how.seed, how.n_jobs)
-    return _Compared(validation, candidates, signs, scale, how)
+    return CrossValidation(list(chain(*data.apply(units, how.n_jobs))), candidates, signs, scale, how)
 
 
 def _looked_at(data: Dataset, division: Division, how: How) -> Training:
@@ -343,70 +324,56 @@ def _order(row: Row) -> tuple[bool, int, bool]:
     return candidate.sources == "rarity", candidate.additivity or 3, not candidate.problem.links
 
 
-@dataclass(frozen=True, eq=False)
-class _Compared:
-    """What candidates are compared by: data in folds, and the signs and scale of sources."""
+def _decided(validation: CrossValidation) -> Chosen:
+    """Choose, and learn the best from all data."""
+    candidates, how = validation.candidates, validation.how
+    if len(validation.folds) < 2:
+        first = candidates[0]
+        warnings.warn(
+            f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
+            "targets in at least two scenes, or at least two in one.",
+            stacklevel=4,
+        )
+        return _learned(validation, [Row(first.name, first.parameters)], 0, first, False)
+    rows = validation.score_candidates()
+    failed = [row for row in rows if not len(row.ap)]
+    if len(failed) == len(rows):
+        raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
+    rows += validation.score_sources()
+    best = simplest_of_best(rows)
+    return _learned(validation, rows, best, candidates[best] if best < len(candidates) else None, how.calibrate)
 
-    validation: CrossValidation
-    candidates: Sequence[Candidate]
-    signs: Signs
-    scale: Scale
-    how: How
 
-    @cached_property
-    def names(self) -> list[str]:
-        return [*(self.how.names or [str(k + 1) for k in range(self.validation.n_sources)])]
+def _learned(
+    validation: CrossValidation, rows: list[Row], best: int, candidate: Candidate | None, calibrate: bool
+) -> Chosen:
+    """Learn one contender from all data, and calibrate it on what was left out."""
+    names, signs = validation.names, validation.signs
+    rare = candidate is not None and candidate.sources == "rarity"
+    if candidate is None:
+        terms, objective = source_terms(rows[best].parameters["source"], len(names)), ALONE
+        solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
+        result = FitResult(AdditiveBiCapacity(terms, names, order=1), signs.signs, solution, {})
+        link = validation.calibrated(rows[best], None) if calibrate else None
+    else:
+        objective = candidate.problem
+        result = validation.learn_all(candidate)
+        result = replace(result, polarity=np.ones(len(names)) if rare else signs.signs)
+        own = result.solution.link
+        link = validation.calibrated(rows[best], candidate, own) if calibrate else None
+        link = link or own  # nothing was left out, or the output does not rank
+        if link is None and validation.how.calibrate:
+            link = validation.calibrated_in_sample(candidate, result)
+    selection = _selection(validation, rows, best)
+    return Chosen(result, objective, validation.scale, rare, signs, link, selection, rows, candidate, validation.folds)
 
-    def sources(self) -> list[Row]:
-        """Score every source alone."""
-        return self.validation.sources(self.names, self.signs.signs)
 
-    def decided(self) -> Chosen:
-        """Choose, and learn the best from all data."""
-        first = self.candidates[0]
-        if len(self.validation.folds) < 2:
-            warnings.warn(
-                f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
-                "targets in at least two scenes, or at least two in one.",
-                stacklevel=4,
-            )
-            return self._learned([Row(first.name, first.parameters)], 0, first, False)
-        rows = self.validation.candidates(self.candidates, self.how.progress)
-        failed = [row for row in rows if not len(row.ap)]
-        if len(failed) == len(rows):
-            raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
-        rows += self.sources()
-        best = simplest_of_best(rows)
-        candidate = self.candidates[best] if best < len(self.candidates) else None
-        return self._learned(rows, best, candidate, self.how.calibrate)
-
-    def _learned(self, rows: list[Row], best: int, candidate: Candidate | None, calibrate: bool) -> Chosen:
-        """Learn one contender from all data, and calibrate it on what was left out."""
-        validation, signs = self.validation, self.signs
-        rare = candidate is not None and candidate.sources == "rarity"
-        if candidate is None:
-            terms, objective = source_terms(rows[best].parameters["source"], len(self.names)), ALONE
-            solution = Solution(terms, float("nan"), "chosen by cross-validation", 0, np.empty(0))
-            result = FitResult(AdditiveBiCapacity(terms, self.names, order=1), signs.signs, solution, {})
-            link = validation.calibrated(rows[best], None) if calibrate else None
-        else:
-            objective = candidate.problem
-            result = validation.learn_all(candidate, self.how.names)
-            result = replace(result, polarity=np.ones(len(self.names)) if rare else signs.signs)
-            own = result.solution.link
-            link = validation.calibrated(rows[best], candidate, own) if calibrate else None
-            link = link or own  # nothing was left out, or the output does not rank
-            if link is None and self.how.calibrate:
-                link = validation.calibrated_in_sample(candidate, result)
-        selection = self.selection(rows, best)
-        return Chosen(result, objective, self.scale, rare, signs, link, selection, rows, candidate, validation.folds)
-
-    def selection(self, rows: Sequence[Row], best: int) -> Selection:
-        """Return the outcome, as tables show it."""
-        contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
-        scenes = tuple(self.validation.units[u].sample.name for u in self.validation.scored)
-        weak = tuple(self.names[k] for k in self.signs.weak)
-        return Selection(tuple(contenders), best, scenes, len(self.validation.folds), weak)
+def _selection(validation: CrossValidation, rows: Sequence[Row], best: int) -> Selection:
+    """Return the outcome, as tables show it."""
+    contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
+    scenes = tuple(validation.units[u].sample.name for u in validation.scored)
+    weak = tuple(validation.names[k] for k in validation.signs.weak)
+    return Selection(tuple(contenders), best, scenes, len(validation.folds), weak)
 
 
 ALONE = replace(MEAN, name="single source", about="one source, as it is or inverted")

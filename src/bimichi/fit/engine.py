@@ -11,7 +11,7 @@ from bimichi._types import Floats, Ints
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.fit.calibrate import platt
 from bimichi.fit.candidates import Candidate, best_sources, scored_anew, source_links, with_sources
-from bimichi.fit.direction import Spread, make_folds, spread
+from bimichi.fit.direction import Signs, Spread, make_folds, spread
 from bimichi.fit.objectives import Objective
 from bimichi.fit.reduce import Reduced, Training, reduce_bags
 from bimichi.fit.solvers import ConvexSolver
@@ -45,6 +45,23 @@ QUICK = ConvexSolver(n_starts=1, moves=False, tolerance=1e-3)
 EARLY = 2  # folds after which candidates that are clearly behind are not learned any more
 BEHIND = 3.0  # standard errors of the mean difference to the leader, scene by scene
 LEAST = 4  # scenes that it takes to call a candidate clearly behind
+
+
+@dataclass(frozen=True)
+class How:
+    """How to choose; the parameters of `bimichi.BiMIChICV`."""
+
+    candidates: Sequence[Any] | None = None
+    n_folds: int = 5
+    polarity: str = "learn"
+    calibrate: bool = True
+    scale: str | None = None
+    names: Sequence[str] | None = None
+    seed: int = 0
+    n_jobs: int = 1
+    rare: PlaneScale | None = None
+    progress: Callable[[str], None] | None = None
+    additivity: int | None = None
 
 
 @dataclass(eq=False)
@@ -221,13 +238,13 @@ class CrossValidation:
     Parameters
     ----------
     units : sequence of Unit
-        All scenes or groups of bags.
-    n_folds : int
-        How many blocks are left out in turn, at most.
-    seed : int
-        Of solvers.
-    n_jobs : int
-        Number of threads; results do not depend on it.
+        All scenes or groups of bags, with sources scaled and inverted.
+    candidates : sequence of Candidate
+        What units were reduced for.
+    signs, scale : Signs and Scale
+        How sources enter.
+    how : How
+        Folds, seed, names, and so on; results do not depend on the number of threads.
 
     Attributes
     ----------
@@ -235,10 +252,13 @@ class CrossValidation:
         Average precision and AUC of every source alone in every unit, NaN in those without targets.
     """
 
-    def __init__(self, units: Sequence[Unit], n_folds: int, seed: int, n_jobs: int) -> None:
-        self.units, self.seed, self.n_jobs = units, seed, n_jobs
-        self.folds = make_folds([unit.sample for unit in units], n_folds)
+    def __init__(
+        self, units: Sequence[Unit], candidates: Sequence[Candidate], signs: Signs, scale: Scale, how: How
+    ) -> None:
+        self.units, self.candidates, self.signs, self.scale, self.how = units, candidates, signs, scale, how
+        self.folds = make_folds([unit.sample for unit in units], how.n_folds)
         self.n_sources = units[0].sample.targets.shape[1]
+        self.names = [*(how.names or [str(k + 1) for k in range(self.n_sources)])]
         self.scored: Ints = np.sort(np.concatenate(self.folds)) if self.folds else np.empty(0, np.int64)
         self.alone = self._scores_alone()
         self._links: dict[Any, dict[int, Link]] = {}  # of sources alone, by what they were fitted to
@@ -251,17 +271,18 @@ class CrossValidation:
             scores[:, u] = np.array(alone).T
         return scores
 
-    def sources(self, names: Sequence[str], signs: Floats) -> list[Row]:
+    def score_sources(self) -> list[Row]:
         """Score every source alone, with its sign."""
         rows = []
-        for k, (name, sign) in enumerate(zip(names, signs, strict=True)):
+        for k, (name, sign) in enumerate(zip(self.names, self.signs.signs, strict=True)):
             title = f"source {name}" + (", inverted" if sign < 0 else "")
             ap, auc = self.alone[:, self.scored, k]
             rows.append(Row(title, {"source": k, "sign": int(sign)}, ap, auc))
         return rows
 
-    def candidates(self, candidates: Sequence[Candidate], progress: Callable[[str], None] | None) -> list[Row]:
+    def score_candidates(self) -> list[Row]:
         """Learn and score each candidate in each fold, unless it is clearly behind in the first ones."""
+        candidates, progress = self.candidates, self.how.progress
         rows = [Row(candidate.name, candidate.parameters) for candidate in candidates]
         folds = range(len(self.folds))
         for stage in (folds[:EARLY], folds[EARLY:]):
@@ -274,7 +295,7 @@ class CrossValidation:
             def run(task: tuple[Candidate, int], wanted: dict[Candidate, list[int]] = wanted) -> list[_Scored]:
                 return self._scored(task[0], [(c, candidates[c]) for c in wanted[task[0]]], self.folds[task[1]])
 
-            for (_, f), found in zip(tasks, in_threads(run, tasks, self.n_jobs), strict=True):
+            for (_, f), found in zip(tasks, in_threads(run, tasks, self.how.n_jobs), strict=True):
                 for one in found:
                     _add(rows[one.which], one)
                     if progress is not None and f == folds[-1]:
@@ -308,14 +329,16 @@ class CrossValidation:
         if labels.all() or not labels.any():
             raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
         solver = QUICK if quick else ConvexSolver()
-        more |= {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.n_jobs}  # the final fit warns, folds do not
+        more |= (
+            {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.how.n_jobs}
+        )  # the final fit warns, folds do not
         problem = Training(parts).problem(candidate.problem, candidate.keep, more["n_jobs"])
-        return fit_measure(problem, solver, random_state=self.seed, **more)
+        return fit_measure(problem, solver, random_state=self.how.seed, **more)
 
-    def learn_all(self, candidate: Candidate, names: Sequence[str] | None) -> FitResult:
+    def learn_all(self, candidate: Candidate) -> FitResult:
         """Learn from all units, and average with the best sources if the candidate says so."""
         every = range(len(self.units))
-        result = self.learn(candidate, every, names=names)
+        result = self.learn(candidate, every, names=self.how.names)
         if not candidate.averaged:
             return result
         problem = Training(self._reduced(candidate, every)).problem(candidate.problem, candidate.keep)

@@ -17,8 +17,9 @@ from bimichi._checks import check_choice, check_integer
 from bimichi._types import Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.fit.choose import Chosen, How, Selection, choose
+from bimichi.fit.choose import Chosen, Selection, choose
 from bimichi.fit.cluster import dataset_of
+from bimichi.fit.engine import How
 from bimichi.fit.solvers import ConvexSolver
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.lattice import random_generator

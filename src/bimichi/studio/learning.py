@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate
-from bimichi.fit.choose import Contender, How, Selection, cross_validate
+from bimichi.fit.choose import Contender, Selection, cross_validate
 from bimichi.fit.direction import spread
+from bimichi.fit.engine import How
 from bimichi.io.labelled import BagCounts, bag_scene
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
 from bimichi.rule import FusionRule
