@@ -19,8 +19,7 @@ from bimichi.fit.choose import Contender, Selection, simplest_of_best
 from bimichi.fit.direction import make_folds, shown_spread, spread
 from bimichi.fit.engine import Row, _leave_behind
 from bimichi.fit.objectives import get_objective
-from bimichi.fit.reduce import Training, reduce_bags
-from bimichi.fit.train import fit_measure
+from bimichi.fit.train import Training, fit_measure, reduce_bags
 from bimichi.scenes.sample import Sample, rank, sample_pixels
 
 

@@ -12,9 +12,8 @@ from bimichi.errors import InvalidInputError
 from bimichi.fit.calibrate import fit_link
 from bimichi.fit.direction import spread
 from bimichi.fit.objectives import OBJECTIVES, Objective, get_objective
-from bimichi.fit.reduce import Keep
 from bimichi.fit.spaces.sums import Outcomes
-from bimichi.fit.train import FitResult
+from bimichi.fit.train import FitResult, Keep
 from bimichi.link import Link
 from bimichi.scenes.bags import Bags
 

@@ -18,8 +18,7 @@ from bimichi.fit.engine import CrossValidation, Division, How, Row, Unit, units_
 from bimichi.fit.objectives import Objective
 from bimichi.fit.objectives.convex import MEAN
 from bimichi.fit.problem import Solution
-from bimichi.fit.reduce import Reduced, Training, summarise
-from bimichi.fit.train import FitResult
+from bimichi.fit.train import FitResult, Reduced, Training, summarise
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.scenes.dataset import Dataset, Part

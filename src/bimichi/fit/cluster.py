@@ -17,8 +17,8 @@ from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.fit.objectives import Objective
 from bimichi.fit.problem import ON_CLUSTER, Extremes, InMemory, Problem, Summed
-from bimichi.fit.reduce import Executor, Plan, Reduced, Training, reduce_part, summarise
 from bimichi.fit.spaces.base import Usage
+from bimichi.fit.train import Executor, Plan, Reduced, Training, reduce_part, summarise
 from bimichi.link import Link
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import check_constant, check_weights, one_per
@@ -39,19 +39,6 @@ def get_executor(n_jobs: int | None) -> Executor:
         if distributed is not None:
             return ClusterExecutor(distributed.get_client())
     return Executor(n_jobs)
-
-
-def dataset_of(X: Any, y: Any, bags: Any, sample_weight: Any, nan: Any) -> tuple[NDArray[Any], Dataset]:
-    """Return the classes, and the dataset of scenes in any form, or of a Dask array with labels.
-
-    Rows of a bag of an array must be contiguous; its labels, ids of bags and weights are held in memory here.
-    """
-    if not isinstance(X, Dataset | list | tuple):
-        classes, parts = array_parts(X, y, bags, sample_weight, nan)
-        return classes, Dataset.of(parts)
-    if y is not None or bags is not None or sample_weight is not None:
-        raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
-    return np.array([0, 1]), Dataset.of(X, nan)
 
 
 class ClusterExecutor(Executor):
@@ -246,10 +233,11 @@ class _BagsOfRows(NamedTuple):
         return _BagsOfRows(self.lengths[a:b], self.labels[a:b], self.weights[a:b])
 
 
-def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], list[Any]]:
+def array_dataset(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], Dataset]:
     """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins.
 
-    Returns the two classes, and lazy parts; workers get one label and one weight per bag.
+    Returns the two classes, and the dataset of these parts. Rows of a bag must be contiguous; labels, ids of bags and
+    weights are held in memory here, and workers get one label and one weight per bag.
     """
     from dask.delayed import delayed
 
@@ -265,7 +253,8 @@ def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tupl
     sizes = tuple(np.diff(rows[cuts]).tolist())
     blocks = X.rechunk((sizes, -1), method="tasks").to_delayed().ravel()  # blocks that fit are not copied
     make = delayed(_row_part, pure=False)
-    return classes, [make(block, whole.some(a, b), nan) for block, (a, b) in zip(blocks, pairwise(cuts), strict=True)]
+    parts = [make(block, whole.some(a, b), nan) for block, (a, b) in zip(blocks, pairwise(cuts), strict=True)]
+    return classes, Dataset.of(parts)
 
 
 def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:

@@ -13,9 +13,8 @@ from bimichi.fit.calibrate import platt
 from bimichi.fit.candidates import Candidate, best_sources, scored_anew, source_links, with_sources
 from bimichi.fit.direction import Signs, Spread, make_folds, spread
 from bimichi.fit.objectives import Objective
-from bimichi.fit.reduce import Reduced, Training, reduce_bags
 from bimichi.fit.solvers import ConvexSolver
-from bimichi.fit.train import FitResult, fit_measure
+from bimichi.fit.train import FitResult, Reduced, Training, fit_measure, reduce_bags
 from bimichi.integral.integrals import integrate
 from bimichi.integral.planes import in_threads
 from bimichi.link import Link

@@ -26,6 +26,7 @@ from bimichi.link import probability_of
 from bimichi.measures.base import check_names
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import group
+from bimichi.scenes.dataset import Dataset
 
 Needs = Literal["bags", "instances", "image"] | None
 FLOATS = [np.float64, np.float32]
@@ -217,6 +218,13 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
             return copy(X)
         X, positive = self._take(X, y)
         return Bags.from_instances(X, positive, bags, sample_weight, getattr(self, "nan", "raise"))
+
+    def _take_scenes(self, X: Any, y: Any, bags: Any, sample_weight: Any) -> Dataset:
+        """Return the dataset of scenes in any form."""
+        if y is not None or bags is not None or sample_weight is not None:
+            raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
+        self.classes_ = np.array([0, 1])
+        return Dataset.of(X, getattr(self, "nan", "raise"))
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the confidence on the scale [-1, 1], or the log-odds of a rule with a link; above 0 for targets."""

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bimichi.errors import InvalidInputError
-from bimichi.fit.cluster import dataset_of, get_executor
+from bimichi.fit.cluster import array_dataset, get_executor
 from bimichi.fit.engine import link_of_bags, link_of_scenes
 from bimichi.fit.objectives import Objective, get_objective
-from bimichi.fit.reduce import Executor, Plan
 from bimichi.fit.solvers import get_solver
-from bimichi.fit.train import check_training
+from bimichi.fit.train import Executor, Plan, check_training
 from bimichi.integral.planes import check_n_jobs
 from bimichi.methods.base import FusionClassifier
 from bimichi.methods.measured import BagFusion, View
@@ -135,7 +134,7 @@ class BiMIChI(FusionClassifier, BagFusion):
         X : array-like of shape (n_instances, n_sources), Bags, a Dask array, or a list of scenes
             Instances of all bags. `Bags` bring their labels, so that nothing else is given; so do scenes, which may be
             `Scene` objects, Dask delayed ones, functions that return them, or paths of files of `Scene.save`. Dask
-            arrays and lists are read part by part; see `bimichi.fit.reduce`. An array or a dataset of xarray
+            arrays and lists are read part by part; see `bimichi.fit.train`. An array or a dataset of xarray
             brings the names of its sources; `y`, `bags` and `sample_weight` then have its shape, too.
         y : array-like of shape (n_instances,)
             Labels of the bags, repeated for each of their instances; two classes.
@@ -149,13 +148,17 @@ class BiMIChI(FusionClassifier, BagFusion):
         lazy = is_lazy(X)
         executor = get_executor(self.n_jobs) if lazy else Executor(self.n_jobs)
         check_training(objective, solver, self.polarity, executor.offers)
-        if lazy:
-            self.classes_, data = dataset_of(X, y, bags, sample_weight, self.nan)
+        if hasattr(X, "__dask_graph__"):
+            if self.calibrate:
+                raise InvalidInputError("calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.")
+            self.classes_, data = array_dataset(X, y, bags, sample_weight, self.nan)
+        elif lazy:
+            data = self._take_scenes(X, y, bags, sample_weight)
         else:
-            X = self._take_bags(X, y, bags, sample_weight)
-            data = Dataset.of([X])
+            rows = self._take_bags(X, y, bags, sample_weight)
+            data = Dataset.of([rows])
         self._learn(data, executor, Plan.of(objective, solver, self.polarity, len(data), whole=not lazy), solver)
-        return self._calibrated(data if isinstance(X, list | tuple) else X) if self.calibrate else self
+        return self._calibrated(data if lazy else rows) if self.calibrate else self
 
     def _learn(self, data: Dataset, executor: Executor, plan: Plan, solver: Any) -> Self:
         scale = None
@@ -170,15 +173,13 @@ class BiMIChI(FusionClassifier, BagFusion):
         samples = training.samples if self.polarity == "learn" else None
         return self._fit(problem, solver, samples, centre=centre, factor=factor, scale=self.scale)
 
-    def _calibrated(self, data: Any) -> Self:
+    def _calibrated(self, data: Dataset | Bags) -> Self:
         """Add a link to the rule, from outputs of models that have not learned from what they are given."""
 
         def fit(some: Any) -> FusionRule:
             rule: FusionRule = clone(self).set_params(calibrate=False, source_names=None).fit(some).rule_
             return rule
 
-        if hasattr(data, "__dask_graph__"):
-            raise InvalidInputError("calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.")
         if isinstance(data, Bags):
             link = link_of_bags(data, fit, CALIBRATION_FOLDS)
         else:

@@ -18,7 +18,6 @@ from bimichi._types import Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.fit.choose import Chosen, Selection, choose
-from bimichi.fit.cluster import dataset_of
 from bimichi.fit.engine import How
 from bimichi.fit.solvers import ConvexSolver
 from bimichi.integral.planes import check_n_jobs
@@ -165,8 +164,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
         if is_lazy(X):
             if groups is not None:
                 raise InvalidInputError("Scenes are left out as a whole; give fit no groups with them.")
-            self.classes_, data = dataset_of(X, y, bags, sample_weight, self.nan)
-            return data, None
+            return self._take_scenes(X, y, bags, sample_weight), None
         rows = self._take_bags(X, y, bags, sample_weight)
         data = Dataset.of([rows])
         if groups is None:
