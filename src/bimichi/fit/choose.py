@@ -14,7 +14,7 @@ from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
-from bimichi.fit.engine import CrossValidation, Division, How, Row, Unit, units_of
+from bimichi.fit.engine import CrossValidation, How, Row, Unit, units_of
 from bimichi.fit.objectives import Objective
 from bimichi.fit.objectives.convex import MEAN
 from bimichi.fit.problem import Solution
@@ -22,7 +22,7 @@ from bimichi.fit.train import FitResult, Reduced, Training, summarise
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.scenes.dataset import Dataset, Part
-from bimichi.scenes.sample import Sample, Scale, learn_scale
+from bimichi.scenes.sample import Division, Sample, Scale, learn_scale
 
 KEPT = 1 << 30  # bytes of scenes that stay in memory
 LOOK = 50_000  # rows of each kind and scene by which signs are decided

@@ -21,22 +21,7 @@ from bimichi.link import Link
 from bimichi.rule import FusionRule
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.dataset import Dataset, Part
-from bimichi.scenes.sample import (
-    FEW,
-    ROOM,
-    Sample,
-    Scale,
-    bag_groups,
-    grouped_bags,
-    grouped_pixels,
-    pixel_labels,
-    scaled_sample,
-    select_bags,
-    strips,
-)
-
-PlaneScale = Callable[[NDArray[Any]], NDArray[Any]]
-"""Makes a source of a plane by comparing the values of the scene, such as `bimichi.sources.rarity`."""
+from bimichi.scenes.sample import FEW, ROOM, Division, PlaneScale, Sample, Scale, bag_groups, grouped_bags, select_bags
 
 QUICK = ConvexSolver(n_starts=1, moves=False, tolerance=1e-3)
 """How candidates are compared: scores differ by less than their errors over scenes. The chosen one is learned fully."""
@@ -126,65 +111,6 @@ class Unit:
             return self.sample
         assert self.rarity is not None  # or the candidate would not be compared
         return self.rarity
-
-
-class Division(NamedTuple):
-    """How parts are divided into units: bags as their `groups` say, single scenes into `n` strips or groups of bags."""
-
-    n: int
-    groups: Any = None
-
-    def regions(self, part: Part) -> tuple[Ints | None, Ints | None]:
-        """Return the group of every pixel, and that of every bag, of a part; None where all are in one."""
-        if part.scene is None:
-            assert part.bags is not None
-            return None, bag_groups(part.bags, self.groups, self.n)
-        if self.n < 2 or len(part.scene.shape) != 2:
-            return None, None
-        region = strips(part.scene, self.n)
-        if part.bags is None:
-            return region, None
-        middles = (part.bags.offsets[:-1] + part.bags.offsets[1:]) // 2
-        return region, region.ravel()[part.bags.instance[middles]]
-
-    def samples(self, part: Part, room: int, scale: Scale | None = None, signs: Floats | None = None) -> list[Sample]:
-        """Return a sample of each unit of a part, its sources scaled and inverted."""
-        region, group = self.regions(part)
-        labels = None if part.scene is None else pixel_labels(part.scene)
-        if part.scene is None or labels is None:
-            if part.bags is None:
-                none = np.empty((0, part.n_sources))
-                return [Sample(part.name, none, none)]
-            return grouped_bags(part.name, entered(part.bags, scale, signs), group)
-        samples = grouped_pixels(part.scene, part.scene.sources, labels, region, room)
-        samples = samples if scale is None else [scaled_sample(sample, scale) for sample in samples]
-        return samples if signs is None else [sample.with_signs(signs) for sample in samples]
-
-    def ranked(self, part: Part, room: int, scale: Scale | None, signs: Floats, rare: PlaneScale) -> list[Sample]:
-        """Return the same with each value by how rare it is in the scene, if more than bags are labelled."""
-        labels = None if part.scene is None else pixel_labels(part.scene)
-        if part.scene is None or labels is None:
-            return self.samples(part, room, scale, signs)
-        planes = zip(np.moveaxis(part.scene.sources, -1, 0), signs, strict=True)
-        rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
-        return grouped_pixels(part.scene, rows, labels, self.regions(part)[0], room)
-
-    def bags(self, part: Part, n_units: int, scale: Scale | None, signs: Floats) -> list[Bags | None]:
-        """Return the bags of each unit; None where there are none."""
-        if part.bags is None:
-            return [None] * n_units
-        bags, group = entered(part.bags, scale, signs), self.regions(part)[1]
-        if group is None:
-            return [bags, *[None] * (n_units - 1)]
-        numbers = np.unique(group) if part.scene is None else range(n_units)
-        chosen = [select_bags(bags, group == g) for g in numbers]
-        return [some if len(some) else None for some in chosen]
-
-
-def entered(bags: Bags, scale: Scale | None, signs: Floats | None) -> Bags:
-    """Return bags as they enter the integral: scaled, and inverted."""
-    scaled = bags if scale is None else scale.bags(bags)
-    return scaled if signs is None else scaled.with_signs(signs)
 
 
 def units_of(

@@ -1,4 +1,4 @@
-"""From a `Dataset` to a measure: parts are read, reduced to what learning needs and released; then a solver is asked."""
+"""From a `Dataset` to a measure: parts are read, reduced to what learning needs and released; a solver follows."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -6,7 +6,7 @@ average precision of the innermost 40 % x 70 % against the outside, which follow
 closely, while a larger core favours blurred maps. Where bags alone are labelled, the largest value of each bag counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from bimichi._checks import check_choice
 from bimichi._types import Flags, Floats, Ints
 from bimichi.rule import SCALES, scaled_planes
 from bimichi.scenes.bags import Bags
+from bimichi.scenes.dataset import Part
 from bimichi.scenes.scene import Scene
 
 TIE = 2e-6
@@ -149,6 +150,9 @@ def learn_scale(low: Floats, high: Floats, scale: str | None) -> Scale:
         centre, reach = np.zeros(m), np.maximum(-low, high)
     return Scale(centre, np.divide(1.0, reach, out=np.zeros(m), where=reach > np.finfo(np.float64).tiny))
 
+
+PlaneScale = Callable[[NDArray[Any]], NDArray[Any]]
+"""Makes a source of a plane by comparing the values of the scene, such as `bimichi.sources.rarity`."""
 
 CORE = (0.6, 0.9)
 """The share of the width and of the height of a box that counts as target."""
@@ -375,3 +379,62 @@ def grouped_bags(name: str, bags: Bags, group: Ints | None) -> list[Sample]:
 def scaled_sample(sample: Sample, scale: Scale) -> Sample:
     """Return the same rows with sources mapped by a learned scale."""
     return replace(sample, targets=scale.rows(sample.targets), others=scale.rows(sample.others))
+
+
+class Division(NamedTuple):
+    """How parts are divided into units: bags as their `groups` say, single scenes into `n` strips or groups of bags."""
+
+    n: int
+    groups: Any = None
+
+    def regions(self, part: Part) -> tuple[Ints | None, Ints | None]:
+        """Return the group of every pixel, and that of every bag, of a part; None where all are in one."""
+        if part.scene is None:
+            assert part.bags is not None
+            return None, bag_groups(part.bags, self.groups, self.n)
+        if self.n < 2 or len(part.scene.shape) != 2:
+            return None, None
+        region = strips(part.scene, self.n)
+        if part.bags is None:
+            return region, None
+        middles = (part.bags.offsets[:-1] + part.bags.offsets[1:]) // 2
+        return region, region.ravel()[part.bags.instance[middles]]
+
+    def samples(self, part: Part, room: int, scale: Scale | None = None, signs: Floats | None = None) -> list[Sample]:
+        """Return a sample of each unit of a part, its sources scaled and inverted."""
+        region, group = self.regions(part)
+        labels = None if part.scene is None else pixel_labels(part.scene)
+        if part.scene is None or labels is None:
+            if part.bags is None:
+                none = np.empty((0, part.n_sources))
+                return [Sample(part.name, none, none)]
+            return grouped_bags(part.name, entered(part.bags, scale, signs), group)
+        samples = grouped_pixels(part.scene, part.scene.sources, labels, region, room)
+        samples = samples if scale is None else [scaled_sample(sample, scale) for sample in samples]
+        return samples if signs is None else [sample.with_signs(signs) for sample in samples]
+
+    def ranked(self, part: Part, room: int, scale: Scale | None, signs: Floats, rare: PlaneScale) -> list[Sample]:
+        """Return the same with each value by how rare it is in the scene, if more than bags are labelled."""
+        labels = None if part.scene is None else pixel_labels(part.scene)
+        if part.scene is None or labels is None:
+            return self.samples(part, room, scale, signs)
+        planes = zip(np.moveaxis(part.scene.sources, -1, 0), signs, strict=True)
+        rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
+        return grouped_pixels(part.scene, rows, labels, self.regions(part)[0], room)
+
+    def bags(self, part: Part, n_units: int, scale: Scale | None, signs: Floats) -> list[Bags | None]:
+        """Return the bags of each unit; None where there are none."""
+        if part.bags is None:
+            return [None] * n_units
+        bags, group = entered(part.bags, scale, signs), self.regions(part)[1]
+        if group is None:
+            return [bags, *[None] * (n_units - 1)]
+        numbers = np.unique(group) if part.scene is None else range(n_units)
+        chosen = [select_bags(bags, group == g) for g in numbers]
+        return [some if len(some) else None for some in chosen]
+
+
+def entered(bags: Bags, scale: Scale | None, signs: Floats | None) -> Bags:
+    """Return bags as they enter the integral: scaled, and inverted."""
+    scaled = bags if scale is None else scale.bags(bags)
+    return scaled if signs is None else scaled.with_signs(signs)
