@@ -34,12 +34,12 @@ def _registered(package: str, *tables: str) -> list[str]:
 
 def _wanted(text: str) -> dict[str, float]:
     """Return the arguments of `choose_threshold` that --decision stands for."""
-    what, _, share = text.partition("=")
+    goal, _, share = text.partition("=")
     if text == "f1":
         return {}
     try:
-        if what in ("recall", "precision") and 0 < float(share) <= 1:
-            return {what: float(share)}
+        if goal in ("recall", "precision") and 0 < float(share) <= 1:
+            return {goal: float(share)}
     except ValueError:
         pass
     raise typer.BadParameter(f"{text!r} must be f1, recall=R or precision=P with a share in (0, 1], such as recall=0.9")
@@ -179,8 +179,11 @@ def train(
         rule = scene_rule(model, reader.recipes, reader.inputs, decided)
         rule.save(output)
         record = run.write(run_path(output), [output])
-    counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
-    found = {
+    counts = {
+        kind: sum(getattr(scene_counts, kind) for scene_counts in reader.counts.values())
+        for kind in ("positive", "negative")
+    }
+    result = {
         "model": output,
         "run": record,
         "sources": dict(zip(reader.source_names, rule.recipes or (), strict=True)),
@@ -196,9 +199,9 @@ def train(
     }
     shown: list[Any] = []
     if isinstance(model, bimichi.BiMIChICV):
-        found["selection"] = model.selection_.to_dict()
+        result["selection"] = model.selection_.to_dict()
         shown = _chosen(model.selection_, say)
-    say.result(found, *shown, _sentence(found, reader.source_names))
+    say.result(result, *shown, _sentence(result, reader.source_names))
 
 
 def _decided(
@@ -255,16 +258,16 @@ def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "LabelledDatas
         raise
 
 
-def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
-    inverted = [name for name in names if found["polarity"][name] < 0]
-    value, decision, decided = found["objective_value"], found["decision"], ""
+def _sentence(result: dict[str, Any], names: Sequence[str]) -> str:
+    inverted = [name for name in names if result["polarity"][name] < 0]
+    value, decision, decided = result["objective_value"], result["decision"], ""
     if decision is not None and decision["threshold"] is not None:
         decided = f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n"
     return escape(
-        f"{'' if isnan(value) else f'J = {value:.4f} '}({found['objective']}, {found['status']}) after "
-        f"{found['seconds']['train']:.1f} s; "
+        f"{'' if isnan(value) else f'J = {value:.4f} '}({result['objective']}, {result['status']}) after "
+        f"{result['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
-        f"{found['proof'] + chr(10) if found['proof'] else ''}"
+        f"{result['proof'] + chr(10) if result['proof'] else ''}"
         f"{decided}"
-        f"Wrote {found['model']}, and {found['run']} to repeat it. Show it with: bimichi show {found['model']}"
+        f"Wrote {result['model']}, and {result['run']} to repeat it. Show it with: bimichi show {result['model']}"
     )

@@ -1,4 +1,4 @@
-"""What is compared when a fusion is chosen: a readable list of settings."""
+"""Candidates: settings that are compared when a fusion is chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,17 +66,17 @@ class Candidate:
 
     @property
     def problem(self) -> Objective:
-        """What is minimised, and over which measures."""
+        """Return what is minimised, and over which measures."""
         return get_objective(self.objective, additivity=self.additivity)
 
     @property
     def keep(self) -> Keep:
-        """What it needs of bags: sums of squares, the instances that may decide a bag, or all."""
+        """Return what it needs of bags: sums of squares, the instances that may decide a bag, or all."""
         return "sums" if self.problem.convex == "mean" else "relevant" if self.problem.relevant != "all" else "all"
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Return what tables call it."""
         parts = [self.objective, f"{self.additivity}-additive" if self.additivity else ""]
         parts += ["rarity" if self.sources == "rarity" else "", "cores" if self.labels == "cores" else ""]
         parts += ["with best sources" if self.averaged else ""]
@@ -107,14 +107,14 @@ def default_candidates(n_sources: int, cores: bool, images: bool) -> list[Candid
     """
     logistic = "logistic" in OBJECTIVES
     orders = (1, 2) if n_sources <= VERY_MANY else (1,)
-    found = [Candidate("mean", order) for order in orders]
+    candidates = [Candidate("mean", order) for order in orders]
     for additivity in orders if logistic else ():
         learned = [Candidate("logistic", additivity, "rarity", "cores")] if cores and images else []
         learned.append(Candidate("logistic", additivity, labels="cores" if cores else "bags"))
-        found += [replace(one, averaged=averaged) for averaged in (False, True) for one in learned]
+        candidates += [replace(candidate, averaged=averaged) for averaged in (False, True) for candidate in learned]
     if n_sources <= MANY:
-        found += [Candidate("bipolar"), Candidate("magnitude")]
-    return found
+        candidates += [Candidate("bipolar"), Candidate("magnitude")]
+    return candidates
 
 
 def check_candidates(given: Sequence[Candidate | Mapping[str, Any]]) -> list[Candidate]:
@@ -125,7 +125,7 @@ def check_candidates(given: Sequence[Candidate | Mapping[str, Any]]) -> list[Can
             f"{given!r:.80}."
         )
     try:
-        return [one if isinstance(one, Candidate) else Candidate(**one) for one in given]
+        return [candidate if isinstance(candidate, Candidate) else Candidate(**candidate) for candidate in given]
     except TypeError as error:
         raise InvalidInputError(
             f"A candidate takes objective, additivity, sources, labels and averaged: {error}."
@@ -167,8 +167,8 @@ def source_links(parts: Sequence[Bags], which: Sequence[int]) -> dict[int, Link]
     """Fit the log-odds of some sources alone to instances; those in which targets are not above the rest have none."""
     few = [slice(0, None, -(-len(bags.X) // ROWS)) for bags in parts]
     outcomes = [(Outcomes.of(bags), part) for bags, part in zip(parts, few, strict=True)]
-    positive = np.concatenate([one.positive[part] for one, part in outcomes])
-    weight = np.concatenate([one.share[part] * part.step for one, part in outcomes])
+    positive = np.concatenate([outcome.positive[part] for outcome, part in outcomes])
+    weight = np.concatenate([outcome.share[part] * part.step for outcome, part in outcomes])
     X = np.concatenate([bags.X[part] for bags, part in zip(parts, few, strict=True)])
     fitted = [(k, fit_link(X[:, k].astype(np.float64), positive, weight)) for k in which]
     return {k: link for k, link in fitted if link is not None}

@@ -73,14 +73,14 @@ class Selection:
 
     @property
     def winner(self) -> Contender:
-        """What was chosen."""
+        """Return the contender that was chosen."""
         return self.contenders[self.chosen]
 
     @property
     def best_source(self) -> Contender | None:
         """The source that ranks best alone."""
-        found = [one for one in self.contenders if one.is_source and one.ap]
-        return max(found, key=lambda one: one.score.mean, default=None)
+        sources = [contender for contender in self.contenders if contender.is_source and contender.ap]
+        return max(sources, key=lambda contender: contender.score.mean, default=None)
 
     @property
     def lead(self) -> Spread | None:
@@ -93,11 +93,11 @@ class Selection:
     def table(self) -> Table:
         """Return all contenders, the best first."""
         lines = []
-        order = sorted(self.contenders, key=lambda one: -one.score.mean if one.ap else np.inf)
-        for one in order:
-            cells = [shown_spread(spread(values)) if values else "" for values in (one.ap, one.auc)]
-            note = "chosen" if one is self.winner else one.problem
-            lines.append([Cell(one.name, one is self.winner), *map(Cell, cells), Cell(note)])
+        order = sorted(self.contenders, key=lambda contender: -contender.score.mean if contender.ap else np.inf)
+        for contender in order:
+            cells = [shown_spread(spread(values)) if values else "" for values in (contender.ap, contender.auc)]
+            note = "chosen" if contender is self.winner else contender.problem
+            lines.append([Cell(contender.name, contender is self.winner), *map(Cell, cells), Cell(note)])
         return Table(["candidate", "AP", "AUC", ""], lines)
 
     def sentence(self) -> str:
@@ -110,8 +110,10 @@ class Selection:
         said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {where}"
         if winner.is_source or source is None or lead is None:
             return f"{said}, more than any fusion."
-        whole = [one for one in self.contenders if len(one.ap) == len(winner.ap)]  # not only of the first folds
-        top = max(whole, key=lambda one: one.score.mean)
+        whole = [
+            contender for contender in self.contenders if len(contender.ap) == len(winner.ap)
+        ]  # not only of the first folds
+        top = max(whole, key=lambda contender: contender.score.mean)
         if top is not winner:
             said += f", simpler than {top.name} ({top.score.mean:.3f}) and about as good"
         return (
@@ -145,11 +147,17 @@ class Selection:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `from_dict` takes them back."""
         rows = [
-            {"name": one.name, "is_source": one.is_source, "ap": [*one.ap], "auc": [*one.auc], "problem": one.problem}
-            for one in self.contenders
+            {
+                "name": contender.name,
+                "is_source": contender.is_source,
+                "ap": [*contender.ap],
+                "auc": [*contender.auc],
+                "problem": contender.problem,
+            }
+            for contender in self.contenders
         ]
-        given: dict[str, Any] = {"scenes": [*self.scenes], "n_folds": self.n_folds, "weak": [*self.weak]}
-        return {"contenders": rows, "chosen": self.chosen} | given
+        about: dict[str, Any] = {"scenes": [*self.scenes], "n_folds": self.n_folds, "weak": [*self.weak]}
+        return {"contenders": rows, "chosen": self.chosen} | about
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
@@ -165,7 +173,7 @@ class Selection:
                 )
                 for row in data["contenders"]
             )
-            names = tuple(tuple(map(str, data[what])) for what in ("scenes", "weak"))
+            names = tuple(tuple(map(str, data[field])) for field in ("scenes", "weak"))
             found = cls(rows, int(data["chosen"]), names[0], int(data["n_folds"]), names[1])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInputError(f"its selection is not what Selection.to_dict gives: {error!r}.") from error
@@ -188,7 +196,7 @@ def selection_of(record: Any) -> "Selection | None":
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What was chosen, learned from all data.
+    """The winner, learned from all data.
 
     `result` has the signs; with `rare`, sources are to be ranked in their scene, after signs, and `result` has none.
     """
@@ -233,7 +241,7 @@ def cross_validate(data: Dataset, how: How, groups: Any = None) -> Selection:
     """
     with one_blas_thread():
         validation = _compared(data, how, groups)
-        rows = [Row(one.name, one.parameters) for one in validation.candidates]
+        rows = [Row(candidate.name, candidate.parameters) for candidate in validation.candidates]
         if len(validation.folds) > 1:
             rows = validation.score_candidates() + validation.score_sources()
     return _selection(validation, rows, simplest_of_best(rows))

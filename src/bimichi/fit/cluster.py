@@ -1,4 +1,4 @@
-"""Where data are read and learned from: in this process, or on the workers of a Dask cluster."""
+"""Executors: data are read and learned from in this process, or on the workers of a Dask cluster."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence

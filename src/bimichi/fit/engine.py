@@ -24,7 +24,7 @@ from bimichi.scenes.dataset import Dataset, Part
 from bimichi.scenes.sample import FEW, ROOM, Division, PlaneScale, Sample, Scale, bag_groups, grouped_bags, select_bags
 
 QUICK = ConvexSolver(n_starts=1, moves=False, tolerance=1e-3)
-"""How candidates are compared: scores differ by less than their errors over scenes. The chosen one is learned fully."""
+"""Compares candidates: scores differ by less than their errors over scenes. The chosen one is learned fully."""
 
 EARLY = 2  # folds after which candidates that are clearly behind are not learned any more
 BEHIND = 3.0  # standard errors of the mean difference to the leader, scene by scene
@@ -33,7 +33,7 @@ LEAST = 4  # scenes that it takes to call a candidate clearly behind
 
 @dataclass(frozen=True)
 class How:
-    """How to choose; the parameters of `bimichi.BiMIChICV`."""
+    """Options of a choice: the parameters of `bimichi.BiMIChICV`."""
 
     candidates: Sequence[Any] | None = None
     n_folds: int = 5
@@ -73,7 +73,7 @@ class Row:
 
     @property
     def is_source(self) -> bool:
-        """Whether it is a source alone."""
+        """Return whether it is a source alone."""
         return "source" in self.parameters
 
     @property
@@ -126,16 +126,20 @@ def units_of(
     room = max(1000, ROOM // max(1, n_parts))
     samples = division.samples(part, room, scale, signs)
     ranked: Sequence[Sample | None] = [None] * len(samples)
-    if rare is not None and samples[0].offsets is None and any(one.sources == "rarity" for one in candidates):
+    if (
+        rare is not None
+        and samples[0].offsets is None
+        and any(contender.sources == "rarity" for contender in candidates)
+    ):
         ranked = division.ranked(part, room, scale, signs, rare)
     units = [Unit(*pair) for pair in zip(samples, ranked, strict=True)]
     bags: Sequence[Bags | None] = [None] * len(units)
-    if any(one.labels == "bags" for one in candidates):
+    if any(contender.labels == "bags" for contender in candidates):
         bags = division.bags(part, len(units), scale, signs)
     few = max(1000, FEW // max(1, n_parts, len(units)))
     for unit, own in zip(units, bags, strict=True):
         shared: dict[Any, dict[str, Any]] = {}  # what several candidates need
-        for candidate in dict.fromkeys(one.alone for one in candidates):
+        for candidate in dict.fromkeys(contender.alone for contender in candidates):
             rows = own if candidate.labels == "bags" else _drawn_bags(unit.rows(candidate.sources).few(few))
             kept = None
             if rows is not None:
@@ -150,7 +154,7 @@ def _drawn_bags(sample: Sample) -> Bags | None:
 
 
 class _Scored(NamedTuple):
-    """Which candidate was scored on a block, what was learned without it, or why nothing, and (AP, AUC) by unit."""
+    """The number of a candidate, what it learned without a block, or why nothing, and (AP, AUC) of the units of that."""
 
     which: int
     result: FitResult | str
@@ -215,16 +219,16 @@ class CrossValidation:
             for c, candidate in enumerate(candidates):
                 if not rows[c].problem:
                     wanted.setdefault(candidate.alone, []).append(c)
-            tasks = [(one, f) for one in wanted for f in stage]
+            tasks = [(alone, f) for alone in wanted for f in stage]
 
             def run(task: tuple[Candidate, int], wanted: dict[Candidate, list[int]] = wanted) -> list[_Scored]:
                 return self._scored(task[0], [(c, candidates[c]) for c in wanted[task[0]]], self.folds[task[1]])
 
-            for (_, f), found in zip(tasks, in_threads(run, tasks, self.how.n_jobs), strict=True):
-                for one in found:
-                    _add(rows[one.which], one)
+            for (_, f), results in zip(tasks, in_threads(run, tasks, self.how.n_jobs), strict=True):
+                for alone in results:
+                    _add(rows[alone.which], alone)
                     if progress is not None and f == folds[-1]:
-                        progress(rows[one.which].summary)
+                        progress(rows[alone.which].summary)
             if stage and stage[-1] < folds[-1]:
                 behind = _leave_behind(rows, len(stage), len(folds))
                 if progress is not None:
@@ -314,15 +318,15 @@ class CrossValidation:
         return platt(scored, all(sample.offsets is None for sample in samples))
 
 
-def _add(row: Row, found: _Scored) -> None:
+def _add(row: Row, scored: _Scored) -> None:
     """Add what was learned without one block, or why nothing was."""
-    if isinstance(found.result, str):
-        row.problem = found.result
+    if isinstance(scored.result, str):
+        row.problem = scored.result
     if row.problem:
         row.ap = row.auc = np.empty(0)
     else:
-        row.learned.append(found.result)  # type: ignore[arg-type]
-        row.ap, row.auc = (np.append(old, new) for old, new in zip((row.ap, row.auc), found.scores.T, strict=True))
+        row.learned.append(scored.result)  # type: ignore[arg-type]
+        row.ap, row.auc = (np.append(old, new) for old, new in zip((row.ap, row.auc), scored.scores.T, strict=True))
 
 
 def _leave_behind(rows: Sequence[Row], done: int, n_folds: int) -> list[Row]:

@@ -39,7 +39,7 @@ class Extremes(NamedTuple):
 
 
 class Problem(Sums, Protocol):
-    """What a solver may ask.
+    """Labelled bags and an objective, as a solver may ask about them.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Problem(Sums, Protocol):
 
     @property
     def usage(self) -> Usage:
-        """How often instances use each code."""
+        """Return how often instances use each code."""
 
     def value(self, values: Floats, link: Link | None = None) -> float:
         """J at these values, and at this slope and offset if the objective has them; one pass over the instances."""
@@ -84,7 +84,7 @@ class Problem(Sums, Protocol):
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found.
+    """The minimum that a solver found.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class InMemory(Problem):
         return cast(ElementInstances, self._instances).table
 
     def usage_counts(self, weighted: bool) -> Ints:
-        """How many instances touch each code, or give it weight; dropped ones count, too."""
+        """Return how many instances touch each code, or give it weight; dropped ones count, too."""
         return self.usage.counts(weighted, self._signs)
 
     @property
@@ -255,7 +255,7 @@ class Summed(Sums):
 
     @property
     def usage(self) -> Usage:
-        """How often instances use each code."""
+        """Return how often instances use each code."""
         assert self._usage is not None  # only the squares of arrays are summed without it
         return self._usage
 

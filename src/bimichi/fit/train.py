@@ -34,7 +34,7 @@ data in memory, of which equal bags of one instance are merged."""
 
 
 class Plan(NamedTuple):
-    """What to keep of each part."""
+    """A plan of what to keep of each part."""
 
     objective: Objective
     keep: Keep
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """What is kept of one part."""
+    """One part, reduced to what is kept of it."""
 
     n_sources: int
     n_given: int  # number of instances, including those that were left out
@@ -95,10 +95,10 @@ def reduce_bags(
     """Keep of bags what learning by an objective needs; `shared` has what several objectives need of the same bags."""
     space, shared = objective.space(bags.n_sources), {} if shared is None else shared
 
-    def once(what: str, make: Callable[[], Any]) -> Any:
-        if what not in shared:
-            shared[what] = make()
-        return shared[what]
+    def once(key: str, make: Callable[[], Any]) -> Any:
+        if key not in shared:
+            shared[key] = make()
+        return shared[key]
 
     usage = once(f"{type(space).__name__} {objective.measure}", lambda: space.count_usage(bags.X, n_jobs))
     content: Any = bags
@@ -121,11 +121,11 @@ def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[Sample, ..
         return tuple(sampling.grouped_bags(part.name, part.bags, sampling.bag_groups(part.bags, None, n_groups)))
     region = sampling.strips(part.scene, n_groups) if n_groups > 1 else None
     samples = sampling.grouped_pixels(part.scene, part.scene.sources, labels, region, POLARITY_ROWS)
-    return tuple(one if scale is None else sampling.scaled_sample(one, scale) for one in samples)
+    return tuple(sample if scale is None else sampling.scaled_sample(sample, scale) for sample in samples)
 
 
 class Training:
-    """What is kept of all parts, checked and added up as they come.
+    """All reduced parts, checked and added up as they come.
 
     Attributes
     ----------
@@ -239,8 +239,8 @@ class Executor:
         return data.apply(reduce, self._jobs, key=plan if scale is None else None)
 
 
-def _added_up(parts: Iterator[Reduced], what: str, n_parts: int, verbose: int) -> Training:
-    with progress_bar(what, n_parts, verbose) as advance:
+def _added_up(parts: Iterator[Reduced], title: str, n_parts: int, verbose: int) -> Training:
+    with progress_bar(title, n_parts, verbose) as advance:
 
         def counted() -> Iterator[Reduced]:
             for part in parts:
@@ -255,7 +255,7 @@ def _added_up(parts: Iterator[Reduced], what: str, n_parts: int, verbose: int) -
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """What was learned.
+    """A learned measure.
 
     Attributes
     ----------

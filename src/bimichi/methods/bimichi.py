@@ -195,6 +195,6 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return C (2|C| - 1 for "magnitude"), a C + b with a free scale, or the log-odds; above 0 for targets."""
-        found = super().decision_function(X)
+        output = super().decision_function(X)
         line = None if self.rule_.link else self._record.label_line
-        return found if line is None else line[0] * found + line[1]
+        return output if line is None else line[0] * output + line[1]

@@ -222,8 +222,8 @@ class BiMIChICV(FusionClassifier, BagFusion):
         if recipes is None or not recipes[0].startswith(f"{AS_IS}|"):  # others are about images, not sources
             return planes
         flat = [np.asarray(plane, np.float32).reshape(-1, plane.shape[-1] if plane.ndim > 1 else 1) for plane in planes]
-        made = [make_plane(one, recipe, one.dtype) for one, recipe in zip(flat, recipes, strict=True)]
-        return [one.reshape(plane.shape) for one, plane in zip(made, planes, strict=True)]
+        ranked = [make_plane(image, recipe, image.dtype) for image, recipe in zip(flat, recipes, strict=True)]
+        return [image.reshape(plane.shape) for image, plane in zip(ranked, planes, strict=True)]
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the log-odds of a target, or without calibration the confidence in [-1, 1]; above 0 for targets."""
@@ -244,31 +244,31 @@ class BiMIChICV(FusionClassifier, BagFusion):
     def _recorded_parameters(self) -> dict[str, Any]:
         kept = super()._recorded_parameters()
         if self.candidates is not None:
-            kept["candidates"] = [getattr(one, "parameters", one) for one in self.candidates]
+            kept["candidates"] = [getattr(candidate, "parameters", candidate) for candidate in self.candidates]
         return kept
 
 
 def cv_results(chosen: Chosen) -> dict[str, Any]:
     """Return scores of all contenders as scikit-learn arranges them."""
     rows = chosen.rows
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "candidate": np.array([row.name for row in rows], dtype=object),
         "params": [dict(row.parameters) for row in rows],
     }
     for score in ("ap", "auc"):
         values = [getattr(row, score) for row in rows]
-        found[f"mean_test_{score}"] = np.array([v.mean() if len(v) else np.nan for v in values])
-        found[f"std_test_{score}"] = np.array([v.std() if len(v) else np.nan for v in values])
-        found[f"error_test_{score}"] = found[f"std_test_{score}"] / np.sqrt([max(1, len(v) - 1) for v in values])
+        results[f"mean_test_{score}"] = np.array([v.mean() if len(v) else np.nan for v in values])
+        results[f"std_test_{score}"] = np.array([v.std() if len(v) else np.nan for v in values])
+        results[f"error_test_{score}"] = results[f"std_test_{score}"] / np.sqrt([max(1, len(v) - 1) for v in values])
         start = 0
         for k, block in enumerate(chosen.folds):
             part = slice(start, start + len(block))
-            found[f"split{k}_test_{score}"] = np.array([v[part].mean() if len(v[part]) else np.nan for v in values])
+            results[f"split{k}_test_{score}"] = np.array([v[part].mean() if len(v[part]) else np.nan for v in values])
             start += len(block)
-    order = np.argsort(-np.nan_to_num(found["mean_test_ap"], nan=-1), kind="stable")
-    found["rank_test_ap"] = np.empty(len(rows), np.int32)
-    found["rank_test_ap"][order] = np.arange(1, len(rows) + 1)
-    return found
+    order = np.argsort(-np.nan_to_num(results["mean_test_ap"], nan=-1), kind="stable")
+    results["rank_test_ap"] = np.empty(len(rows), np.int32)
+    results["rank_test_ap"][order] = np.arange(1, len(rows) + 1)
+    return results
 
 
 def fit_scenes(model: Any, scenes: Sequence[Scene]) -> Any:
@@ -285,8 +285,8 @@ def scene_rule(
 ) -> FusionRule:
     """Return what a model has learned from sources that these recipes make from images, for new images."""
     rule: FusionRule = model.rule_
-    made = tuple(followed(*pair) for pair in zip(recipes, rule.recipes or recipes, strict=True))
-    return replace(rule, recipes=made, inputs=inputs, decision=decision)
+    chains = tuple(followed(*pair) for pair in zip(recipes, rule.recipes or recipes, strict=True))
+    return replace(rule, recipes=chains, inputs=inputs, decision=decision)
 
 
 def followed(recipe: str, own: str) -> str:
@@ -384,7 +384,7 @@ def make_bag_scorer(score: Literal["average_precision", "auc"] = "average_precis
         order, offsets, _ = group(bags, len(values), y=labels)
         most = np.maximum.reduceat(values[order], offsets[:-1])
         positive = labels[order][offsets[:-1]] == np.unique(labels)[-1]
-        found = rank(most[positive], most[~positive])
-        return found.ap if score == "average_precision" else found.auc
+        ranking = rank(most[positive], most[~positive])
+        return ranking.ap if score == "average_precision" else ranking.auc
 
     return make_scorer(of_bags, response_method="decision_function")

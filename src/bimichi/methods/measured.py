@@ -74,7 +74,7 @@ class MeasureFusion(Fusion):
 
     @property
     def usage_(self) -> dict[str, Ints]:
-        """How many training instances "touched" each value of the measure, and how many gave it weight ("weighted")."""
+        """Return how many training instances "touched" each value of the measure, or gave it weight ("weighted")."""
         return dict(self._record.usage)
 
     @property
@@ -108,7 +108,7 @@ class MeasureFusion(Fusion):
         return bundle
 
     def _learned_html(self) -> str:
-        """What was learned, for a notebook, below scikit-learn's view of the parameters; empty before fitting."""
+        """Return what was learned, for a notebook, below scikit-learn's view of parameters; empty before fitting."""
         if not hasattr(self, "rule_"):
             return ""
         selection = selection_of(self.rule_.training)

@@ -102,7 +102,7 @@ class Dataset(Sequence[Scene]):
     def select(self, which: Iterable[int | str]) -> Self:
         """Return some of the scenes, by position or name; reads none, and shares what is kept."""
         data = copy(self)
-        data.names = tuple(one if isinstance(one, str) else self.names[one] for one in which)
+        data.names = tuple(place if isinstance(place, str) else self.names[place] for place in which)
         return data
 
     def __len__(self) -> int:
@@ -136,7 +136,7 @@ class Dataset(Sequence[Scene]):
 
     @property
     def items(self) -> list[Any]:
-        """What `read_part` takes of each scene, in this process or on a worker that gets nothing else."""
+        """Return what `read_part` takes of each scene, in this process or on a worker that gets nothing else."""
         items = [self._items[name] if self._load is None else partial(_named, self._load, name) for name in self.names]
         return [partial(read_part, item, "drop") for item in items] if self._nan == "drop" else items
 

@@ -36,7 +36,7 @@ class Ranking(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What is found at each threshold that targets set, the highest first.
+    """Counts at each threshold that targets set, the highest first.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class Sample:
 
     @property
     def has_targets(self) -> bool:
-        """Whether it can be scored."""
+        """Return whether it can be scored."""
         return len(self.targets) > 0 and len(self.others) > 0
 
     def with_signs(self, signs: Floats) -> "Sample":
@@ -216,7 +216,7 @@ class Sample:
         if self.offsets is None:
             return targets.copy(), others.copy()
         ends = zip((targets, others), self.offsets, strict=True)
-        first, second = (np.maximum.reduceat(one, at[:-1]) if len(one) else one for one, at in ends)
+        first, second = (np.maximum.reduceat(values, at[:-1]) if len(values) else values for values, at in ends)
         return first, second
 
     def few(self, limit: int) -> "Sample":
@@ -313,12 +313,12 @@ def bag_groups(bags: Bags, groups: Sequence[Any] | None, n: int) -> Ints:
         groups = scenes if len(set(scenes)) > 1 else None
     if groups is not None:
         number: dict[Any, int] = {}
-        return np.array([number.setdefault(one, len(number)) for one in groups], dtype=np.int64)
-    found = np.empty(len(bags), np.int64)
+        return np.array([number.setdefault(group, len(number)) for group in groups], dtype=np.int64)
+    numbers = np.empty(len(bags), np.int64)
     for label in (True, False):
         which = np.flatnonzero(bags.labels == label)
-        found[which] = np.arange(len(which)) * n // max(1, len(which))
-    return found
+        numbers[which] = np.arange(len(which)) * n // max(1, len(which))
+    return numbers
 
 
 def select_bags(bags: Bags, which: Flags | Ints) -> Bags:
@@ -382,7 +382,7 @@ def scaled_sample(sample: Sample, scale: Scale) -> Sample:
 
 
 class Division(NamedTuple):
-    """How parts are divided into units: bags as their `groups` say, single scenes into `n` strips or groups of bags."""
+    """The division of parts into units: bags as their `groups` say, single scenes into `n` strips or groups of bags."""
 
     n: int
     groups: Any = None
