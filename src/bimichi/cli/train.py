@@ -157,51 +157,51 @@ def train(
     model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     many_sources = additivity is not None or objective == AUTO
-    scenes = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
-    inputs = [*scenes.files, *labelling.files(scenes)]
+    files = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
+    inputs = [*files.files, *labelling.files(files)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
         raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
             truth = decision is not None
-            reader = LabelledDataset(
-                scenes, labelling, recipes=made.recipes, scaled=scale is not None, masks_are_truth=truth
+            data = LabelledDataset(
+                files, labelling, recipes=made.recipes, scaled=scale is not None, masks_are_truth=truth
             )
-            say.notes(reader.notes)
-            data = reader if scenes.many else list(reader)
-        model.set_params(source_names=reader.source_names)
+            say.notes(data.notes)
+            scenes = data if files.many else list(data)
+        model.set_params(source_names=data.source_names)
         with run.timed("train"):
-            _learn(model, data, reader, say)
-        reader.warn_of_inputs()
+            _learn(model, scenes, data, say)
+        data.warn_of_inputs()
         with run.timed("decide"):
-            decided = _decided(model, data, decision, min_size, smooth)
-        rule = scene_rule(model, reader.recipes, reader.inputs, decided)
+            decided = _decided(model, scenes, decision, min_size, smooth)
+        rule = scene_rule(model, data.recipes, data.inputs, decided)
         rule.save(output)
         record = run.write(run_path(output), [output])
     counts = {
-        kind: sum(getattr(scene_counts, kind) for scene_counts in reader.counts.values())
+        kind: sum(getattr(scene_counts, kind) for scene_counts in data.counts.values())
         for kind in ("positive", "negative")
     }
     result = {
         "model": output,
         "run": record,
-        "sources": dict(zip(reader.source_names, rule.recipes or (), strict=True)),
-        "scenes": len(reader),
+        "sources": dict(zip(data.source_names, rule.recipes or (), strict=True)),
+        "scenes": len(data),
         "bags": counts,
         "objective": model.rule_.training.objective,
         "objective_value": model.objective_value_,
         "status": model.solution_.status,
         "proof": model.rule_.training.proof if model.rule_.training else "",
         "decision": None if decided is None else decided.pack(),
-        "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
+        "polarity": dict(zip(data.source_names, model.polarity_.astype(int), strict=True)),
         "seconds": run.seconds,
     }
     shown: list[Any] = []
     if isinstance(model, bimichi.BiMIChICV):
         result["selection"] = model.selection_.to_dict()
         shown = _chosen(model.selection_, say)
-    say.result(result, *shown, _sentence(result, reader.source_names))
+    say.result(result, *shown, _sentence(result, data.source_names))
 
 
 def _decided(
@@ -245,16 +245,16 @@ def _chosen(selection: "Selection", say: Output) -> list[Any]:
     return [rich_table(selection.table()), escape(selection.sentence())]
 
 
-def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "LabelledDataset", say: Output) -> None:
+def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", data: "LabelledDataset", say: Output) -> None:
     """Fit to one scene, or to many that are read one after another."""
-    say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
+    say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(data.source_names)}.")
     from bimichi.methods.cross_validated import fit_scenes
 
     try:
         fit_scenes(model, scenes)
     except InvalidInputError:
-        if len(reader.counts) == len(scenes):
-            reader.check_both()  # whose message says more if all bags are of one class
+        if len(data.counts) == len(scenes):
+            data.check_both()  # whose message says more if all bags are of one class
         raise
 
 

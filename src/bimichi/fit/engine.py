@@ -154,7 +154,7 @@ def _drawn_bags(sample: Sample) -> Bags | None:
 
 
 class _Scored(NamedTuple):
-    """The number of a candidate, what it learned without a block, or why nothing, and (AP, AUC) of the units of that."""
+    """The number of a candidate, what it learned without a block, or why nothing, and (AP, AUC) on its units."""
 
     which: int
     result: FitResult | str

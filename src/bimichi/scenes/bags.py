@@ -365,11 +365,6 @@ class Bags:
         weight = check_weights(None if weights is None else [weights.get(segment, 1.0) for segment in ids], len(ids))
         return cls._grouped(check_rows(planes.rows()), order, offsets, label, weight, ids, nan, one_class)
 
-    def turned(self, polarity: ArrayLike) -> "Bags":
-        """Return `with_signs`, its name from now on."""
-        warnings.warn("Bags.turned is now named Bags.with_signs.", DeprecationWarning, stacklevel=2)
-        return self.with_signs(polarity)
-
     def with_signs(self, polarity: ArrayLike) -> "Bags":
         """Return the same bags with each source multiplied by its sign."""
         signs = np.asarray(polarity, dtype=self.X.dtype)
