@@ -39,6 +39,7 @@ from .methods.registry import paper_methods as paper_methods
 from .report import write_report as write_report
 from .rule import FusionRule as FusionRule, as_rule as as_rule
 from .scenes.bags import Bags as Bags
+from .scenes.dataset import Dataset as Dataset
 from .scenes.scene import Scene as Scene, join_bags as join_bags
 from .studio.start import open_studio as open_studio
 

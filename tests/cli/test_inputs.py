@@ -19,7 +19,7 @@ from real import real
 from bimichi import BiMIChI, FusionRule, InvalidInputError, Scene
 from bimichi.fuse.images import make_sources
 from bimichi.io import open_scenes, raster as raster_layers, read_image, write_image
-from bimichi.io.labelled import SceneReader
+from bimichi.io.labelled import LabelledDataset
 from bimichi.scenes.labels import Labelling
 
 NAMES = ("thermal", "grey")
@@ -84,8 +84,8 @@ def test_the_same_data_in_any_format_gives_the_same_model_and_map(planes, option
     labels = Labelling(labels="mask.png", superpixels=40)
     scale = dict(zip(options[::2], options[1::2], strict=True)).get("--scale")
     recipes = rule.recipes if "--recipe" in options else None
-    reader = SceneReader(found, labels, recipes=recipes, scaled=scale is not None)
-    model = BiMIChI(scale=scale, source_names=reader.source_names, random_state=0).fit(reader.scenes[0].bags())
+    reader = LabelledDataset(found, labels, recipes=recipes, scaled=scale is not None)
+    model = BiMIChI(scale=scale, source_names=reader.source_names, random_state=0).fit(reader[0].bags())
     assert np.array_equal(model.rule_.measure.values, rule.measure.values)
     assert models[0]["inputs"][0]["dtype"] == "uint16"
     for other, fused in zip(models[1:], maps[1:], strict=False):

@@ -22,7 +22,7 @@ from bimichi.evaluate.engine import TrainingData
 from bimichi.evaluate.metrics import Scores
 from bimichi.methods.base import Fusion
 from bimichi.methods.registry import Candidate
-from bimichi.scenes.scene import Scenes
+from bimichi.scenes.dataset import Dataset
 
 
 def scene(seed, name="scene", **known):
@@ -167,7 +167,7 @@ def test_jobs_change_nothing():
 def test_scenes_are_read_when_needed():
     held = {name: scene(seed, name) for seed, name in enumerate("abcd")}
     read = []
-    lazy = Scenes(list(held), lambda name: read.append(name) or held[name])
+    lazy = Dataset(list(held), lambda name: read.append(name) or held[name])
     methods = {
         "bags": BiMIChI("mean", random_state=0),
         "pixels": ChoquetQP(bipolar_input=True),
@@ -188,7 +188,7 @@ def test_training_data_are_gathered_once_and_discarded():
         Candidate("three", "", "bags", ChoquetQP()),
     ]
     read = []
-    scenes = Scenes("ab", lambda name: read.append(name) or scene(ord(name), name))
+    scenes = Dataset("ab", lambda name: read.append(name) or scene(ord(name), name))
     data = TrainingData(scenes, rows, pixels="bags", in_parts=False)
     for row, n in zip(rows, (3, 2, 2), strict=True):
         assert len(data._gathered) == (row.name != "one")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bimichi import BiMIChI, InvalidInputError, Scene
-from bimichi.datasets import Scenes, street
+from bimichi.datasets import Dataset, street
 from bimichi.fuse import detect
 from bimichi.metrics import choose_threshold, decide, object_scores
 from bimichi.scenes import core_bags
@@ -78,7 +78,7 @@ def test_a_decision_on_scenes_left_out(streets):
     decision = decide(model, streets, recall=0.8, min_size=3, smooth=(1, 1))
     assert "a recall of 0.8, on scenes left out in 4 folds" in decision.chosen
     assert (decision.min_size, decision.smooth) == (3, (1, 1))
-    lazy = Scenes([one.name for one in streets], {one.name: one for one in streets}.__getitem__)
+    lazy = Dataset([one.name for one in streets], {one.name: one for one in streets}.__getitem__)
     assert decide(model, lazy, recall=0.8, min_size=3, smooth=(1, 1)) == decision
     assert "2 folds" in decide(model, streets, n_folds=2).chosen
     found = sum(

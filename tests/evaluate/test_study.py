@@ -16,7 +16,7 @@ from bimichi.methods.base import Fusion
 from bimichi.methods.registry import Candidate, candidates
 from bimichi.paper import StudyResult, run_study, split_scenes
 from bimichi.rule import FusionRule
-from bimichi.scenes.scene import Scenes
+from bimichi.scenes.dataset import Dataset
 
 pytestmark = pytest.mark.filterwarnings("ignore:The slope of the log-odds has reached")  # streets are small
 
@@ -108,7 +108,7 @@ def test_study_resumes_results_that_were_written(studied, streets, tmp_path):
 def test_study_of_scenes_that_are_read_when_needed(streets, monkeypatch, few_rows, room):
     monkeypatch.setattr(split, "KEPT", room)
     read = []
-    scenes = Scenes([one.name for one in streets], lambda name: read.append(name) or streets[int(name[-1])])
+    scenes = Dataset([one.name for one in streets], lambda name: read.append(name) or streets[int(name[-1])])
     train, test = split_scenes(scenes, 2, 2)
     assert len(read) == 4
     one, two = (run_study(list(train), list(test), rows="bi-michi"), run_study(train, test, rows="bi-michi"))

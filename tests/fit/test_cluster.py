@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from bimichi import Bags, BiMIChI, BimichiError, ConvexSolver, EvolutionarySolver, InvalidInputError, Scene, join_bags
 from bimichi.fit.cluster import ClusterExecutor
-from bimichi.scenes.scene import Scenes
+from bimichi.scenes.dataset import Dataset
 
 QUICK = ConvexSolver(n_starts=3)
 
@@ -91,7 +91,7 @@ def test_scenes_in_every_form(place, tmp_path):
     scenes[1].save(tmp_path / "b.npz")
     mixed = [scenes[0], str(tmp_path / "b.npz"), delayed(scenes[2])]
     assert_same(BiMIChI(solver=QUICK, random_state=0).fit(mixed), expected)
-    lazy = Scenes(["a", "b", "c"], {s.name: s for s in scenes}.__getitem__)
+    lazy = Dataset(["a", "b", "c"], {s.name: s for s in scenes}.__getitem__)
     assert_same(BiMIChI(solver=QUICK, random_state=0).fit(lazy), expected)
 
 
@@ -131,7 +131,7 @@ def test_scenes_are_let_go_when_they_have_been_read(objective, scale):
         most.append(len(alive))
         return made
 
-    scenes = Scenes([str(k) for k in range(30)], load)
+    scenes = Dataset([str(k) for k in range(30)], load)
     BiMIChI(objective, QUICK, scale=scale, n_jobs=2, random_state=0).fit(scenes)
     assert len(most) == (30 if scale is None else 60)
     assert max(most) <= 4  # two in work, two that threads have yet to forget
@@ -147,7 +147,7 @@ def test_the_first_bad_scene_ends_the_reading():
         return scene(0, name)
 
     with pytest.raises(InvalidInputError, match=r"^Scene '3': It is damaged\.$"):
-        BiMIChI(n_jobs=1).fit(Scenes([str(k) for k in range(30)], load))
+        BiMIChI(n_jobs=1).fit(Dataset([str(k) for k in range(30)], load))
     assert len(read) < 8
 
 

@@ -13,7 +13,7 @@ from problems import check_solution, tiny
 from bimichi import Bags, BiCapacity, ConvexSolver, EvolutionarySolver, InvalidInputError, ModelFileError
 from bimichi.fit.objectives import OBJECTIVES
 from bimichi.fit.problem import InMemory
-from bimichi.fit.train import BagsInMemory
+from bimichi.fit.train import problem_in_memory
 
 
 class TestEvolutionary:
@@ -69,8 +69,7 @@ class TestEvolutionary:
     def test_use_counts_merged_singletons(self):
         """Eq. 7 for 900 and 100 equal instances, each its own bag; those were one each."""
         X = np.array([[0.5, 0.9]] * 900 + [[0.5, -0.9]] * 100)
-        training = BagsInMemory(Bags.from_instances(X, np.arange(1000) % 2))
-        problem = training.problem(OBJECTIVES["bipolar"])
+        problem = problem_in_memory(Bags.from_instances(X, np.arange(1000) % 2), OBJECTIVES["bipolar"])
         free = np.delete(problem.usage_counts(True), list(problem.space.lattice.fixed))
         assert sorted((free[free > 0] / free.sum()).round(2)) == [0.09, 0.09, 0.82]
         assert problem.usage_counts(False).sum() == 2000

@@ -11,7 +11,7 @@ from bimichi import BiMIChI, InvalidInputError, linear_form
 from bimichi.fit.objectives import get_objective
 from bimichi.fit.problem import InMemory
 from bimichi.fit.solvers import ConvexSolver, newton
-from bimichi.fit.train import BagsInMemory, fit_measure
+from bimichi.fit.train import fit_measure, problem_in_memory
 from bimichi.measures.lattice import pair_lattice
 from bimichi.scenes.bags import Bags
 
@@ -64,7 +64,7 @@ def test_no_measure_slope_and_offset_is_below_the_bound(additivity):
 def test_the_zero_bound_is_kept_where_it_is_asked_for():
     X, y = probable_rows()
     objective = replace(get_objective("logistic"), zero_bound=True)
-    bound = fit_measure(BagsInMemory(Bags.from_instances(X, y)), objective, ConvexSolver())
+    bound = fit_measure(problem_in_memory(Bags.from_instances(X, y), objective), ConvexSolver())
     free = BiMIChI("logistic").fit(X, y)
     assert bound.measure.zero_bound
     assert bound.measure.is_monotone(0)

@@ -13,7 +13,7 @@ from bimichi import Bags, BiMIChI, ConvexSolver, EvolutionarySolver, InvalidInpu
 from bimichi.fit.objectives import OBJECTIVES, REGISTRY, Objective, Parameter, get_objective, register_objective
 from bimichi.fit.problem import IN_MEMORY, ON_CLUSTER, InMemory, Solution, check_solver, needs_of
 from bimichi.fit.solvers import SOLVERS, get_solver, register_solver, solver_from_record, solver_record
-from bimichi.fit.train import BagsInMemory, check_training, fit_measure
+from bimichi.fit.train import check_training, fit_measure, problem_in_memory
 
 OPTIONS = {"convex": {"n_starts": 3}, "evolutionary": {"max_iter": 60, "population_size": 6}, "binary": {}}
 ADDITIVE = [objective.with_additivity(k) for objective in REGISTRY.values() if objective.additive for k in (1, 2)]
@@ -65,12 +65,12 @@ def test_objectives_are_those_of_plain_loops_in_every_space(objective):
 @pytest.mark.parametrize("objective", ALL, ids=label)
 def test_every_solver_minimises_every_objective_or_says_why_not(objective, name):
     solver, bags = SOLVERS[name](**OPTIONS[name]), some_bags(objective)
-    training = BagsInMemory(bags)
+    problem = problem_in_memory(bags, objective)
     if needs_of(solver, objective) - objective.offers - IN_MEMORY:
         with pytest.raises(InvalidInputError, match=f"{type(solver).__name__} cannot minimise '{objective.name}'"):
-            fit_measure(training, objective, solver)
+            fit_measure(problem, solver)
         return
-    one, two = (fit_measure(training, objective, solver, random_state=0, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (fit_measure(problem, solver, random_state=0, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.solution.values, two.solution.values)
     assert np.array_equal(one.solution.history, two.solution.history)
     assert one.solution.n_iter == len(one.solution.history) > 0

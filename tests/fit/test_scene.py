@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from bimichi import InvalidInputError
-from bimichi.datasets import Scenes
+from bimichi.datasets import Dataset
 from bimichi.scenes.scene import Scene, join_bags
 
 
@@ -20,16 +20,48 @@ def test_scenes_are_read_when_asked_for():
         read.append(name)
         return Scene(np.zeros((2, 1)), name)
 
-    scenes = Scenes(["a", "b", "c", "d"], load)
+    scenes = Dataset(["a", "b", "c", "d"], load)
     assert (len(scenes), "b" in scenes, "e" in scenes) == (4, True, False)
     assert scenes[1:][1:].names == ("c", "d")
-    assert repr(scenes) == "Scenes(4: a, b, c, ...)"
+    assert repr(scenes) == "Dataset(4: a, b, c, ...)"
     assert read == []
     assert [scene.name for scene in (scenes[-1], scenes["b"], *scenes[2:])] == read == ["d", "b", "c", "d"]
     with pytest.raises(InvalidInputError, match="No scene is named 'e'"):
         scenes["e"]
     with pytest.raises(IndexError):
         scenes[4]
+
+
+def test_what_a_dataset_keeps_is_read_and_reduced_once():
+    read, reduced = [], []
+
+    def load(name):
+        read.append(name)
+        return Scene(np.zeros((2, 1)), name, segments=np.array([0, 1]), labels={0: True, 1: False})
+
+    def reduce(part):
+        reduced.append(part.name)
+        return part.n_given
+
+    plain = Dataset(["a", "b", "c"], load)
+    assert list(plain.select(["c", 0]).apply(reduce, key="plan")) == [2, 2]
+    assert read == reduced == ["c", "a"]
+    kept = plain.keeping(1 << 20)
+    for data in (kept, kept.select(["b", "c"]), kept):
+        assert list(data.apply(reduce, key="plan")) == [2] * len(data)
+    assert (read[2:], reduced[2:]) == (["a", "b", "c"], ["a", "b", "c"])
+    list(kept.apply(reduce, key="another plan"))
+    assert (len(read), len(reduced)) == (5, 8)
+    assert plain.keeping(1).select("a").apply(reduce, key="plan").__next__() == 2  # too little room to keep it
+    assert len(read) == 6
+
+
+def test_a_replaced_scene_is_forgotten():
+    data = Dataset().keeping(1 << 20)
+    for size in (2, 3):
+        data.put("a", Scene(np.zeros((size, 1)), "a", segments=np.arange(size), labels={0: True, 1: False}))
+        assert list(data.apply(lambda part: part.n_given, key="size")) == [size]
+    assert data.names == ("a",)
 
 
 def test_joined_bags_are_those_of_each_scene(rng):

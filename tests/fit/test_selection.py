@@ -18,8 +18,7 @@ from bimichi.fit.choose import Contender, Selection, simplest_of_best
 from bimichi.fit.direction import make_folds, shown_spread, spread
 from bimichi.fit.engine import Row, _leave_behind
 from bimichi.fit.objectives import get_objective
-from bimichi.fit.prepare import Prepared, PreparedTraining
-from bimichi.fit.train import fit_measure
+from bimichi.fit.train import Training, fit_measure, reduce_bags
 from bimichi.scenes.sample import Sample, rank, sample_pixels
 
 
@@ -151,9 +150,8 @@ def test_an_average_with_sources_is_one_measure(rng, additivity):
     y = rng.random(4000) < 1 / (1 + np.exp(-(3 * X[:, 0] + 2 * X[:, 1] - 2)))
     bags = Bags.from_instances(X, y, np.arange(4000))
     objective = get_objective("logistic", additivity=additivity)
-    usage = objective.space(3).count_usage(X, 1)
-    training = PreparedTraining([Prepared(bags.labels, bags.weights, usage, bags)], 3)
-    plain = fit_measure(training, objective, ConvexSolver(), names=["a", "b", "c"])
+    problem = Training([reduce_bags(bags, objective, "all")]).problem(objective, "all")
+    plain = fit_measure(problem, ConvexSolver(), names=["a", "b", "c"])
     found = with_sources(plain, objective, source_links([bags], [0, 1]))
 
     def log_odds(result):

@@ -6,7 +6,7 @@ import pytest
 from bimichi.errors import InvalidInputError
 from bimichi.io import write_image
 from bimichi.io.dataset import open_scenes
-from bimichi.io.labelled import SceneReader
+from bimichi.io.labelled import LabelledDataset
 from bimichi.scenes import label_pixels
 from bimichi.scenes.annotations import Found, image_annotations
 from bimichi.scenes.labels import Labelling, bag_scene
@@ -86,9 +86,9 @@ def test_scenes_that_a_file_does_not_name_may_be_left_out(tmp_path):
     boxes = tmp_path / "boxes.csv"
     boxes.write_text("image,x,y,w,h\none,2,1,10,6\ntwo,,,,\n")
     collection = open_scenes([str(tmp_path / "a")])
-    reader = SceneReader(collection, Labelling(boxes=boxes, bags="boxes", labelled_only=True))
-    assert reader.scenes.names == ("one", "two")
+    reader = LabelledDataset(collection, Labelling(boxes=boxes, bags="boxes", labelled_only=True))
+    assert reader.names == ("one", "two")
     assert "they are left out" in " ".join(reader.notes)
-    everything = SceneReader(collection, Labelling(boxes=boxes, bags="boxes"))
-    assert everything.scenes.names == ("one", "three", "two")
+    everything = LabelledDataset(collection, Labelling(boxes=boxes, bags="boxes"))
+    assert everything.names == ("one", "three", "two")
     assert "no targets" in " ".join(everything.notes)

@@ -12,7 +12,7 @@ from bimichi.errors import AnnotationWarning
 from bimichi.io import write_image
 from bimichi.io.annotations.match import SceneTargets
 from bimichi.io.dataset import collect_scenes
-from bimichi.io.labelled import SceneReader
+from bimichi.io.labelled import LabelledDataset
 from bimichi.scenes import rasterise
 from bimichi.scenes.labels import Labelling
 
@@ -23,7 +23,7 @@ def test_unknown_pixels_are_not_scored(scenes, tmp_path):
     np.save(tmp_path / "truth.npy", mask)
     collection = collect_scenes([str(scenes / "vi" / "a.png")])
     path = str(tmp_path / "truth.npy")
-    (scene,) = SceneReader(collection, Labelling(labels=path, superpixels=20), truth=path).scenes
+    (scene,) = LabelledDataset(collection, Labelling(labels=path, superpixels=20), truth=path)
     np.testing.assert_array_equal(scene.truth, mask == 1)
     np.testing.assert_array_equal(scene.ignore, mask == -1)
     assert len(scene.labels) < len(np.unique(scene.segments))
@@ -94,10 +94,10 @@ def test_a_map_needs_a_georeference(scenes, tmp_path):
 
 def warned(scenes, rows, **how):
     path = text(scenes / "rows.csv", "image,x,y,w,h\n" + "\n".join(rows))
-    reader = SceneReader(collect_scenes([str(scenes / "vi")]), Labelling(boxes=path, superpixels=20, **how))
+    reader = LabelledDataset(collect_scenes([str(scenes / "vi")]), Labelling(boxes=path, superpixels=20, **how))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        list(reader.scenes)
+        list(reader)
     return [str(one.message) for one in caught if one.category is AnnotationWarning]
 
 
@@ -124,9 +124,9 @@ def _warned_or_failed(scenes, rows):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         path = text(scenes / "rows.csv", "image,x,y,w,h\n" + "\n".join(rows))
-        reader = SceneReader(collect_scenes([str(scenes / "vi")]), Labelling(boxes=path, superpixels=20))
+        reader = LabelledDataset(collect_scenes([str(scenes / "vi")]), Labelling(boxes=path, superpixels=20))
         with suppress(InvalidInputError):  # a box outside the image, which the warning explains
-            list(reader.scenes)
+            list(reader)
     return [str(one.message) for one in caught if one.category is AnnotationWarning]
 
 
@@ -142,14 +142,14 @@ def test_masks_of_several_classes(scenes, tmp_path):
         mask[5:9, 5:9], mask[20:30, 5:9] = 1, 2
         write_image(tmp_path / f"{name}.png", mask)
     collection = collect_scenes([str(scenes / "vi")])
-    reader = SceneReader(collection, Labelling(labels=str(tmp_path), superpixels=20))
+    reader = LabelledDataset(collection, Labelling(labels=str(tmp_path), superpixels=20))
     with pytest.warns(
         AnnotationWarning, match=r"0 \(2,344 pixels\), 1 \(16 pixels\), 2 \(40 pixels\).*--target"
     ) as seen:
-        list(reader.scenes)
+        list(reader)
     assert len(seen) == 1
-    list(SceneReader(collection, Labelling(labels=str(tmp_path), target="2", superpixels=20)).scenes)
-    reader = SceneReader(collection, Labelling(labels=str(tmp_path), target="7", superpixels=20))
-    list(reader.scenes)
+    list(LabelledDataset(collection, Labelling(labels=str(tmp_path), target="2", superpixels=20)))
+    reader = LabelledDataset(collection, Labelling(labels=str(tmp_path), target="7", superpixels=20))
+    list(reader)
     with pytest.raises(InvalidInputError, match=r"No mask has the value 7 \(--target\); the masks have 0, 1, 2"):
         reader.check_both()

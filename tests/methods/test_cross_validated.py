@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from bimichi import Bags, BiMIChI, BiMIChICV, FusionRule, InvalidInputError, Scene
 from bimichi.explain import bootstrap, summary
 from bimichi.fit.choose import selection_of
-from bimichi.scenes.scene import Scenes
+from bimichi.scenes.dataset import Dataset
 
 QUICK = [{"objective": "mean", "additivity": 1}, {"objective": "logistic", "additivity": 1, "labels": "cores"}]
 
@@ -77,7 +77,7 @@ def test_the_choice_is_better_than_a_source_and_gives_probabilities(fitted):
 
 
 def test_the_result_does_not_depend_on_threads_or_on_how_scenes_come(scenes, fitted):
-    lazy = Scenes([one.name for one in scenes], {one.name: one for one in scenes}.__getitem__)
+    lazy = Dataset([one.name for one in scenes], {one.name: one for one in scenes}.__getitem__)
     other = BiMIChICV(random_state=0, n_jobs=1).fit(lazy)
     assert other.selection_ == fitted.selection_
     np.testing.assert_array_equal(other.rule_.measure.values, fitted.rule_.measure.values)

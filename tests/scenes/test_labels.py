@@ -10,7 +10,7 @@ from bimichi import InvalidInputError, Scene
 from bimichi.evaluate.thresholds import Threshold
 from bimichi.io import open_scenes, write_annotations, write_image
 from bimichi.io.check import SceneViewer
-from bimichi.io.labelled import SceneReader
+from bimichi.io.labelled import LabelledDataset
 from bimichi.metrics import decide
 from bimichi.scenes import Disc, Labelling, Polygons, bag_scene, label_pixels, pixel_labels, scene_labels, superpixels
 from bimichi.scenes.annotations import Found, ImageAnnotations, image_annotations
@@ -101,7 +101,7 @@ def test_all_see_the_same_labels(kind, negative, rest, images, tmp_path, monkeyp
     assert set(np.unique(labels)) == ({-1, 0, 1, 2} if negative or rest == "negative" else {0, 1, 2})
     write_annotations(how.boxes, {"a.tif": annotations}, Placement(SIZE))
 
-    scene = SceneReader(open_scenes(images), how).scenes[0]  # learning, by the command line
+    scene = LabelledDataset(open_scenes(images), how)[0]  # learning, by the command line
     np.testing.assert_array_equal(scene_labels(scene), labels)
     np.testing.assert_array_equal(labels_of_bags(scene), np.sign(labels))
     (sample,) = grouped_pixels(scene, scene.sources, labels, None)  # choosing, and scores

@@ -41,7 +41,7 @@ def compare(
     bimichi compare ir.png vi.png --boxes boxes.csv --truth mask.png -o t.md
     ```
     """
-    from bimichi.io.labelled import SceneReader, label_files
+    from bimichi.io.labelled import LabelledDataset, label_files
 
     labelling, collection = labelled.labelling(), made.open(sources)
     masks = collection.companions(truth, "truth").values()
@@ -50,21 +50,21 @@ def compare(
         keep_inputs([output_file(output, TABLES), run_path(output)], inputs)
     with Run("compare", ctx.params, inputs, seed) as run:
         with run.timed("read"):
-            reader = SceneReader(collection, labelling, recipes=made.recipes, truth=truth)
-            say.notes(reader.notes)
-            scenes = list(reader.scenes)
-            reader.check_both()
-            reader.warn_of_inputs()
+            data = LabelledDataset(collection, labelling, recipes=made.recipes, truth=truth)
+            say.notes(data.notes)
+            scenes = list(data)
+            data.check_both()
+            data.warn_of_inputs()
         with run.timed("compare"):
             chosen = _chosen(bimichi.paper_methods(scenes[0].source_names, random_state=seed), listed(methods))
             comparison = bimichi.compare(chosen, scenes, n_jobs=jobs, verbose=say.verbose)
         rows = [_row(result) for result in comparison.results]
-        data: dict[str, Any] = {"methods": rows, "seconds": run.seconds}
+        result: dict[str, Any] = {"methods": rows, "seconds": run.seconds}
         if output is not None:
             text = _written(comparison, rows, output.suffix.lower())
             atomic_write(output, lambda file: file.write(text.encode(errors="backslashreplace")))
-            data |= {"table": output, "run": run.write(run_path(output), [output])}
-    say.result(data, rich_table(comparison.table()))
+            result |= {"table": output, "run": run.write(run_path(output), [output])}
+    say.result(result, rich_table(comparison.table()))
     if output is not None:
         say.note(f"Wrote {output}.")
 

@@ -14,7 +14,7 @@ from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions,
 
 if TYPE_CHECKING:
     from bimichi.evaluate.study import StudyResult
-    from bimichi.scenes.scene import Scenes
+    from bimichi.scenes.dataset import Dataset
 
 
 PANEL = "Where scenes come from"
@@ -56,7 +56,7 @@ class DataOptions:
         n_sources: Literal[3, 6] = 3,
         names: Sequence[str] | None = None,
         preset: str = "default",
-    ) -> "Scenes":
+    ) -> "Dataset":
         """List the scenes of the data set, or streets of these numbers. Without `names`, day scenes are left out."""
         from bimichi import datasets
         from bimichi.evaluate.study import street_scenes
@@ -193,7 +193,7 @@ def _run_draw(
     return result
 
 
-def _data_set_scenes(options: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
+def _data_set_scenes(options: dict[str, Any], data: DataOptions) -> "tuple[Dataset, FilesOf]":
     """Return scenes of a data set, or drawn ones, and a function that returns the files of some of them."""
     only_own = [f"--{name.replace('_', '-')}" for name in OWN if options[name] is not None]
     if only_own:
@@ -206,20 +206,20 @@ def _data_set_scenes(options: dict[str, Any], data: DataOptions) -> "tuple[Scene
 
 def _own_scenes(
     options: dict[str, Any], data: DataOptions, labelled: LabelOptions, source_options: SourceOptions, say: Output
-) -> "tuple[Scenes, FilesOf]":
+) -> "tuple[Dataset, FilesOf]":
     """Return the same of the user's own files."""
-    from bimichi.io.labelled import SceneReader, label_files
+    from bimichi.io.labelled import LabelledDataset, label_files
 
     if data:
         raise typer.BadParameter("give SOURCES or one of these", param_hint="'--kaist' / '--msrs' / '--street'")
     truth, labelling, collection = options["truth"], labelled.labelling(), source_options.open(options["images"])
     if truth is None:
         raise typer.BadParameter("needed with SOURCES, to score against", param_hint="'--truth'")
-    reader = SceneReader(collection, labelling, recipes=source_options.recipes, truth=truth)
+    reader = LabelledDataset(collection, labelling, recipes=source_options.recipes, truth=truth)
     say.notes(reader.notes)
 
     def files_of(names: Sequence[str]) -> list[Path]:
         some = collection.only(set(names))
         return [*some.files, *label_files(labelling, some), *some.companions(truth, "truth").values()]
 
-    return reader.scenes, files_of
+    return reader, files_of

@@ -20,7 +20,7 @@ from bimichi.io.open import SUFFIXES
 
 if TYPE_CHECKING:
     from bimichi.fit.choose import Selection
-    from bimichi.io.labelled import SceneReader
+    from bimichi.io.labelled import LabelledDataset
 
 
 AUTO = "auto"
@@ -34,12 +34,12 @@ def _registered(package: str, *tables: str) -> list[str]:
 
 def _wanted(text: str) -> dict[str, float]:
     """Return the arguments of `choose_threshold` that --decision stands for."""
-    what, _, share = text.partition("=")
+    goal, _, share = text.partition("=")
     if text == "f1":
         return {}
     try:
-        if what in ("recall", "precision") and 0 < float(share) <= 1:
-            return {what: float(share)}
+        if goal in ("recall", "precision") and 0 < float(share) <= 1:
+            return {goal: float(share)}
     except ValueError:
         pass
     raise typer.BadParameter(f"{text!r} must be f1, recall=R or precision=P with a share in (0, 1], such as recall=0.9")
@@ -144,7 +144,7 @@ def train(
     bimichi train bands.tif --labels mask.png --objective bipolar -o model.json
     ```
     """
-    from bimichi.io.labelled import SceneReader, label_files
+    from bimichi.io.labelled import LabelledDataset, label_files
     from bimichi.methods.cross_validated import scene_rule
 
     options = {"n_jobs": jobs, "random_state": seed, "verbose": say.verbose}
@@ -157,31 +157,34 @@ def train(
     model = _model(objective, how, polarity, scale, chosen, options)  # checked before anything is read
     labelling = replace(labelled.labelling(), by_pixel=objective == "mean")
     many_sources = additivity is not None or objective == AUTO
-    scenes = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
-    inputs = [*scenes.files, *label_files(labelling, scenes)]
+    files = made.open(sources, MAX_ADDITIVE_SOURCES if many_sources else MAX_SOURCES)
+    inputs = [*files.files, *label_files(labelling, files)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
         raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
-            reader = SceneReader(scenes, labelling, recipes=made.recipes, scaled=scale is not None)
-            say.notes(reader.notes)
-            data = reader.scenes if scenes.many else list(reader.scenes)
-        model.set_params(source_names=reader.source_names)
+            data = LabelledDataset(files, labelling, recipes=made.recipes, scaled=scale is not None)
+            say.notes(data.notes)
+            scenes = data if files.many else list(data)
+        model.set_params(source_names=data.source_names)
         with run.timed("train"):
-            _learn(model, data, reader, say)
-        reader.warn_of_inputs()
+            _learn(model, scenes, data, say)
+        data.warn_of_inputs()
         with run.timed("decide"):
-            decided = _decided(model, data, decision, min_size, smooth)
-        rule = scene_rule(model, reader.recipes, reader.inputs, decided)
+            decided = _decided(model, scenes, decision, min_size, smooth)
+        rule = scene_rule(model, data.recipes, data.inputs, decided)
         rule.save(output)
         record = run.write(run_path(output), [output])
-    counts = {kind: sum(getattr(one, kind) for one in reader.counts.values()) for kind in ("positive", "negative")}
-    found = {
+    counts = {
+        kind: sum(getattr(scene_counts, kind) for scene_counts in data.counts.values())
+        for kind in ("positive", "negative")
+    }
+    result = {
         "model": output,
         "run": record,
-        "sources": dict(zip(reader.source_names, rule.recipes or (), strict=True)),
-        "scenes": len(reader.scenes),
+        "sources": dict(zip(data.source_names, rule.recipes or (), strict=True)),
+        "scenes": len(data),
         "bags": counts,
         "objective": model.rule_.training.objective,
         "objective_value": model.objective_value_,
@@ -189,14 +192,14 @@ def train(
         "ending": model.rule_.training.ending,
         "proof": model.rule_.training.proof if model.rule_.training else "",
         "decision": None if decided is None else decided.pack(),
-        "polarity": dict(zip(reader.source_names, model.polarity_.astype(int), strict=True)),
+        "polarity": dict(zip(data.source_names, model.polarity_.astype(int), strict=True)),
         "seconds": run.seconds,
     }
     shown: list[Any] = []
     if isinstance(model, bimichi.BiMIChICV):
-        found["selection"] = model.selection_.to_dict()
+        result["selection"] = model.selection_.to_dict()
         shown = _chosen(model.selection_, say)
-    say.result(found, *shown, _sentence(found, reader.source_names))
+    say.result(result, *shown, _sentence(result, data.source_names))
 
 
 def _decided(
@@ -242,29 +245,29 @@ def _chosen(selection: "Selection", say: Output) -> list[Any]:
     return [rich_table(selection.table()), COUNTED, escape(selection.sentence())]
 
 
-def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", reader: "SceneReader", say: Output) -> None:
+def _learn(model: Any, scenes: "Sequence[bimichi.Scene]", data: "LabelledDataset", say: Output) -> None:
     """Fit to one scene, or to many that are read one after another."""
-    say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(reader.source_names)}.")
+    say.note(f"Learning from {len(scenes)} scene{'s' * (len(scenes) > 1)} of {', '.join(data.source_names)}.")
     from bimichi.methods.cross_validated import fit_scenes
 
     try:
         fit_scenes(model, scenes)
     except InvalidInputError:
-        if len(reader.counts) == len(scenes):
-            reader.check_both()  # whose message says more if all bags are of one class
+        if len(data.counts) == len(scenes):
+            data.check_both()  # whose message says more if all bags are of one class
         raise
 
 
-def _sentence(found: dict[str, Any], names: Sequence[str]) -> str:
-    inverted = [name for name in names if found["polarity"][name] < 0]
-    value, decision, decided = found["objective_value"], found["decision"], ""
+def _sentence(result: dict[str, Any], names: Sequence[str]) -> str:
+    inverted = [name for name in names if result["polarity"][name] < 0]
+    value, decision, decided = result["objective_value"], result["decision"], ""
     if decision is not None and decision["threshold"] is not None:
         decided = f"Threshold {decision['threshold']:.4g}, {decision['chosen']}.\n"
     return escape(
-        f"{'' if isnan(value) else f'J = {value:.4f} '}({found['objective']}, {found['ending']}) after "
-        f"{found['seconds']['train']:.1f} s; "
+        f"{'' if isnan(value) else f'J = {value:.4f} '}({result['objective']}, {result['ending']}) after "
+        f"{result['seconds']['train']:.1f} s; "
         f"{'inverted: ' + ', '.join(inverted) if inverted else 'no source is inverted'}.\n"
-        f"{found['proof'] + chr(10) if found['proof'] else ''}"
+        f"{result['proof'] + chr(10) if result['proof'] else ''}"
         f"{decided}"
-        f"Wrote {found['model']}, and {found['run']} to repeat it. Show it with: bimichi show {found['model']}"
+        f"Wrote {result['model']}, and {result['run']} to repeat it. Show it with: bimichi show {result['model']}"
     )

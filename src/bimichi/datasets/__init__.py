@@ -5,12 +5,12 @@ from bimichi.datasets.floods import FloodImages, draw_flood, flood
 from bimichi.datasets.letters import UMOptimum, um, um_optimum
 from bimichi.datasets.public import kaist, msrs, pedestrian_sources
 from bimichi.datasets.streets import street
-from bimichi.scenes.scene import Scenes
+from bimichi.scenes.dataset import Dataset
 
 __all__ = [
     "BrainImages",
+    "Dataset",
     "FloodImages",
-    "Scenes",
     "UMOptimum",
     "draw_flood",
     "draw_lesions",

@@ -14,8 +14,9 @@ from bimichi._types import Flags
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.bbgt import SOURCE, read_bbgt
 from bimichi.io.images import read_image
+from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.labels import label_bags
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.scene import Scene
 from bimichi.scenes.shapes import box_mask, boxes_of
 from bimichi.scenes.superpixels import superpixels
 from bimichi.sources import operators as make
@@ -157,7 +158,7 @@ def pedestrian_scenes(
     n_sources: Literal[3, 6],
     n: int,
     preset: str = "default",
-) -> Scenes:
+) -> Dataset:
     """List frames of a data set, each made into a scene of about `n` bags when it is read.
 
     `read_annotations` reads annotations from a path, given the image's shape: `boxes`, and `truth` or `ignore`.
@@ -170,7 +171,7 @@ def pedestrian_scenes(
             rgb, thermal, **annotations, data=data, name=name, n_sources=n_sources, n_segments=n, preset=preset
         )
 
-    return Scenes(list(frames), read)
+    return Dataset(list(frames), read)
 
 
 def pedestrian_scene(
@@ -255,7 +256,7 @@ def kaist(
     n_sources: Literal[3, 6] = 3,
     n_segments: int = 300,
     preset: str = "default",
-) -> Scenes:
+) -> Dataset:
     """List frames of the KAIST Multispectral Pedestrian Benchmark [1]_, each read when needed.
 
     Its layout is ``images/setSS/VVVV/{visible,lwir}/IFFFFF.{jpg,png}`` and ``annotations/setSS/VVVV/IFFFFF.txt``. There
@@ -281,7 +282,7 @@ def kaist(
 
     Returns
     -------
-    Scenes
+    Dataset
         A sequence of `Scene`, by number or name. It is checked now that each has its three files.
 
     References
@@ -316,7 +317,7 @@ def msrs(
     n_sources: Literal[3, 6] = 3,
     n_segments: int = 300,
     preset: str = "default",
-) -> Scenes:
+) -> Dataset:
     """List scenes of MSRS [1]_, each read when needed.
 
     Its layout is ``vi``, ``ir`` and ``label`` (or ``Segmentation_labels``), in `root` or in its folders ``train`` and
@@ -336,7 +337,7 @@ def msrs(
 
     Returns
     -------
-    Scenes
+    Dataset
         As in `kaist`. Scenes without people have negative bags only.
 
     References

@@ -29,7 +29,8 @@ from bimichi.methods.registry import (
     register_method as register_method,
     registered_methods as registered_methods,
 )
-from bimichi.scenes.scene import Scene, Scenes, join_bags
+from bimichi.scenes.dataset import Dataset
+from bimichi.scenes.scene import Scene, join_bags
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ def compare(
     methods : mapping of name to method, or sequence of methods
         The methods, which are cloned. See `paper_methods` for those of the paper.
     train : Scene or sequence of Scene
-        Methods that need bags learn from labels of bags, methods that need instances from the truth. From `Scenes`,
+        Methods that need bags learn from labels of bags, methods that need instances from the truth. From a `Dataset`,
         which are read when needed, Bi-MIChI learns one scene at a time.
     test : Scene or sequence of Scene, optional
         Scenes to score on, one at a time; by default the training scenes.
@@ -79,7 +80,7 @@ def compare(
         if scene.truth is None:
             raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.")
     rows = [Candidate(name, "", labels_needed(type(method)), method) for name, method in named.items()]
-    data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Scenes))
+    data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Dataset))
     done: dict[str, Result] = {}
     with progress_bar("comparing", len(rows), verbose) as advance:
         for result in evaluate(rows, data, scenes, jobs=check_n_jobs(n_jobs), keep_maps=keep_maps):
@@ -89,9 +90,9 @@ def compare(
 
 
 def _scene_list(scenes: Scene | Sequence[Scene], argument: str) -> Sequence[Scene]:
-    """Return a list of scenes, or `Scenes`, which stay unread."""
-    listed = scenes if isinstance(scenes, Scenes) else [scenes] if isinstance(scenes, Scene) else list(scenes)
-    if not listed or not (isinstance(listed, Scenes) or all(isinstance(scene, Scene) for scene in listed)):
+    """Return a list of scenes, or a `Dataset`, which stay unread."""
+    listed = scenes if isinstance(scenes, Dataset) else [scenes] if isinstance(scenes, Scene) else list(scenes)
+    if not listed or not (isinstance(listed, Dataset) or all(isinstance(scene, Scene) for scene in listed)):
         raise InvalidInputError(f"{argument} must be a Scene or a sequence of at least one Scene.")
     return listed
 
@@ -140,7 +141,7 @@ class TrainingData:
         return (first.sources[_scored_pixels(first)],)
 
     def _unread(self) -> tuple[Any, ...]:
-        return (self._scenes if isinstance(self._scenes, Scenes) else list(self._scenes),)
+        return (self._scenes if isinstance(self._scenes, Dataset) else list(self._scenes),)
 
     def _all_pixels(self) -> tuple[Any, ...]:
         X, y = [], []

@@ -14,7 +14,7 @@ from bimichi._checks import check_integer
 from bimichi._files import atomic_write, plain
 from bimichi._tables import Cell, Table
 from bimichi._types import Floats
-from bimichi.datasets import Scenes, street
+from bimichi.datasets import Dataset, street
 from bimichi.errors import InvalidInputError
 from bimichi.evaluate.comparison import Result, Scored, named_row, score_cells
 from bimichi.evaluate.engine import TrainingData, evaluate
@@ -36,13 +36,13 @@ def street_scenes(
     width: int = 640,
     n_segments: int = 300,
     preset: str = "default",
-) -> Scenes:
+) -> Dataset:
     """List streets of these seeds, each drawn when needed; see `bimichi.datasets.street`.
 
     Examples
     --------
     >>> street_scenes(range(7, 9))
-    Scenes(2: street-7, street-8)
+    Dataset(2: street-7, street-8)
     """
     numbers = {f"street-{seed}": seed for seed in seeds}
 
@@ -50,7 +50,7 @@ def street_scenes(
         seed = numbers[name]
         return street(height, width, random_state=seed, n_segments=n_segments, n_sources=n_sources, preset=preset)
 
-    return Scenes(list(numbers), draw)
+    return Dataset(list(numbers), draw)
 
 
 def shows_both(scene: Scene) -> bool:
@@ -63,7 +63,7 @@ def shows_both(scene: Scene) -> bool:
 
 def names_of(scenes: Sequence[Scene]) -> list[str]:
     """Return the names of scenes, without reading lazy ones."""
-    return list(scenes.names) if isinstance(scenes, Scenes) else [scene.name for scene in scenes]
+    return list(scenes.names) if isinstance(scenes, Dataset) else [scene.name for scene in scenes]
 
 
 def split_scenes(
@@ -89,7 +89,7 @@ def split_scenes(
     Returns
     -------
     train, test : sequences of Scene
-        Lists; of `Scenes`, `Scenes` again, of which up to 1 GiB stays in memory, without the images for display.
+        Lists; of `Dataset`, `Dataset` again, of which up to 1 GiB stays in memory, without the images for display.
     """
     for name, number in (("n_train", n_train), ("n_test", n_test)):
         check_integer(number, name)
@@ -115,7 +115,7 @@ def split_scenes(
 
 def _cached_reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
     """Return a function that reads a scene by number, once; of lazy scenes, no more stay in memory than fit `room`."""
-    if not isinstance(scenes, Scenes):
+    if not isinstance(scenes, Dataset):
         return cache(scenes.__getitem__)
     kept: dict[int, Scene] = {}
 
@@ -134,10 +134,10 @@ def _cached_reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]
 
 
 def _subset(scenes: Sequence[Scene], which: Sequence[int], read: Callable[[int], Scene]) -> Sequence[Scene]:
-    if not isinstance(scenes, Scenes):
+    if not isinstance(scenes, Dataset):
         return [read(k) for k in which]
     numbers = {scenes.names[k]: k for k in which}
-    return Scenes(list(numbers), lambda name: read(numbers[name]))
+    return Dataset(list(numbers), lambda name: read(numbers[name]))
 
 
 DOTS_PER_INCH = 130
@@ -396,7 +396,7 @@ def run_study(
 
     Notes
     -----
-    Bi-MIChI reads training scenes one at a time, and so does scoring, so that `Scenes` need not fit in memory. Methods
+    Bi-MIChI reads training scenes one at a time, and so does scoring, so that `Dataset` need not fit in memory. Methods
     that learn from instances hold them all: 640 x 480 pixels of six sources take 7 MB per scene.
     """
     check_folder(folder, resume)

@@ -12,9 +12,10 @@ from bimichi._types import Flags
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
 from bimichi.evaluate.metrics import split_classes
+from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.labels import PixelLabels, scene_labels
 from bimichi.scenes.sample import tally
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.scene import Scene
 
 
 class Threshold(NamedTuple):
@@ -89,7 +90,7 @@ def choose_threshold(
 
 def decide(
     model: Any,
-    scenes: Scenes | Sequence[Scene],
+    scenes: Dataset | Sequence[Scene],
     *,
     recall: float | None = None,
     precision: float | None = None,
@@ -108,7 +109,7 @@ def decide(
     ----------
     model : estimator
         A fitted model; copies of it are fitted to the scenes of each fold.
-    scenes : Scenes, or sequence of Scene
+    scenes : Dataset, or sequence of Scene
         What it learned from.
     recall, precision
         As in `choose_threshold`; neither for the best F1.
@@ -157,7 +158,7 @@ def _known_pixels(scene: Scene) -> PixelLabels:
     )
 
 
-def _folds(scenes: Scenes | Sequence[Scene], n_folds: int) -> list[tuple[Any, Any]]:
+def _folds(scenes: Dataset | Sequence[Scene], n_folds: int) -> list[tuple[Any, Any]]:
     """Return pairs of scenes to learn from and scenes left out; none if fewer than two scenes show targets."""
     shows = [bool(scene.labels and any(scene.labels.values())) for scene in scenes]
     n = min(n_folds, sum(shows))
@@ -169,6 +170,6 @@ def _folds(scenes: Scenes | Sequence[Scene], n_folds: int) -> list[tuple[Any, An
 
     def take(which: Flags) -> Sequence[Scene]:
         chosen = np.flatnonzero(which).tolist()
-        return scenes.take(chosen) if isinstance(scenes, Scenes) else [scenes[k] for k in chosen]
+        return scenes.select(chosen) if isinstance(scenes, Dataset) else [scenes[k] for k in chosen]
 
     return [(take(fold != f), take(fold == f)) for f in range(n)]

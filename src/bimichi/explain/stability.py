@@ -20,7 +20,7 @@ from bimichi.fit.objectives.convex import MEAN, NORMALISED_MEAN
 from bimichi.fit.problem import Solution
 from bimichi.fit.solvers import solver_from_record
 from bimichi.fit.solvers.convex import solve_least_squares
-from bimichi.fit.train import BagsInMemory, fit_measure
+from bimichi.fit.train import fit_measure, problem_in_memory
 from bimichi.integral.planes import Planes, check_n_jobs, in_threads
 from bimichi.link import Link
 from bimichi.measures.base import Measure
@@ -55,12 +55,13 @@ def training_bags(rule: FusionRule, X: Any, y: Any, bags: Any, sample_weight: An
 
 def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     """Learn from bags that are as they enter the integral; scale and polarity stay as they are."""
-    record, objective, training = _record(rule), recorded_objective(rule), BagsInMemory(bags)
+    record, objective = _record(rule), recorded_objective(rule)
+    problem = problem_in_memory(bags, objective, n_jobs=1)
     if record.objective == LEAST_SQUARES and not objective.additivity:
-        return solve_least_squares(training.problem(objective, n_jobs=1), completion="highest")
+        return solve_least_squares(problem, completion="highest")
     solver = solver_from_record(record.solver, dict(record.solver_options))
     quiet = -1 if objective.links else 0  # what the log-odds of a refit reach is shown by its spread
-    result = fit_measure(training, objective, solver, random_state=seed, n_jobs=1, verbose=quiet)
+    result = fit_measure(problem, solver, random_state=seed, n_jobs=1, verbose=quiet)
     if record.averaged:
         result = with_sources(result, objective, source_links([bags], record.averaged))
     solution = result.solution

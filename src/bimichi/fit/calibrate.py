@@ -39,23 +39,25 @@ def platt(
        is finite where the two do not overlap.
     """
     sides = [(scene[side], scene[2][side], side == 0) for side in (0, 1) for scene in scenes]
-    weight, positive = (np.concatenate([np.full(len(one[0]), one[k]) for one in sides]) for k in (1, 2))
-    found = fit_link(np.concatenate([one[0] for one in sides]).astype(np.float64), positive, weight)
-    if found is None or not keep_outputs:
-        return found
+    weight, positive = (
+        np.concatenate([np.full(len(side_outputs[0]), side_outputs[k]) for side_outputs in sides]) for k in (1, 2)
+    )
+    link = fit_link(np.concatenate([side_outputs[0] for side_outputs in sides]).astype(np.float64), positive, weight)
+    if link is None or not keep_outputs:
+        return link
     counts = np.array([[count_outputs(o) * n_o, count_outputs(t) * n_t] for t, o, (n_t, n_o) in scenes])
     others, targets = ((side / side.sum()).tolist() for side in counts.sum(axis=0))
-    return replace(found, outputs=(others, targets), variety=_variety(counts))
+    return replace(link, outputs=(others, targets), variety=_variety(counts))
 
 
 def _variety(counts: Floats) -> float | None:
     """Return the largest departure of a scene from all others; counts by scene, class (targets last) and bin."""
-    found = []
+    distances = []
     for k, (others, targets) in enumerate(counts):
         rest, total = np.delete(counts, k, axis=0).sum(axis=0), others + targets
         if rest.sum(axis=1).all() and total.any():
-            found.append(mixture_distance(total, float(targets.sum() / total.sum()), *rest))
-    return max(found, default=None)
+            distances.append(mixture_distance(total, float(targets.sum() / total.sum()), *rest))
+    return max(distances, default=None)
 
 
 def fit_link(x: Floats, positive: Flags, weight: Floats) -> Link | None:

@@ -1,4 +1,4 @@
-"""Candidates that are compared when a fusion is chosen: a readable list of settings."""
+"""Candidates: settings that are compared when a fusion is chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from bimichi.fit.calibrate import fit_link
 from bimichi.fit.direction import spread
 from bimichi.fit.objectives import OBJECTIVES, Objective, get_objective
 from bimichi.fit.spaces.sums import Outcomes
-from bimichi.fit.train import FitResult
+from bimichi.fit.train import FitResult, Keep
 from bimichi.link import Link
 from bimichi.scenes.bags import Bags
 
@@ -68,6 +68,11 @@ class Candidate:
     def problem(self) -> Objective:
         """The objective, for the measures that are searched."""
         return get_objective(self.objective, additivity=self.additivity)
+
+    @property
+    def keep(self) -> Keep:
+        """Return what it needs of bags: sums of squares, the instances that may decide a bag, or all."""
+        return "sums" if self.problem.convex == "mean" else "relevant" if self.problem.relevant != "all" else "all"
 
     @property
     def name(self) -> str:

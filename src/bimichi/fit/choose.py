@@ -2,9 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from typing import Any, Self
 
@@ -15,18 +14,19 @@ from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
-from bimichi.fit.engine import CrossValidation, Row, prepare_all
+from bimichi.fit.engine import CrossValidation, How, Row, Unit, units_of
 from bimichi.fit.objectives import Objective
 from bimichi.fit.objectives.convex import MEAN
-from bimichi.fit.parts import Part, PartSummary, Totals, summarise
-from bimichi.fit.prepare import Material, PlaneScale, Signed, Unit, samples_of, units_of
 from bimichi.fit.problem import Solution
-from bimichi.fit.train import FitResult
-from bimichi.integral.planes import out_of_range
+from bimichi.fit.train import FitResult, Reduced, Training, summarise
 from bimichi.link import Link
 from bimichi.measures.additive import AdditiveBiCapacity
 from bimichi.record import Status
-from bimichi.scenes.sample import ROOM, Sample, Scale, learn_scale
+from bimichi.scenes.dataset import Dataset, Part
+from bimichi.scenes.sample import Division, Sample, Scale, learn_scale
+
+KEPT = 1 << 30  # bytes of scenes that stay in memory
+LOOK = 50_000  # rows of each kind and scene by which signs are decided
 
 LIMIT = 10_000  # numbers that a model file may hold of each contender
 _PART = re.compile(r"(^|, )part \d+$")  # how samples name groups of bags, and strips of a scene
@@ -74,14 +74,14 @@ class Selection:
 
     @property
     def winner(self) -> Contender:
-        """What was chosen."""
+        """Return the contender that was chosen."""
         return self.contenders[self.chosen]
 
     @property
     def best_source(self) -> Contender | None:
         """The source that ranks best alone."""
-        found = [one for one in self.contenders if one.is_source and one.ap]
-        return max(found, key=lambda one: one.score.mean, default=None)
+        sources = [contender for contender in self.contenders if contender.is_source and contender.ap]
+        return max(sources, key=lambda contender: contender.score.mean, default=None)
 
     @property
     def lead(self) -> Spread | None:
@@ -94,11 +94,11 @@ class Selection:
     def table(self) -> Table:
         """Return all contenders, the best first."""
         lines = []
-        order = sorted(self.contenders, key=lambda one: -one.score.mean if one.ap else np.inf)
-        for one in order:
-            cells = [shown_spread(spread(values)) if values else "" for values in (one.ap, one.auc)]
-            note = "chosen" if one is self.winner else one.problem
-            lines.append([Cell(one.name, one is self.winner), *map(Cell, cells), Cell(note)])
+        order = sorted(self.contenders, key=lambda contender: -contender.score.mean if contender.ap else np.inf)
+        for contender in order:
+            cells = [shown_spread(spread(values)) if values else "" for values in (contender.ap, contender.auc)]
+            note = "chosen" if contender is self.winner else contender.problem
+            lines.append([Cell(contender.name, contender is self.winner), *map(Cell, cells), Cell(note)])
         return Table(["candidate", "AP", "AUC", ""], lines)
 
     def sentence(self) -> str:
@@ -111,8 +111,10 @@ class Selection:
         said = f"Chose {winner.name}: average precision {shown_spread(winner.score)} on {where}"
         if winner.is_source or source is None or lead is None:
             return f"{said}, more than any fusion."
-        whole = [one for one in self.contenders if len(one.ap) == len(winner.ap)]  # not only of the first folds
-        top = max(whole, key=lambda one: one.score.mean)
+        whole = [
+            contender for contender in self.contenders if len(contender.ap) == len(winner.ap)
+        ]  # not only of the first folds
+        top = max(whole, key=lambda contender: contender.score.mean)
         if top is not winner:
             said += f", simpler than {top.name} ({top.score.mean:.3f}) and about as good"
         return (
@@ -146,11 +148,17 @@ class Selection:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `from_dict` takes them back."""
         rows = [
-            {"name": one.name, "is_source": one.is_source, "ap": [*one.ap], "auc": [*one.auc], "problem": one.problem}
-            for one in self.contenders
+            {
+                "name": contender.name,
+                "is_source": contender.is_source,
+                "ap": [*contender.ap],
+                "auc": [*contender.auc],
+                "problem": contender.problem,
+            }
+            for contender in self.contenders
         ]
-        given: dict[str, Any] = {"scenes": [*self.scenes], "n_folds": self.n_folds, "weak": [*self.weak]}
-        return {"contenders": rows, "chosen": self.chosen} | given
+        about: dict[str, Any] = {"scenes": [*self.scenes], "n_folds": self.n_folds, "weak": [*self.weak]}
+        return {"contenders": rows, "chosen": self.chosen} | about
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
@@ -166,7 +174,7 @@ class Selection:
                 )
                 for row in data["contenders"]
             )
-            names = tuple(tuple(map(str, data[what])) for what in ("scenes", "weak"))
+            names = tuple(tuple(map(str, data[field])) for field in ("scenes", "weak"))
             found = cls(rows, int(data["chosen"]), names[0], int(data["n_folds"]), names[1])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInputError(f"its selection is not what Selection.to_dict gives: {error!r}.") from error
@@ -189,7 +197,7 @@ def selection_of(record: Any) -> "Selection | None":
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What was chosen, learned from all data.
+    """The winner, learned from all data.
 
     `result` has the signs; with `rare`, sources are to be ranked in their scene, after signs, and `result` has none.
     """
@@ -206,36 +214,17 @@ class Chosen:
     folds: list[Any] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class How:
-    """How to choose; the parameters of `bimichi.BiMIChICV`."""
-
-    candidates: Sequence[Any] | None = None
-    n_folds: int = 5
-    polarity: str = "learn"
-    calibrate: bool = True
-    scale: str | None = None
-    names: Sequence[str] | None = None
-    seed: int = 0
-    n_jobs: int = 1
-    rare: PlaneScale | None = None
-    progress: Callable[[str], None] | None = None
-    additivity: int | None = None
-
-
-def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Chosen:
+def choose(data: Dataset, how: How, groups: Any = None) -> Chosen:
     """Compare candidates on scenes that are left out, and learn the best one from all.
 
     Parameters
     ----------
-    items : sequence
-        One `Bags`, or scenes in any form that `bimichi.fit.parts.read_part` takes.
+    data : Dataset
+        Of scenes, or of one `Bags`.
     how : How
         Candidates, folds, and so on.
     groups : sequence, optional
         Of `Bags`: the group of every bag; groups are left out as a whole.
-    nan : {"raise", "drop"}
-        Whether instances with NaN are an error.
 
     Notes
     -----
@@ -243,73 +232,65 @@ def choose(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise
     processor time in all.
     """
     with one_blas_thread():
-        return _compared(items, how, groups, nan).decided()
+        return _decided(_compared(data, how, groups))
 
 
-def cross_validate(items: Sequence[Any], how: How, groups: Any = None, nan: Any = "raise") -> Selection:
+def cross_validate(data: Dataset, how: How, groups: Any = None) -> Selection:
     """Score candidates, and each source alone, on scenes that are left out, without learning from all.
 
     Arguments as in `choose`. Without enough targets to leave some out, contenders have no scores.
     """
     with one_blas_thread():
-        found = _compared(items, how, groups, nan)
-        rows = [Row(one.name, one.parameters) for one in found.candidates]
-        if len(found.validation.folds) > 1:
-            rows = found.validation.candidates(found.candidates, how.progress) + found.sources()
-    return found.selection(rows, simplest_of_best(rows))
+        validation = _compared(data, how, groups)
+        rows = [Row(candidate.name, candidate.parameters) for candidate in validation.candidates]
+        if len(validation.folds) > 1:
+            rows = validation.score_candidates() + validation.score_sources()
+    return _selection(validation, rows, simplest_of_best(rows))
 
 
-def _compared(items: Sequence[Any], how: How, groups: Any, nan: Any) -> "_Compared":
+def _compared(data: Dataset, how: How, groups: Any) -> CrossValidation:
     """Read what candidates learn from, and decide on signs."""
-    material = Material(items, how.n_folds if len(items) == 1 else 1, groups, nan, how.n_jobs)
-    first = _Looked(material, how)
-    if len(items) > 1 and sum(sample.has_targets for sample in first.samples) < 2:
-        material = Material(items, how.n_folds, groups, nan, how.n_jobs)  # only one scene has targets: divide it
-        first = _Looked(material, how)
-    scale = learn_scale(first.low, first.high, how.scale)
-    used = scale if how.scale is not None else None
-    samples = first.scaled_samples(used)
+    data = data.keeping(KEPT)
+    division = Division(how.n_folds if len(data) == 1 else 1, groups)
+    training = _looked_at(data, division, how)
+    if len(data) > 1 and sum(sample.has_targets for sample in training.samples) < 2:
+        division = Division(how.n_folds, groups)  # only one scene has targets: divide it
+        training = _looked_at(data, division, how)
+    scale, samples, used = learn_scale(training.low, training.high, how.scale), training.samples, None
+    if how.scale is not None:
+        used = scale
+        samples = list(chain(*data.apply(lambda part: division.samples(part, LOOK, used), how.n_jobs)))
     for what, side in (("target", "targets"), ("pixel that is no target", "others")):
         if not any(len(getattr(sample, side)) for sample in samples):
             raise InvalidInputError(
                 f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
             )
+    m = training.n_sources
     signs = trusted_signs(samples, how.n_folds)
     if how.polarity == "given":
-        signs = replace(signs, signs=np.ones(first.n_sources), auc=np.full(first.n_sources, np.nan))
-    candidates = _candidates(how, samples, first.n_sources)
-    units = _units(material, Signed(used, signs.signs), how, candidates)
-    return _Compared(CrossValidation(units, how.n_folds, how.seed, how.n_jobs), candidates, signs, scale, how)
+        signs = replace(signs, signs=np.ones(m), auc=np.full(m, np.nan))
+    candidates = _candidates(how, samples, m)
+
+    def units(part: Part) -> list[Unit]:
+        return units_of(part, division, candidates, len(data), used, signs.signs, how.rare)
+
+    return CrossValidation(list(chain(*data.apply(units, how.n_jobs))), candidates, signs, scale, how)
 
 
-class _Looked(Totals):
-    """What a first look at the data gives: names, ranges, and samples to decide signs by."""
+def _looked_at(data: Dataset, division: Division, how: How) -> Training:
+    """Read all parts for names, ranges, and samples to decide signs by."""
 
-    def __init__(self, material: Material, how: How) -> None:
-        self._material, self.names = material, how.names
-        super().__init__(material.parts(self._look))
-        if np.isinf(self.low).all():
-            raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
-        if (self.low == self.high).all():
-            raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
-        if how.scale is None:
-            for k in np.flatnonzero((self.low < -1) | (self.high > 1)):
-                worst = float(max(self.low[k], self.high[k], key=abs))
-                remedy = "Rescale it, or pass scale='minmax' or 'maxabs'."
-                raise out_of_range(int(k), self.names, worst, -1.0, remedy)
+    def look(part: Part) -> Reduced:
+        return summarise(part)._replace(samples=tuple(division.samples(part, LOOK)))
 
-    def _look(self, part: Part) -> PartSummary:
-        self.names = self.names or part.source_names or None
-        return summarise(part)._replace(samples=tuple(self._sampled(part, None)))
-
-    def _sampled(self, part: Part, scale: Scale | None) -> list[Sample]:
-        return samples_of(part, self._material, Signed(scale, np.ones(part.n_sources)), 50_000)
-
-    def scaled_samples(self, scale: Scale | None) -> list[Sample]:
-        """Return samples of all units; scaled ones are drawn anew."""
-        if scale is None:
-            return self.samples
-        return list(chain(*self._material.parts(lambda part: self._sampled(part, scale))))
+    training = Training(data.apply(look, how.n_jobs))
+    if np.isinf(training.low).all():
+        raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+    if (training.low == training.high).all():
+        raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
+    if how.scale is None:
+        training.check_range(how.names or training.source_names or None)
+    return training
 
 
 def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Candidate]:
@@ -317,28 +298,14 @@ def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Can
     if how.candidates is None:
         listed = default_candidates(n_sources, cores, images=how.rare is not None)
         return [one for one in listed if how.additivity in (None, one.additivity)]
-    found = check_candidates(how.candidates)
-    for candidate in found:
+    candidates = check_candidates(how.candidates)
+    for candidate in candidates:
         if candidate.labels == "cores" and not cores:
             raise InvalidInputError(
                 f"The candidate {candidate.name!r} learns from cores of boxes, but not all data are scenes with boxes. "
                 "Use labels='bags' (and sources='given'), or give scenes with boxes."
             )
-    return found
-
-
-def _units(material: Material, how: Signed, options: How, candidates: Sequence[Candidate]) -> list[Unit]:
-    rare = options.rare if any(one.sources == "rarity" for one in candidates) else None
-    keep = any(one.labels == "bags" for one in candidates)
-    n = len(material)
-    room = max(1000, ROOM // max(1, n))
-
-    def made(part: Part) -> list[Unit]:
-        units = units_of(part, material, how, room, rare, keep)
-        prepare_all(units, candidates, max(n, len(units)))
-        return units
-
-    return list(chain(*material.parts(made)))
+    return candidates
 
 
 def simplest_of_best(rows: Sequence[Row]) -> int:
@@ -365,70 +332,56 @@ def _order(row: Row) -> tuple[bool, int, bool]:
     return candidate.sources == "rarity", candidate.additivity or 3, not candidate.problem.links
 
 
-@dataclass(frozen=True, eq=False)
-class _Compared:
-    """What candidates are compared by: data in folds, and the signs and scale of sources."""
+def _decided(validation: CrossValidation) -> Chosen:
+    """Choose, and learn the best from all data."""
+    candidates, how = validation.candidates, validation.how
+    if len(validation.folds) < 2:
+        first = candidates[0]
+        warnings.warn(
+            f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
+            "targets in at least two scenes, or at least two in one.",
+            stacklevel=4,
+        )
+        return _learned(validation, [Row(first.name, first.parameters)], 0, first, False)
+    rows = validation.score_candidates()
+    failed = [row for row in rows if not len(row.ap)]
+    if len(failed) == len(rows):
+        raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
+    rows += validation.score_sources()
+    best = simplest_of_best(rows)
+    return _learned(validation, rows, best, candidates[best] if best < len(candidates) else None, how.calibrate)
 
-    validation: CrossValidation
-    candidates: Sequence[Candidate]
-    signs: Signs
-    scale: Scale
-    how: How
 
-    @cached_property
-    def names(self) -> list[str]:
-        return [*(self.how.names or [str(k + 1) for k in range(self.validation.n_sources)])]
+def _learned(
+    validation: CrossValidation, rows: list[Row], best: int, candidate: Candidate | None, calibrate: bool
+) -> Chosen:
+    """Learn one contender from all data, and calibrate it on what was left out."""
+    names, signs = validation.names, validation.signs
+    rare = candidate is not None and candidate.sources == "rarity"
+    if candidate is None:
+        terms, objective = source_terms(rows[best].parameters["source"], len(names)), ALONE
+        solution = Solution(terms, float("nan"), Status.CHOSEN, 0, np.empty(0))
+        result = FitResult(AdditiveBiCapacity(terms, names, order=1), signs.signs, solution, {})
+        link = validation.calibrated(rows[best], None) if calibrate else None
+    else:
+        objective = candidate.problem
+        result = validation.learn_all(candidate)
+        result = replace(result, polarity=np.ones(len(names)) if rare else signs.signs)
+        own = result.solution.link
+        link = validation.calibrated(rows[best], candidate, own) if calibrate else None
+        link = link or own  # nothing was left out, or the output does not rank
+        if link is None and validation.how.calibrate:
+            link = validation.calibrated_in_sample(candidate, result)
+    selection = _selection(validation, rows, best)
+    return Chosen(result, objective, validation.scale, rare, signs, link, selection, rows, candidate, validation.folds)
 
-    def sources(self) -> list[Row]:
-        """Score every source alone."""
-        return self.validation.sources(self.names, self.signs.signs)
 
-    def decided(self) -> Chosen:
-        """Choose, and learn the best from all data."""
-        first = self.candidates[0]
-        if len(self.validation.folds) < 2:
-            warnings.warn(
-                f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
-                "targets in at least two scenes, or at least two in one.",
-                stacklevel=4,
-            )
-            return self._learned([Row(first.name, first.parameters)], 0, first, False)
-        rows = self.validation.candidates(self.candidates, self.how.progress)
-        failed = [row for row in rows if not len(row.ap)]
-        if len(failed) == len(rows):
-            raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
-        rows += self.sources()
-        best = simplest_of_best(rows)
-        candidate = self.candidates[best] if best < len(self.candidates) else None
-        return self._learned(rows, best, candidate, self.how.calibrate)
-
-    def _learned(self, rows: list[Row], best: int, candidate: Candidate | None, calibrate: bool) -> Chosen:
-        """Learn one contender from all data, and calibrate it on what was left out."""
-        validation, signs = self.validation, self.signs
-        rare = candidate is not None and candidate.sources == "rarity"
-        if candidate is None:
-            terms, objective = source_terms(rows[best].parameters["source"], len(self.names)), ALONE
-            solution = Solution(terms, float("nan"), Status.CHOSEN, 0, np.empty(0))
-            result = FitResult(AdditiveBiCapacity(terms, self.names, order=1), signs.signs, solution, {})
-            link = validation.calibrated(rows[best], None) if calibrate else None
-        else:
-            objective = candidate.problem
-            result = validation.learn_all(candidate, self.how.names)
-            result = replace(result, polarity=np.ones(len(self.names)) if rare else signs.signs)
-            own = result.solution.link
-            link = validation.calibrated(rows[best], candidate, own) if calibrate else None
-            link = link or own  # nothing was left out, or the output does not rank
-            if link is None and self.how.calibrate:
-                link = validation.calibrated_in_sample(candidate, result)
-        selection = self.selection(rows, best)
-        return Chosen(result, objective, self.scale, rare, signs, link, selection, rows, candidate, validation.folds)
-
-    def selection(self, rows: Sequence[Row], best: int) -> Selection:
-        """Return the outcome, as tables show it."""
-        contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
-        scenes = tuple(self.validation.units[u].name for u in self.validation.scored)
-        weak = tuple(self.names[k] for k in self.signs.weak)
-        return Selection(tuple(contenders), best, scenes, len(self.validation.folds), weak)
+def _selection(validation: CrossValidation, rows: Sequence[Row], best: int) -> Selection:
+    """Return the outcome, as tables show it."""
+    contenders = [Contender(row.name, row.is_source, tuple(row.ap), tuple(row.auc), row.problem) for row in rows]
+    scenes = tuple(validation.units[u].sample.name for u in validation.scored)
+    weak = tuple(validation.names[k] for k in validation.signs.weak)
+    return Selection(tuple(contenders), best, scenes, len(validation.folds), weak)
 
 
 ALONE = replace(MEAN, name="single source", about="one source, as it is or inverted")

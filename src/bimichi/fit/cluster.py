@@ -1,5 +1,6 @@
-"""Learning on the workers of a Dask cluster, which hold parts of whole bags, reduced to what learning needs."""
+"""Executors: data are read and learned from in this process, or on the workers of a Dask cluster."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 
 from bimichi._types import Codes, Floats, Ints
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.fit.parts import Executor, Part, PartSummary, ReductionPlan, Totals, read_part, reduce_part, summarise
-from bimichi.fit.problem import ON_CLUSTER, Extremes, InMemory, Problem
+from bimichi.fit.objectives import Objective
+from bimichi.fit.problem import ON_CLUSTER, Extremes, InMemory, Problem, Summed
+from bimichi.fit.spaces.base import Usage
+from bimichi.fit.train import Executor, Plan, Reduced, Training, reduce_part, summarise
 from bimichi.link import Link
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import check_constant, check_weights, one_per
+from bimichi.scenes.dataset import Dataset, Part, read_part
 from bimichi.scenes.sample import Scale
 
 BATCH = 64  # how many answers are fetched at once, so that large ones do not pile up here
@@ -28,8 +32,17 @@ ABSENCES = 60  # looks in a row that may find no worker
 REMEDY = "Look at their logs; if they run out of memory, give them more, or make the parts smaller."
 
 
+def get_executor(n_jobs: int | None) -> Executor:
+    """Return where data are read: the workers of the active Dask client, or threads of this process."""
+    with suppress(ValueError):  # raised where there is no client
+        distributed = sys.modules.get("distributed")  # None, too, where its import is blocked
+        if distributed is not None:
+            return ClusterExecutor(distributed.get_client())
+    return Executor(n_jobs)
+
+
 class ClusterExecutor(Executor):
-    """The workers of a Dask cluster."""
+    """Reads parts on the workers of a Dask cluster, where what is kept of them stays."""
 
     offers = ON_CLUSTER
 
@@ -40,25 +53,27 @@ class ClusterExecutor(Executor):
         self._alive: set[str] = set()
         self._lost, self._without, self._most = 0, 0, 0
 
-    def summarise(self, items: Sequence[Any]) -> Iterator[PartSummary]:
-        self._read = self.hold(read_part, self._computing(items))
+    def _summarised(self, data: Dataset) -> Iterator[Reduced]:
+        self._read = self.hold(read_part, self._computing(data.items))
         return self.ask(summarise, self._read)
 
-    def reduce(self, items: Sequence[Any], plan: ReductionPlan, scale: Scale | None) -> Iterator[PartSummary]:
-        given, self._read = self._read or self._computing(items), None
-        made = self.hold(_summary_and_problem, given, plan=plan, scale=scale)
-        del given  # so that workers release each part when it is reduced
-        summaries = self.hold(itemgetter(0), made)
+    def _reduced(self, data: Dataset, plan: Plan, scale: Scale | None) -> Iterator[Reduced]:
+        items, self._read = self._read or self._computing(data.items), None
+        results = self.hold(_reduced_and_problem, items, plan=plan, scale=scale)
+        del items  # so that workers release each part when it is reduced
+        parts = self.hold(itemgetter(0), results)
         if plan.keep != "sums":
-            self._kept = made  # problems stay on the workers
-        del made
-        yield from self._fetched(summaries)
+            self._kept = results  # problems stay on the workers
+        del results
+        yield from self._fetched(parts)
 
-    def problem(self, totals: Totals, plan: ReductionPlan, n_jobs: int | None) -> "Partitioned":
-        have = [k for k, n in enumerate(totals.n_bags) if n]
+    def problem(self, training: Training, plan: Plan, n_jobs: int | None = None) -> Problem | Summed:
+        if plan.keep == "sums":
+            return training.problem(plan.objective, plan.keep)
+        have = [k for k, n in enumerate(training.n_bags) if n]
         parts = self.hold(itemgetter(1), [self._kept[k] for k in have])
         self._kept = []
-        return Partitioned(self, parts, plan, totals, np.array([totals.starts[k] for k in have]))
+        return Partitioned(self, parts, plan.objective, training, np.array([training.starts[k] for k in have]))
 
     def _computing(self, items: Sequence[Any]) -> list[Any]:
         """Let the workers compute lazy items, in one graph; others are sent along with the tasks that read them."""
@@ -108,10 +123,12 @@ class ClusterExecutor(Executor):
             raise BimichiError(f"The cluster has had no workers for {ABSENCES * PATIENCE:.0f} s. {REMEDY}")
 
 
-def _summary_and_problem(item: Any, plan: ReductionPlan, scale: Scale | None) -> tuple[PartSummary, InMemory | None]:
-    summary, bags = reduce_part(item, plan, scale)
-    problem = None if bags is None else InMemory(bags, plan.objective, n_jobs=1, reduce=plan.keep != "relevant")
-    return summary, problem
+def _reduced_and_problem(item: Any, plan: Plan, scale: Scale | None) -> tuple[Reduced, InMemory | None]:
+    part = reduce_part(read_part(item), plan, scale)
+    if plan.keep == "sums" or part.content is None:
+        return part, None
+    problem = InMemory(part.content, plan.objective, n_jobs=1, reduce=plan.keep != "relevant")
+    return part._replace(content=None), problem
 
 
 class Partitioned(Problem):
@@ -120,16 +137,21 @@ class Partitioned(Problem):
     offers = ON_CLUSTER
 
     def __init__(
-        self, executor: ClusterExecutor, parts: Sequence[Any], plan: ReductionPlan, totals: Totals, starts: Ints
+        self, executor: ClusterExecutor, parts: Sequence[Any], objective: Objective, training: Training, starts: Ints
     ) -> None:
-        self.objective, self.space = plan.objective, plan.objective.space(totals.n_sources)
-        self.labels, self.weights = totals.bags.labels, totals.bags.weights
+        self.objective, self.space = objective, objective.space(training.n_sources)
+        self.labels, self.weights, self._usage = training.labels, training.weights, training.usage
         self._executor, self._starts = executor, starts
         self._take(parts)
 
     def _take(self, parts: Sequence[Any]) -> None:
         self._parts = parts
         self._first = np.concatenate([[0], np.cumsum(list(self._ask("total", question="n_rows")))])
+
+    @property
+    def usage(self) -> Usage:
+        assert self._usage is not None  # or there would be no bags to learn from
+        return self._usage
 
     def with_signs(self, signs: Floats) -> "Partitioned":
         if (signs == 1).all():
@@ -159,10 +181,10 @@ class Partitioned(Problem):
         return codes, weights
 
     def instances(self, which: Ints) -> Ints:
-        found = np.empty(len(which), np.int64)
+        instances = np.empty(len(which), np.int64)
         for places, part, numbers in self._ask_rows(InMemory.instances, which):
-            found[places] = numbers + self._starts[part]
-        return found
+            instances[places] = numbers + self._starts[part]
+        return instances
 
     def _ask(self, method: str, **arguments: Any) -> Iterator[Any]:
         """Ask every part, and yield the answers in order."""
@@ -202,19 +224,20 @@ class _BagsOfRows(NamedTuple):
         check_constant(labels, offsets, names, "y")
         weights = np.ones(len(begins))
         if sample_weight is not None:
-            given = check_weights(sample_weight, n)
-            check_constant(given, offsets, names, "sample_weight")
-            weights = given[begins]
+            repeated = check_weights(sample_weight, n)
+            check_constant(repeated, offsets, names, "sample_weight")
+            weights = repeated[begins]
         return cls(np.diff(offsets), labels[begins], weights)
 
     def some(self, a: int, b: int) -> "_BagsOfRows":
         return _BagsOfRows(self.lengths[a:b], self.labels[a:b], self.weights[a:b])
 
 
-def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], list[Any]]:
+def array_dataset(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tuple[NDArray[Any], Dataset]:
     """Cut a Dask array where its chunks end, or, if that is inside a bag, where the bag begins.
 
-    Returns the two classes, and lazy parts; workers get one label and one weight per bag.
+    Returns the two classes, and the dataset of these parts. Rows of a bag must be contiguous; labels, ids of bags and
+    weights are held in memory here, and workers get one label and one weight per bag.
     """
     from dask.delayed import delayed
 
@@ -230,7 +253,8 @@ def array_parts(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str) -> tupl
     sizes = tuple(np.diff(rows[cuts]).tolist())
     blocks = X.rechunk((sizes, -1), method="tasks").to_delayed().ravel()  # blocks that fit are not copied
     make = delayed(_row_part, pure=False)
-    return classes, [make(block, whole.some(a, b), nan) for block, (a, b) in zip(blocks, pairwise(cuts), strict=True)]
+    parts = [make(block, whole.some(a, b), nan) for block, (a, b) in zip(blocks, pairwise(cuts), strict=True)]
+    return classes, Dataset.of(parts)
 
 
 def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
@@ -238,8 +262,8 @@ def _row_part(X: NDArray[Any], bags: _BagsOfRows, nan: Any) -> Part:
     if np.isfinite(X).all() and (bags.weights > 0).all():  # nothing is left out, and rows are sorted by bag
         X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
         offsets = np.concatenate([[0], np.cumsum(bags.lengths)])
-        made = Bags(X, offsets, bags.labels, bags.weights, np.ones(n), np.arange(n), [*range(len(bags.lengths))])
-        return Part(made, n, m)
+        whole = Bags(X, offsets, bags.labels, bags.weights, np.ones(n), np.arange(n), [*range(len(bags.lengths))])
+        return Part(whole, n, m)
     ids = np.repeat(np.arange(len(bags.lengths)), bags.lengths)
     left_out = np.isnan(X).any(axis=1) if nan == "drop" else np.zeros(n, dtype=bool)
     if (left_out | (bags.weights[ids] == 0)).all():

@@ -26,7 +26,7 @@ class Spread(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the mean is above zero by more than its standard error."""
+        """Return whether the mean is above zero by more than its standard error."""
         return bool(self.mean > self.error)  # False with NaN
 
 
@@ -38,10 +38,10 @@ def spread(values: Sequence[float] | Floats) -> Spread:
     >>> spread([1.0, 2.0, 3.0])
     Spread(mean=2.0, error=0.5773502691896258)
     """
-    given = np.asarray(values, dtype=np.float64)
-    if len(given) < 2:
-        return Spread(float(given.mean()) if len(given) else np.nan, np.nan)
-    return Spread(float(given.mean()), float(given.std(ddof=1) / np.sqrt(len(given))))
+    numbers = np.asarray(values, dtype=np.float64)
+    if len(numbers) < 2:
+        return Spread(float(numbers.mean()) if len(numbers) else np.nan, np.nan)
+    return Spread(float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(len(numbers))))
 
 
 def shown_spread(value: Spread, sign: bool = False) -> str:
@@ -77,7 +77,7 @@ RATIO = 4.0  # how much everything else in a scene counts, relative to its targe
 
 @dataclass(frozen=True, eq=False)
 class Signs:
-    """What was decided, and why.
+    """The signs that were decided on, and why.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def trusted_signs(samples: Sequence[Sample], n_folds: int = 5) -> Signs:
     gains = both[:, :, 1] - both[:, :, 0]
     alone = [spread(gains[:, k, 0]) for k in range(m)]
     signs, fused = np.ones(m), list[Spread | None]([None] * m)
-    worth = [one.mean > max(GAIN, 2 * one.error) for one in alone]
+    worth = [gain.mean > max(GAIN, 2 * gain.error) for gain in alone]
     doubtful = [k for k in range(m) if worth[k] and gains[:, k, 1].mean() > 0 and len(scored) >= LEAST]
     if doubtful:
         quick = _Quick(few, n_folds)
@@ -154,14 +154,14 @@ class _Quick:
     def scores(self, signs: Floats) -> Floats:
         """Return the average precision in each scene with targets, fused by what was learned without it."""
         square, pull = (np.sum([form[part] for form in self._forms], axis=0) for part in (0, 1))
-        found = np.empty(len(self._samples))
+        scores = np.empty(len(self._samples))
         for block in self._folds:
             left = [np.sum([self._forms[k][part] for k in block], axis=0) for part in (0, 1)]
             weights = _weights(square - left[0], pull - left[1], signs)
             for k in block:
-                one = self._samples[k].with_signs(signs)
-                found[k] = one.score(_features(one.targets) @ weights, _features(one.others) @ weights).ap
-        return found[np.sort(np.concatenate(self._folds))]
+                sample = self._samples[k].with_signs(signs)
+                scores[k] = sample.score(_features(sample.targets) @ weights, _features(sample.others) @ weights).ap
+        return scores[np.sort(np.concatenate(self._folds))]
 
 
 def _features(X: Floats) -> Floats:
@@ -195,5 +195,5 @@ def _weights(square: Floats, pull: Floats, signs: Floats) -> Floats:
     square, pull = square[place][:, place] * np.outer(factor, factor), pull[place] * factor
     root = np.linalg.cholesky(square + 1e-9 * (1 + np.trace(square)) * np.eye(2 * m + 1))
     low = np.append(np.zeros(2 * m), -np.inf)
-    found: Floats = lsq_linear(root.T, np.linalg.solve(root, pull), bounds=(low, np.inf)).x
-    return found
+    weights: Floats = lsq_linear(root.T, np.linalg.solve(root, pull), bounds=(low, np.inf)).x
+    return weights

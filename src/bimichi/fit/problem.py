@@ -19,9 +19,10 @@ from bimichi.errors import InvalidInputError
 from bimichi.fit.objectives import Objective
 from bimichi.fit.objectives.base import term_of_bag
 from bimichi.fit.spaces import Space
-from bimichi.fit.spaces.base import Sums
+from bimichi.fit.spaces.base import Sums, Usage
 from bimichi.fit.spaces.elements import ElementInstances, ElementSpace, Rows
 from bimichi.fit.spaces.sums import CHUNK, Gram, RowsOfSquares, gram
+from bimichi.fit.spaces.terms import TermForm
 from bimichi.integral.integrals import integrate
 from bimichi.integral.linear import linear_form
 from bimichi.integral.planes import check_n_jobs
@@ -40,7 +41,7 @@ class Extremes(NamedTuple):
 
 
 class Problem(Sums, Protocol):
-    """What a solver may ask.
+    """Labelled bags and an objective, as a solver may ask about them.
 
     Attributes
     ----------
@@ -52,6 +53,8 @@ class Problem(Sums, Protocol):
         Of the bags.
     weights : ndarray of float
         Of the bags.
+    usage : Usage
+        How many instances, with sources as they are before `with_signs`, use each code of the space.
     offers : frozenset of str
         What it answers besides `value` and `total`: "rows" stands for `extremes`, `rows` and `instances`, "in memory"
         for the attributes of `InMemory` as well.
@@ -60,6 +63,10 @@ class Problem(Sums, Protocol):
     space: Space
     objective: Objective
     offers: frozenset[str]
+
+    @property
+    def usage(self) -> Usage:
+        """Return how often instances use each code."""
 
     def value(self, values: Floats, link: Link | None = None) -> float:
         """J at these values, and at this slope and offset if the objective has them; one pass over the instances."""
@@ -79,7 +86,7 @@ class Problem(Sums, Protocol):
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found.
+    """The minimum that a solver found.
 
     Attributes
     ----------
@@ -142,7 +149,7 @@ class InMemory(Problem):
     """A problem whose instances, in [-1, 1] or for a capacity in [0, 1], are arrays.
 
     Those that cannot decide their bag are dropped (see `Bags.reduced`), unless `reduce` is False; `bags` has the rest.
-    `given` are the instances whose use of the elements counts, if equal ones of them were merged in `bags`.
+    `usage` counts that of instances which are not in `bags`, too.
     """
 
     offers = frozenset({"rows", "in memory"})
@@ -153,11 +160,11 @@ class InMemory(Problem):
         objective: Objective,
         n_jobs: int | None = None,
         reduce: bool = True,
-        given: NDArray[Any] | None = None,
+        usage: Usage | None = None,
     ) -> None:
         self.space, self.objective = objective.space(bags.n_sources), objective
         self.labels, self.weights = bags.labels, bags.weights
-        self._given, self._signs, self._n_jobs = bags.X if given is None else given, np.ones(bags.n_sources), n_jobs
+        self._X, self._usage, self._signs, self._n_jobs = bags.X, usage, np.ones(bags.n_sources), n_jobs
         self._relevant: Relevant = objective.relevant if reduce else "all"
         self._merged = bags.merged(n_jobs) if reduce else bags
         self.bags = self._merged.relevant(self._relevant, self.space.zero_bound, n_jobs)
@@ -201,8 +208,12 @@ class InMemory(Problem):
         return cast(ElementInstances, self._instances).table
 
     def usage_counts(self, weighted: bool) -> Ints:
-        """How many instances touch each code, or give it weight; dropped ones count, too."""
-        return self.space.count_usage(self._given, self._n_jobs).counts(weighted, self._signs)
+        """Return how many instances touch each code, or give it weight; dropped ones count, too."""
+        return self.usage.counts(weighted, self._signs)
+
+    @property
+    def usage(self) -> Usage:
+        return self.space.count_usage(self._X, self._n_jobs) if self._usage is None else self._usage
 
 
 class Summed(Sums):
@@ -212,20 +223,20 @@ class Summed(Sums):
     give J more exactly than the form does.
     """
 
-    offers: frozenset[str] = frozenset()
-
     def __init__(
         self,
-        form: Gram,
+        form: Gram | TermForm,
         labels: Flags,
         weights: Floats,
         objective: Objective,
         n_sources: int,
         value: Callable[[Floats], float] | None = None,
+        usage: Usage | None = None,
     ) -> None:
         self.space = objective.space(n_sources)
-        self.objective, self.labels, self.weights = objective, labels, weights
+        self.objective, self.labels, self.weights, self._usage = objective, labels, weights, usage
         self._form, self.value = form, value or form.at
+        self.offers = form.offers
 
     @classmethod
     def of_instances(
@@ -250,18 +261,24 @@ class Summed(Sums):
         form = gram(space.lattice, len(X), rows, jobs)
         return cls(form, positive, weights, objective, X.shape[1], value)
 
+    @property
+    def usage(self) -> Usage:
+        """Return how often instances use each code."""
+        assert self._usage is not None  # only the squares of arrays are summed without it
+        return self._usage
+
     def with_signs(self, signs: Floats) -> "Summed":
         """Return the problem whose sources are multiplied by these signs."""
         if (signs == 1).all():
             return self
-        return Summed(self._form.with_signs(signs), self.labels, self.weights, self.objective, len(signs))
+        form = self._form.with_signs(signs)
+        return Summed(form, self.labels, self.weights, self.objective, len(signs), usage=self._usage)
 
-    def total(self, question: str, **arguments: Any) -> Gram:
-        if question != "gram" or arguments["targets"] != self.objective.parameters:
-            raise InvalidInputError(
-                f"Only the squares to {self.objective.parameters} were added up, not {question} of {arguments}."
-            )
-        return self._form
+    def total(self, question: str, **arguments: Any) -> Any:
+        targets = self.objective.parameters
+        if not hasattr(self._form, question) or arguments.get("targets", targets) != targets:
+            raise InvalidInputError(f"Only the squares to {targets} were added up, not {question} of {arguments}.")
+        return getattr(self._form, question)(**arguments)
 
 
 @jit

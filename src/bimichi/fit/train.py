@@ -1,97 +1,262 @@
-"""Learning a measure, with or without a polarity, from training data of whatever kind."""
+"""From a `Dataset` to a measure: parts are read, reduced to what learning needs and released; a solver follows."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any, NamedTuple, Protocol, Self
+from functools import partial
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+import bimichi.scenes.sample as sampling
 from bimichi._checks import check_choice
-from bimichi._types import Flags, Floats, Ints
+from bimichi._progress import progress_bar
+from bimichi._types import Floats, Ints
 from bimichi.errors import InvalidInputError
-from bimichi.fit.direction import trusted_signs
+from bimichi.fit.direction import LEAST, ROWS as POLARITY_ROWS, trusted_signs
 from bimichi.fit.objectives import Objective
-from bimichi.fit.problem import IN_MEMORY, InMemory, Problem, Solution, Summed, check_solver
+from bimichi.fit.problem import IN_MEMORY, InMemory, Problem, Solution, Summed, check_solver, needs_of
 from bimichi.fit.spaces.base import Space, Usage
+from bimichi.integral.planes import check_n_jobs, out_of_range
 from bimichi.measures.lattice import random_generator
 from bimichi.scenes.bags import Bags
-from bimichi.scenes.sample import Sample, Scale, bag_groups, grouped_bags
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.dataset import Dataset, Part
+from bimichi.scenes.labels import scene_labels
+from bimichi.scenes.sample import Sample, Scale
+from bimichi.scenes.scene import check_joins
 
+NOTHING = np.empty(0)
 GROUPS = 5  # of neighbouring bags, where there are no scenes to leave out
 
-
-def is_lazy(X: Any) -> bool:
-    """Whether data are for `bimichi.fit.streaming`: a Dask collection, or a list of scenes that may come later."""
-    if hasattr(X, "__dask_graph__") or isinstance(X, Scenes):
-        return True
-    if not isinstance(X, list | tuple) or not X:
-        return False
-    return isinstance(X[0], Scene | str | PathLike) or callable(X[0]) or hasattr(X[0], "__dask_graph__")
+Keep = Literal["sums", "relevant", "merged", "all", "whole"]
+"""Of a part: the quadratic form, the instances that may decide a bag, those that differ, or all; "whole" for all of
+data in memory, of which equal bags of one instance are merged."""
 
 
-class BagLabels(NamedTuple):
-    """Label and weight of every bag."""
+class Plan(NamedTuple):
+    """A plan of what to keep of each part."""
 
-    labels: Flags
-    weights: Floats
+    objective: Objective
+    keep: Keep
+    groups: int = 0  # of neighbouring bags of which samples are drawn, to learn signs; 0 for none
+
+    @classmethod
+    def of(cls, objective: Objective, solver: Any, polarity: str, n_parts: int, whole: bool) -> "Plan":
+        """Return the plan that keeps as little as a solver needs, or all of data that are in memory as a whole."""
+        groups = 0 if polarity != "learn" else GROUPS if whole or n_parts < LEAST else 1
+        if whole:
+            return cls(objective, "whole", groups)
+        needs = needs_of(solver, objective)
+        keep: Keep = "merged" if groups else "relevant"
+        return cls(objective, "all" if "in memory" in needs else keep if "rows" in needs else "sums", groups)
 
 
-class Training(Protocol):
-    """Labelled bags to learn from."""
+class Reduced(NamedTuple):
+    """One part, reduced to what is kept of it."""
 
     n_sources: int
-    offers: frozenset[str]  # what problems about them can answer; see `bimichi.fit.problem`
-
-    def ranges(self) -> tuple[Floats, Floats]:
-        """The least and the greatest value of each source."""
-
-    def scaled(self, scale: Scale) -> Self:
-        """The same bags with sources mapped."""
-
-    def samples(self) -> list[Sample]:
-        """Rows of scenes, or of groups of bags, by which signs are decided."""
-
-    def problem(self, objective: Objective, n_jobs: int | None = None) -> Problem | Summed:
-        """What a solver asks; the same object each time."""
-
-    def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
-        """How many instances use each code of the space that the objective is minimised in."""
+    n_given: int  # number of instances, including those that were left out
+    labels: NDArray[Any]  # of its bags
+    weights: Floats
+    usage: Usage | None = None  # None if it has no labelled bags, or leaves [-1, 1]
+    content: Any = None  # bags, or a quadratic form
+    low: Floats = NOTHING  # the least and the greatest value of each source
+    high: Floats = NOTHING
+    name: str = ""
+    source_names: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
 
 
-class BagsInMemory(Training):
-    """Training data that are `Bags`."""
+def summarise(part: Part) -> Reduced:
+    """Return the size of a part and the range of its sources alone."""
+    low, high = np.full(part.n_sources, np.inf), np.full(part.n_sources, -np.inf)
+    if part.bags is not None:
+        low, high = (np.array([of(column) for column in part.bags.X.T], dtype=float) for of in (np.min, np.max))
+    size = (part.n_sources, part.n_given, np.empty(0, bool), np.empty(0))
+    return Reduced(*size, low=low, high=high, name=part.name, source_names=part.source_names)
 
-    offers = IN_MEMORY
 
-    def __init__(self, bags: Bags) -> None:
-        self._bags = bags
-        self._merged = bags.singles_merged()
-        self._problems: dict[Objective, InMemory] = {}
-        self.n_sources = bags.n_sources
+def reduce_part(part: Part, plan: Plan, scale: Scale | None = None, n_jobs: int | None = 1) -> Reduced:
+    """Scale a part, and keep what the plan says; only its range if that is not in [-1, 1]."""
+    if part.bags is not None and scale is not None:
+        part = part._replace(bags=scale.bags(part.bags))
+    summary, bags = summarise(part), part.bags
+    if bags is None or summary.low.min() < -1 or summary.high.max() > 1:
+        return summary
+    kept = reduce_bags(bags, plan.objective, plan.keep, n_jobs)
+    samples = _samples(part, plan.groups, scale) if plan.groups else ()
+    learned = {name: getattr(kept, name) for name in ("labels", "weights", "usage", "content")}
+    return summary._replace(samples=samples, **learned)
 
-    def ranges(self) -> tuple[Floats, Floats]:
-        return self._bags.X.min(axis=0).astype(np.float64), self._bags.X.max(axis=0).astype(np.float64)
 
-    def scaled(self, scale: Scale) -> "BagsInMemory":
-        return BagsInMemory(scale.bags(self._bags))
+def reduce_bags(
+    bags: Bags, objective: Objective, keep: Keep, n_jobs: int | None = 1, shared: dict[str, Any] | None = None
+) -> Reduced:
+    """Keep of bags what learning by an objective needs; `shared` has what several objectives need of the same bags."""
+    space, shared = objective.space(bags.n_sources), {} if shared is None else shared
 
-    def samples(self) -> list[Sample]:
-        return grouped_bags("", self._bags, bag_groups(self._bags, None, GROUPS))
+    def once(key: str, make: Callable[[], Any]) -> Any:
+        if key not in shared:
+            shared[key] = make()
+        return shared[key]
 
-    def problem(self, objective: Objective, n_jobs: int | None = None) -> InMemory:
-        if objective not in self._problems:
-            self._problems[objective] = InMemory(self._merged, objective, n_jobs, given=self._bags.X)
-        return self._problems[objective]
+    usage = once(f"{type(space).__name__} {objective.measure}", lambda: space.count_usage(bags.X, n_jobs))
+    content: Any = bags
+    if keep == "whole":
+        content = bags.singles_merged()
+    elif keep != "all":
+        content = once("merged", lambda: bags.merged(n_jobs))
+    if keep == "sums":
+        content = space.instances(content, n_jobs).gram(objective.parameters)
+    elif keep == "relevant":
+        content = content.relevant(objective.relevant, space.zero_bound, n_jobs)
+    return Reduced(bags.n_sources, len(bags.X), bags.labels, bags.weights, usage, content)
 
-    def usage(self, objective: Objective, n_jobs: int | None = None) -> Usage:
-        return objective.space(self.n_sources).count_usage(self._bags.X, n_jobs)
+
+def _samples(part: Part, n_groups: int, scale: Scale | None) -> tuple[Sample, ...]:
+    """Draw samples of a part whose bags are scaled already."""
+    assert part.bags is not None
+    labels = None if part.scene is None else scene_labels(part.scene)
+    if part.scene is None or labels is None:
+        return tuple(sampling.grouped_bags(part.name, part.bags, sampling.bag_groups(part.bags, None, n_groups)))
+    region = sampling.strips(part.scene, n_groups) if n_groups > 1 else None
+    samples = sampling.grouped_pixels(part.scene, part.scene.sources, labels, region, POLARITY_ROWS)
+    return tuple(sample if scale is None else sampling.scaled_sample(sample, scale) for sample in samples)
+
+
+class Training:
+    """All reduced parts, checked and added up as they come.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        The least and the greatest value of each source.
+    labels, weights : ndarray
+        Of all bags.
+    usage : Usage
+        How many instances use each code of the space that is searched.
+    samples : list of Sample
+        Rows of scenes, or of groups of bags, by which signs are decided.
+    starts, n_bags : list of int
+        The number of instances before each part, and of its bags.
+    """
+
+    def __init__(self, parts: Iterable[Reduced]) -> None:
+        self.starts: list[int] = [0]
+        self.n_bags: list[int] = []
+        self.usage: Usage | None = None
+        self.samples: list[Sample] = []
+        self.source_names: tuple[str, ...] = ()
+        self._form: Any = None  # the sum of those of all parts
+        self._bags: deque[tuple[int, Bags]] = deque()
+        scenes: dict[str, tuple[str, ...]] = {}
+        columns: list[tuple[Any, ...]] = []
+        for part in parts:
+            if part.source_names:  # rows of an array have none
+                check_joins(part, scenes)
+                self.source_names = part.source_names
+            if isinstance(part.content, Bags):
+                self._bags.append((self.starts[-1], part.content))
+            elif part.content is not None:
+                self._form = part.content if self._form is None else self._form + part.content
+            if part.usage is not None:
+                self.usage = part.usage if self.usage is None else self.usage + part.usage
+            self.starts.append(self.starts[-1] + part.n_given)
+            self.n_bags.append(len(part.labels))
+            self.samples += part.samples
+            self.n_sources = part.n_sources
+            columns.append((part.low, part.high, part.labels, part.weights))
+        if not columns:
+            raise InvalidInputError("There are no scenes to learn from; give at least one.")
+        lows, highs, labels, weights = zip(*columns, strict=True)
+        self.low, self.high = np.min(lows, axis=0), np.max(highs, axis=0)
+        self.labels, self.weights = np.concatenate(labels), np.concatenate(weights)
+
+    def check_range(self, names: Sequence[str] | None) -> None:
+        """Raise an error if a source leaves [-1, 1]."""
+        for k in np.flatnonzero((self.low < -1) | (self.high > 1)):
+            worst = float(max(self.low[k], self.high[k], key=abs))
+            raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
+
+    def problem(self, objective: Objective, keep: Keep, n_jobs: int | None = None) -> InMemory | Summed:
+        """Return what a solver asks, which takes over the bags."""
+        if self._form is not None:
+            return Summed(self._form, self.labels, self.weights, objective, self.n_sources, usage=self.usage)
+        return InMemory(_joined(self._bags), objective, n_jobs, reduce=keep != "relevant", usage=self.usage)
+
+
+def _joined(parts: deque[tuple[int, Bags]]) -> Bags:
+    """Join bags, each with the number of instances before it; a part is released when it has been copied."""
+    if len(parts) == 1:
+        return parts.pop()[1]
+    sizes = [np.diff(bags.offsets) for _, bags in parts]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    n, m = int(offsets[-1]), parts[0][1].n_sources
+    X = np.empty((n, m), np.result_type(*{bags.X.dtype for _, bags in parts}))
+    counts, instance = np.empty(n), np.empty(n, np.int64)
+    labels, weights = (np.concatenate([getattr(bags, name) for _, bags in parts]) for name in ("labels", "weights"))
+    ids = [name for _, bags in parts for name in bags.ids]
+    at = 0
+    while parts:
+        start, bags = parts.popleft()
+        rows = slice(at, at + len(bags.X))
+        X[rows], counts[rows], instance[rows] = bags.X, bags.counts, bags.instance + start
+        at = rows.stop
+    return Bags(X, offsets, labels, weights, counts, instance, ids)
+
+
+class Executor:
+    """Reads the parts of a dataset in threads of this process, and reduces them."""
+
+    offers = IN_MEMORY  # what its problems can answer; see `bimichi.fit.problem`
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self._jobs = check_n_jobs(n_jobs)
+
+    def ranges(self, data: Dataset, verbose: int = 0) -> tuple[Floats, Floats]:
+        """Read all parts for the least and the greatest value of each source."""
+        training = _added_up(self._summarised(data), "measuring", len(data), verbose)
+        return training.low, training.high
+
+    def train(self, data: Dataset, plan: Plan, scale: Scale | None = None, verbose: int = 0) -> Training:
+        """Read, scale and reduce all parts; sources out of range are for the caller to report."""
+        training = _added_up(self._reduced(data, plan, scale), "reading", len(data), verbose)
+        in_range = training.low.min() >= -1 and training.high.max() <= 1
+        if in_range and (training.labels.all() or not training.labels.any()):
+            raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
+        return training
+
+    def problem(self, training: Training, plan: Plan, n_jobs: int | None = None) -> Problem | Summed:
+        """Return the problem of what was kept."""
+        return training.problem(plan.objective, plan.keep, n_jobs)
+
+    def _summarised(self, data: Dataset) -> Iterator[Reduced]:
+        return data.apply(summarise, self._jobs)
+
+    def _reduced(self, data: Dataset, plan: Plan, scale: Scale | None) -> Iterator[Reduced]:
+        each = max(1, self._jobs // max(1, len(data)))  # threads for one part
+        reduce = partial(reduce_part, plan=plan, scale=scale, n_jobs=each)
+        return data.apply(reduce, self._jobs, key=plan if scale is None else None)
+
+
+def _added_up(parts: Iterator[Reduced], title: str, n_parts: int, verbose: int) -> Training:
+    with progress_bar(title, n_parts, verbose) as advance:
+
+        def counted() -> Iterator[Reduced]:
+            for part in parts:
+                yield part
+                advance(1, None)
+
+        training = Training(counted())
+    if np.isinf(training.low).all():
+        raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+    return training
 
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """What was learned.
+    """A learned measure.
 
     Attributes
     ----------
@@ -127,7 +292,7 @@ def check_training(
     objective, solver, polarity
         As in `fit_measure`.
     offers : frozenset of str, default=IN_MEMORY
-        What the data offer: `Training.offers`.
+        What the data offer: `Executor.offers`.
 
     Raises
     ------
@@ -143,12 +308,17 @@ def check_training(
     check_solver(solver, objective, offers)
 
 
+def problem_in_memory(bags: Bags, objective: Objective, n_jobs: int | None = None) -> InMemory:
+    """Return the problem of bags, of which equal ones with a single instance are merged."""
+    usage = objective.space(bags.n_sources).count_usage(bags.X, n_jobs)
+    return InMemory(bags.singles_merged(), objective, n_jobs, usage=usage)
+
+
 def fit_measure(
-    training: Training,
-    objective: Objective,
+    problem: Problem | Summed,
     solver: Any,
     *,
-    polarity: str = "given",
+    samples: Sequence[Sample] | None = None,
     names: Sequence[str] | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -158,14 +328,12 @@ def fit_measure(
 
     Parameters
     ----------
-    training : Training
-        Bags whose sources lie in the range of the objective's measure.
-    objective : Objective
-        What is minimised; see `bimichi.fit.objectives.get_objective`.
+    problem : Problem or Summed
+        Of bags whose sources lie in the range of the objective's measure.
     solver : object
         See `bimichi.fit.solvers.get_solver`.
-    polarity : {"given", "learn"}
-        Whether to learn which sources to invert.
+    samples : sequence of Sample, optional
+        Rows of scenes, or of groups of bags, by which it is learned which sources to invert; none by default.
     names : sequence of str, optional
         Of the sources.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
@@ -178,12 +346,10 @@ def fit_measure(
     Raises
     ------
     InvalidInputError
-        If the three do not go together.
+        If the solver cannot solve the problem.
     """
-    check_training(objective, solver, polarity, training.offers)
+    check_solver(solver, problem.objective, problem.offers)
     seed = random_generator(random_state).integers(2**63)
-
-    signs = trusted_signs(training.samples()).signs if polarity == "learn" else np.ones(training.n_sources)
-    problem = training.problem(objective, n_jobs).with_signs(signs)
-    solution: Solution = solver.solve(problem, np.random.default_rng(seed), n_jobs, verbose)
-    return FitResult.of(problem.space, solution, training.usage(objective, n_jobs), signs, names)
+    signs = np.ones(problem.space.n_sources) if samples is None else trusted_signs(samples).signs
+    solution: Solution = solver.solve(problem.with_signs(signs), np.random.default_rng(seed), n_jobs, verbose)
+    return FitResult.of(problem.space, solution, problem.usage, signs, names)

@@ -31,7 +31,7 @@ class Witnesses(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What distinguishes one choice of witnesses from another."""
+        """Return what distinguishes one choice of witnesses from another."""
         return self.row.tobytes() + self.sign.tobytes()
 
 
@@ -54,7 +54,7 @@ class Cuts(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the QP of a working set gave."""
+    """The solution of the QP of a working set."""
 
     partial: Floats  # values, NaN for elements that are no variables
     slack: Floats  # of every bag
@@ -85,8 +85,8 @@ class WorkingSet:
     def fitted(self) -> Floats:
         """The measure that fits all instances to the labels of their bags best."""
         targets = (-self.form.negative[0][1], 1.0)
-        found = self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,))
-        return found[0] if found else self.space.middle()
+        minimum = self.space.least_squares(self.problem, targets, self.form.completion, (PRECISION,))
+        return minimum[0] if minimum else self.space.middle()
 
     def witnesses(self, seen: Extremes, signs: Ints | None = None) -> Witnesses:
         """For each positive bag, its best row and the sign of its integral that counts; `signs` if given."""
@@ -132,8 +132,8 @@ class WorkingSet:
         source = np.where(sign > 0, measure.lower[codes], measure.upper[codes])
         loss = (sign * weights * (measure.values[codes] - measure.values[source])).sum(axis=1)
         excess = np.array(costs)[side, short] - slack[bag]
-        key, known = 2 * row + side, np.sort(2 * self._cuts.row + self._cuts.side)
-        again = np.searchsorted(known, key, "right") - np.searchsorted(known, key) >= REPEATS
+        key, present = 2 * row + side, np.sort(2 * self._cuts.row + self._cuts.side)
+        again = np.searchsorted(present, key, "right") - np.searchsorted(present, key) >= REPEATS
         whole = (loss > 0) & ((loss > LOSS * excess) | again)
         return Cuts(bag, side, row, np.where(whole[:, None], codes, source), weights)
 
@@ -150,7 +150,7 @@ class WorkingSet:
         return self.places(cuts)
 
     def places(self, cuts: Cuts) -> Ints:
-        """Where in the set each cut is; -1 if it is not."""
+        """Return where in the set each cut is; -1 if it is not."""
         return np.array([self._places.get(key, -1) for key in _keys(cuts)], dtype=np.int64)
 
     def chosen(self, values: Floats, kept: Ints) -> Ints:
@@ -187,17 +187,17 @@ class WorkingSet:
             np.searchsorted(free, bag[tied]),
             problem.weights[free] / self.scale,
         )
-        found = self.space.minimise(rows, order, precision, near)
-        if found is None:
+        minimum = self.space.minimise(rows, order, precision, near)
+        if minimum is None:
             return None
-        cost = found.costs[: len(bag)]
+        cost = minimum.costs[: len(bag)]
         slack = np.full(len(problem.labels), np.inf)
         slack[bag[~tied]] = np.abs(cost[~tied])
-        slack[free] = found.slacks
-        return Answer(found.values, slack, self.scale * found.bound, chosen[cost >= slack[bag] - BINDING])
+        slack[free] = minimum.slacks
+        return Answer(minimum.values, slack, self.scale * minimum.bound, chosen[cost >= slack[bag] - BINDING])
 
 
 def _keys(cuts: Cuts) -> list[bytes]:
-    """What distinguishes one cut from another; the bag follows from the row."""
+    """Return what distinguishes one cut from another; the bag follows from the row."""
     table = np.column_stack([cuts.row, cuts.side, cuts.codes])
     return [line.tobytes() for line in table]

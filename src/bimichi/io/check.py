@@ -12,7 +12,7 @@ from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations.match import SceneTargets
 from bimichi.io.dataset import SceneCollection
-from bimichi.io.labelled import SceneReader
+from bimichi.io.labelled import LabelledDataset
 from bimichi.scenes.grid import Grid, Placement
 from bimichi.scenes.labels import (
     BagCounts,
@@ -360,7 +360,7 @@ class SceneViewer:
         first = collection.open(collection.names[0])
         self.names, self.source_names = collection.names, list(first.source_names)
         self.recipes, self.notes, self.problem = list[str](), list[str](), ""
-        self._reader: SceneReader | None = None
+        self._reader: LabelledDataset | None = None
         self._targets: SceneTargets | None = None
         if labelling is not None and labelling.annotations is not None:
             self._targets = SceneTargets(labelling.annotations, collection, labelling.target)
@@ -368,7 +368,7 @@ class SceneViewer:
         try:
             self.recipes = choose_recipes(recipes, first.examples, self.source_names)
             if labelling is not None:
-                self._reader = SceneReader(collection, labelling, recipes=recipes, scaled=True)
+                self._reader = LabelledDataset(collection, labelling, recipes=recipes, scaled=True)
         except InvalidInputError as error:
             self.problem = str(error)
 
@@ -380,7 +380,7 @@ class SceneViewer:
             raise InvalidInputError(f"Scene {name!r} has {len(images)} sources instead of {len(self.source_names)}.")
         scene = counts = made = None
         if self._reader is not None:
-            scene = self._reader.scenes[name]
+            scene = self._reader[name]
             counts, made = self._reader.counts[name], list(np.moveaxis(scene.sources, -1, 0))
         elif not self.problem:
             made = [make_plane(*one) for one in zip(images, self.recipes, dtypes, strict=True)]

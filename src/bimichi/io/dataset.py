@@ -30,7 +30,7 @@ MAX_ADDITIVE_SOURCES = 30  # of an additive one; more are probably the files of 
 
 @dataclass(frozen=True)
 class SceneFiles:
-    """What one scene is made of: one file per source, or files of several bands; or arrays."""
+    """The files of one scene: one file per source, or files of several bands; or arrays."""
 
     name: str
     files: tuple[Path, ...]
@@ -54,7 +54,7 @@ class SceneCollection(Sequence[OpenScene]):
     source_names: list[str]
     """Of the arguments: names of files or folders, or the fixed text of patterns."""
     many: bool
-    """Whether folders or patterns were given, so that there may be many scenes."""
+    """True if folders or patterns were given, so that there may be many scenes."""
     given: tuple[str, ...] | None = None
     """Names of the sources that the user gave."""
     align: bool = False
@@ -104,7 +104,7 @@ class SceneCollection(Sequence[OpenScene]):
 
     def only(self, names: Collection[str]) -> "SceneCollection":
         """Return the scenes of these names alone."""
-        return replace(self, scenes=[one for one in self.scenes if one.name in names])
+        return replace(self, scenes=[scene for scene in self.scenes if scene.name in names])
 
     def companions(self, given: str, what: str, partial: bool = False) -> dict[str, Path]:
         """Return one more file per scene, such as its mask, by the name of the scene.
@@ -176,15 +176,16 @@ def open_scenes(
     >>> scene.source_names, scene.shape, [image.dtype.name for image in scene.read()]
     (('thermal', 'grey'), (2, 3), ['uint16', 'uint8'])
     """
-    found = _collection(sources, limit)
-    given = None if names is None else tuple(names)
-    if given and given != tuple(found.source_names) and sorted(given) == sorted(found.source_names):
+    collection = _collection(sources, limit)
+    chosen = None if names is None else tuple(names)
+    if chosen and chosen != tuple(collection.source_names) and sorted(chosen) == sorted(collection.source_names):
         warnings.warn(
-            f"names (--names) gives sources the names of others: {', '.join(given)} for {', '.join(found.source_names)}"
-            ", which may be swapped. Give names in the order of the sources, or none to keep those of the files.",
+            f"names (--names) gives sources the names of others: {', '.join(chosen)} for "
+            f"{', '.join(collection.source_names)}, which may be swapped. Give names in the order of the sources, or "
+            "none to keep those of the files.",
             stacklevel=2,
         )
-    return replace(found, given=given, align=align, drivers=tuple(drivers), computed=tuple(computed))
+    return replace(collection, given=chosen, align=align, drivers=tuple(drivers), computed=tuple(computed))
 
 
 def read_sources(
@@ -207,10 +208,10 @@ def read_sources(
         One per plane.
     """
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    found = open_scenes(listed, names)
-    if found.many:
+    collection = open_scenes(listed, names)
+    if collection.many:
         raise InvalidInputError(f"paths names many scenes, got {listed[0]!s}; use open_scenes.")
-    scene = found[0]
+    scene = collection[0]
     for source in scene.sources:
         if len(source.bands) > 1:
             label = scene.layers[source.bands[0][0]].label
@@ -233,8 +234,8 @@ def _collection(sources: Any, limit: int) -> SceneCollection:
     if not items:
         raise InvalidInputError("sources is empty; name at least one file.")
     if all(isinstance(item, str | PathLike) for item in items):
-        found = collect_scenes([str(item) for item in items], limit)
-        return replace(found, source_names=list(check_names(names, len(items)))) if names else found
+        collection = collect_scenes([str(item) for item in items], limit)
+        return replace(collection, source_names=list(check_names(names, len(items)))) if names else collection
     if any(isinstance(item, str | PathLike) for item in items):
         raise InvalidInputError("sources are files or arrays, not both; read the files first, or save the arrays.")
     labels = names or [str(getattr(item, "name", None) or f"source {k + 1}") for k, item in enumerate(items)]

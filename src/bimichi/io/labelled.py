@@ -19,9 +19,17 @@ from bimichi.io.scene import OpenScene, SceneSource
 from bimichi.io.similarity import describe_input, join_inputs, means_other, warn_of_copies, warn_of_fill, warn_of_inputs
 from bimichi.record import SourceInput
 from bimichi.scenes.annotations import ImageAnnotations
+from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.grid import Grid, Placement
-from bimichi.scenes.labels import BagCounts, Labelling, bag_scene, check_both, rasterise, split_negative
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.labels import (
+    BagCounts,
+    Labelling,
+    bag_scene,
+    check_both,
+    rasterise,
+    split_negative,
+)
+from bimichi.scenes.scene import Scene
 from bimichi.sources.bands import Image, first_few
 from bimichi.sources.recipes import choose_recipes, load_recipe, make_plane
 
@@ -33,8 +41,8 @@ def label_files(how: Labelling, scenes: SceneCollection) -> list[Path]:
     return files if how.annotations is None else [*target_files(how.annotations, scenes, how.labelled_only), *files]
 
 
-class SceneReader:
-    """`scenes` with their bags, each read on demand; `counts` of bags, and `grids`, of those read so far.
+class LabelledDataset(Dataset):
+    """Scenes of files with their bags, each read on demand; `counts` of bags, and `grids`, of those read so far.
 
     `notes` say how annotation files were understood; what seems to be wrong with them is a warning, one of each kind.
 
@@ -74,12 +82,11 @@ class SceneReader:
         self.counts: dict[str, BagCounts] = {}
         self.grids: dict[str, Grid] = {}
         self._seen: dict[str, list[SourceInput]] = {}
-        self.scenes = Scenes(collection.names, self._read)
+        super().__init__(collection.names, self._read)
 
     def extend(self, collection: SceneCollection) -> None:
         """Read from a collection with more scenes of the same sources from now on."""
-        self._collection = collection
-        self.scenes = Scenes(collection.names, self._read)
+        self._collection, self.names = collection, tuple(collection.names)
 
     @property
     def inputs(self) -> tuple[SourceInput, ...] | None:

@@ -38,9 +38,9 @@ class SceneSource:
         """An image without pixels, of the type and the number of axes of the source."""
         return np.empty((0, 0, 3) if self.computed is None and len(self.bands) == 3 else (0, 0), self.dtype)
 
-    def image(self, found: Mapping[tuple[int, int], Image]) -> Image:
+    def image(self, bands: Mapping[tuple[int, int], Image]) -> Image:
         """Return the source, given the bands."""
-        parts = [found[where] for where in self.bands]
+        parts = [bands[where] for where in self.bands]
         if self.computed is not None:
             floats = [part.astype(float_type(part.dtype), copy=False) for part in parts]
             return np.asarray(self.computed.evaluate(dict(zip(self.computed.bands, floats, strict=True))))
@@ -96,7 +96,7 @@ class OpenScene:
 
     @property
     def placed(self) -> bool:
-        """Whether it is georeferenced."""
+        """Return whether it is georeferenced."""
         return any(layer.placed for layer in self.layers)
 
     @property
@@ -122,7 +122,7 @@ class OpenScene:
     @property
     def placing(self) -> RasterLayer | None:
         """The first georeferenced raster, whose control points and tags hold for the scene."""
-        return next((one for one in self.layers if isinstance(one, RasterLayer) and one.placed), None)
+        return next((layer for layer in self.layers if isinstance(layer, RasterLayer) and layer.placed), None)
 
     @property
     def examples(self) -> list[Image]:
@@ -134,7 +134,7 @@ class OpenScene:
         if names is None:
             return self
         called = check_names(names, len(self.sources))
-        return self._with(replace(one, name=new) for new, one in zip(called, self.sources, strict=True))
+        return self._with(replace(source, name=new) for new, source in zip(called, self.sources, strict=True))
 
     def ordered(self, positions: Sequence[int]) -> "OpenScene":
         """Return the same scene with the sources at these positions."""
@@ -142,20 +142,20 @@ class OpenScene:
 
     def computed(self, expressions: Sequence[BandExpression]) -> "OpenScene":
         """Return the same scene with these sources, each computed from bands that are named as sources are here."""
-        known = {source.name: source for source in self.sources if len(source.bands) == 1}
-        made = []
-        for one in expressions:
-            called = one.resolve(list(known))
-            used = [known[called[band]] for band in one.bands]
+        single = {source.name: source for source in self.sources if len(source.bands) == 1}
+        sources = []
+        for expression in expressions:
+            called = expression.resolve(list(single))
+            used = [single[called[band]] for band in expression.bands]
             kind = max(float_type(band.dtype) for band in used)
-            made.append(SceneSource(one.name, tuple(band.bands[0] for band in used), kind, None, one))
-        return self._with(made)
+            sources.append(SceneSource(expression.name, tuple(band.bands[0] for band in used), kind, None, expression))
+        return self._with(sources)
 
     def read(self, window: Window | None = None) -> list[Image]:
         """Return one image per source: values as stored, in floats with NaN where there is no data."""
         with self.settings(), ExitStack() as held:
             if window is None:
-                n_bands = len({where for one in self.sources for where in one.bands})
+                n_bands = len({where for source in self.sources for where in source.bands})
                 check_size(self.grid.width * self.grid.height * n_bands, f"Scene {self.name!r}")
                 window = Window(0, 0, *self.shape)
             return [np.asarray(image) for image in self.reader(held)(window)]
@@ -177,17 +177,17 @@ class OpenScene:
         ]
 
         def read(window: Window) -> list[Image]:
-            found: dict[tuple[int, int], Image] = {}
+            images: dict[tuple[int, int], Image] = {}
             for k, bands in enumerate(needed):
                 planes = opened[k](bands, window) if bands else []
-                found |= {(k, band): plane for band, plane in zip(bands, planes, strict=True)}
-            return [source.image(found) for source in self.sources]
+                images |= {(k, band): plane for band, plane in zip(bands, planes, strict=True)}
+            return [source.image(images) for source in self.sources]
 
         return read
 
     def settings(self) -> Any:
         """Return the context in which its files are read."""
-        return gdal_settings() if any(isinstance(one, RasterLayer) for one in self.layers) else nullcontext()
+        return gdal_settings() if any(isinstance(layer, RasterLayer) for layer in self.layers) else nullcontext()
 
     def _with(self, sources: Any) -> "OpenScene":
         copy = object.__new__(OpenScene)
@@ -246,8 +246,8 @@ def _sources(layers: Sequence[Layer], labels: Sequence[str], colours: bool) -> t
             full.append(f"{label} {described}" if described else plain[-1])
             where = tuple((k, j) for j in bands)
             sources.append(SceneSource(described or plain[-1], where, band.dtype, band.units))
-    if len({one.name for one in sources}) == len(sources):
+    if len({source.name for source in sources}) == len(sources):
         return tuple(sources)
     by_file = len(set(plain)) == len(plain) == len(labels)
     names = plain if by_file else distinct_names(full)
-    return tuple(replace(one, name=name) for one, name in zip(sources, names, strict=True))
+    return tuple(replace(source, name=name) for source, name in zip(sources, names, strict=True))

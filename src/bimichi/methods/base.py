@@ -1,4 +1,4 @@
-"""What every method shares: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (labels or input) and `output_range`."""
+"""Interface of every method: ``fit(X, y, bags=None)``, ``fuse(X)``, `needs` (labels or input) and `output_range`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ from bimichi.link import probability_of
 from bimichi.measures.base import check_names
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import group
+from bimichi.scenes.dataset import Dataset
 
 Needs = Literal["bags", "instances", "image"] | None
 FLOATS = [np.float64, np.float32]
@@ -60,11 +61,11 @@ def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     def fit_copy(self: "Fusion", *arguments: Any, **named: Any) -> Any:
         for name, value in [*zip(names, arguments, strict=False), *named.items()]:
             refuse_masked(value, name)
-        made = object.__new__(type(self))
+        fresh = object.__new__(type(self))
         learned = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        made.__dict__ = {name: value for name, value in vars(self).items() if name not in learned}
-        fit(made, *arguments, **named)
-        self.__dict__ = made.__dict__
+        fresh.__dict__ = {name: value for name, value in vars(self).items() if name not in learned}
+        fit(fresh, *arguments, **named)
+        self.__dict__ = fresh.__dict__
         return self
 
     return fit_copy
@@ -86,20 +87,20 @@ def fits_xarray(method: Callable[..., Any]) -> Callable[..., Any]:
         rows: Any = np.stack([plane.ravel() for plane in planes], axis=1)
         if names is not None:
             rows = import_optional("pandas").DataFrame(rows, columns=names)
-        given = dict(signature(method).bind(self, *arguments, **named).arguments)
+        passed = dict(signature(method).bind(self, *arguments, **named).arguments)
         flat = {
-            what: None if array is None else flat_like(array, like, what)
-            for what, array in given.items()
-            if what not in ("self", "X")
+            name: None if array is None else flat_like(array, like, name)
+            for name, array in passed.items()
+            if name not in ("self", "X")
         }
         return method(self, rows, **flat)
 
     return either
 
 
-def flat_like(given: Any, like: Any, what: str) -> NDArray[Any]:
+def flat_like(values: Any, like: Any, what: str) -> NDArray[Any]:
     """Return one entry per pixel of an array of xarray, from an array of its shape, or of as many entries."""
-    array = np.asarray(aligned(given, like, what))
+    array = np.asarray(aligned(values, like, what))
     if array.shape not in (like.shape, (like.size,)):
         raise InvalidInputError(
             f"{what} has shape {array.shape}; with X of xarray it must have one entry per pixel, {like.shape}. Labels "
@@ -148,16 +149,16 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
         """
 
     def _names(self) -> Sequence[str] | None:
-        given = getattr(self, "source_names", None)
-        if given is not None:
-            return check_names(given, self.n_features_in_)
+        names = getattr(self, "source_names", None)
+        if names is not None:
+            return check_names(names, self.n_features_in_)
         columns = getattr(self, "feature_names_in_", None)
         return None if columns is None else [str(name) for name in columns]
 
     def _validated(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         """Return X (and y) as scikit-learn checks them, but refuse NaN in words that name what helps here."""
-        found = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=False, **options)
-        rows = found[0] if isinstance(found, tuple) else found
+        checked = validate_data(self, X, y, dtype=FLOATS, ensure_all_finite=False, **options)
+        rows = checked[0] if isinstance(checked, tuple) else checked
         if np.isinf(rows).any():
             raise InvalidInputError("X contains infinity (inf). Clip such values, or set them to NaN.")
         missing = int(np.isnan(rows).any(axis=1).sum())
@@ -168,7 +169,7 @@ class Fusion(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyp
             elif options.get("reset") is False:
                 remedy = f"use fuse, which returns NaN for them, or {remedy}"
             raise InvalidInputError(f"X contains NaN in {missing:,} of {len(rows):,} instances. To go on, {remedy}.")
-        return found
+        return checked
 
     def _split(self, X: Any) -> list[NDArray[Any]]:
         """Return one array per source, from rows, an image, planes or a data frame."""
@@ -218,6 +219,13 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         X, positive = self._take(X, y)
         return Bags.from_instances(X, positive, bags, sample_weight, getattr(self, "nan", "raise"))
 
+    def _take_scenes(self, X: Any, y: Any, bags: Any, sample_weight: Any) -> Dataset:
+        """Return the dataset of scenes in any form."""
+        if y is not None or bags is not None or sample_weight is not None:
+            raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
+        self.classes_ = np.array([0, 1])
+        return Dataset.of(X, getattr(self, "nan", "raise"))
+
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the confidence on the scale [-1, 1], or the log-odds of a rule with a link; above 0 for targets."""
         check_is_fitted(self)
@@ -235,7 +243,7 @@ class FusionClassifier(ClassifierMixin, Fusion):  # type: ignore[misc]  # scikit
         return np.stack([1 - target, target], axis=1)
 
     def _has_link(self) -> bool:
-        """Whether what `fit` learned, or would learn, gives probabilities."""
+        """Return whether what `fit` learned, or would learn, gives probabilities."""
         return getattr(getattr(self, "rule_", None), "link", None) is not None
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -9,16 +9,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bimichi.errors import InvalidInputError
+from bimichi.fit.cluster import array_dataset, get_executor
 from bimichi.fit.engine import link_of_bags, link_of_scenes
 from bimichi.fit.objectives import Objective, get_objective
 from bimichi.fit.solvers import get_solver
-from bimichi.fit.streaming import lazy_training, scene_items
-from bimichi.fit.train import BagsInMemory, Training, check_training, is_lazy
-from bimichi.integral.planes import check_n_jobs, out_of_range
+from bimichi.fit.train import Executor, Plan, check_training
+from bimichi.integral.planes import check_n_jobs
 from bimichi.methods.base import FusionClassifier
 from bimichi.methods.measured import BagFusion, View
 from bimichi.rule import FusionRule
 from bimichi.scenes.bags import Bags
+from bimichi.scenes.dataset import Dataset, is_lazy
 from bimichi.scenes.sample import learn_scale
 
 CALIBRATION_FOLDS = 5
@@ -133,7 +134,7 @@ class BiMIChI(FusionClassifier, BagFusion):
         X : array-like of shape (n_instances, n_sources), Bags, a Dask array, or a list of scenes
             Instances of all bags. `Bags` bring their labels, so that nothing else is given; so do scenes, which may be
             `Scene` objects, Dask delayed ones, functions that return them, or paths of files of `Scene.save`. Dask
-            arrays and lists are read part by part; see `bimichi.fit.streaming`. An array or a dataset of xarray
+            arrays and lists are read part by part; see `bimichi.fit.train`. An array or a dataset of xarray
             brings the names of its sources; `y`, `bags` and `sample_weight` then have its shape, too.
         y : array-like of shape (n_instances,)
             Labels of the bags, repeated for each of their instances; two classes.
@@ -144,32 +145,45 @@ class BiMIChI(FusionClassifier, BagFusion):
         """
         objective, solver = self._objective(), get_solver(self.solver)
         check_training(objective, solver, self.polarity)
-        training: Training
-        if is_lazy(X):
-            options = {name: getattr(self, name) for name in ("polarity", "nan", "n_jobs", "verbose")}
-            given = (X, y, bags, sample_weight, objective, solver)
-            self.classes_, training = lazy_training(*given, scaled=self.scale is not None, **options)
-            self.n_features_in_ = training.n_sources
+        lazy = is_lazy(X)
+        executor = get_executor(self.n_jobs) if lazy else Executor(self.n_jobs)
+        check_training(objective, solver, self.polarity, executor.offers)
+        if hasattr(X, "__dask_graph__"):
+            if self.calibrate:
+                raise InvalidInputError("calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.")
+            self.classes_, data = array_dataset(X, y, bags, sample_weight, self.nan)
+        elif lazy:
+            data = self._take_scenes(X, y, bags, sample_weight)
         else:
-            found = self._take_bags(X, y, bags, sample_weight)
-            training = BagsInMemory(found)
-        self._learn(training, objective, solver)
-        return self._calibrated(X if is_lazy(X) else found) if self.calibrate else self
+            rows = self._take_bags(X, y, bags, sample_weight)
+            data = Dataset.of([rows])
+        self._learn(data, executor, Plan.of(objective, solver, self.polarity, len(data), whole=not lazy), solver)
+        return self._calibrated(data if lazy else rows) if self.calibrate else self
 
-    def _calibrated(self, data: Any) -> Self:
+    def _learn(self, data: Dataset, executor: Executor, plan: Plan, solver: Any) -> Self:
+        scale = None
+        if self.scale is not None:
+            scale = learn_scale(*executor.ranges(data, self.verbose), self.scale)
+        training = executor.train(data, plan, scale, self.verbose)
+        self.n_features_in_ = m = training.n_sources
+        if scale is None:
+            training.check_range(self._names())
+        centre, factor = learn_scale(np.zeros(m), np.zeros(m), None) if scale is None else scale
+        problem = executor.problem(training, plan, self.n_jobs)
+        samples = training.samples if self.polarity == "learn" else None
+        return self._fit(problem, solver, samples, centre=centre, factor=factor, scale=self.scale)
+
+    def _calibrated(self, data: Dataset | Bags) -> Self:
         """Add a link to the rule, from outputs of models that have not learned from what they are given."""
 
         def fit(some: Any) -> FusionRule:
             rule: FusionRule = clone(self).set_params(calibrate=False, source_names=None).fit(some).rule_
             return rule
 
-        if hasattr(data, "__dask_graph__"):
-            raise InvalidInputError("calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.")
         if isinstance(data, Bags):
             link = link_of_bags(data, fit, CALIBRATION_FOLDS)
         else:
-            items = scene_items(data, None, None, None, self.nan)
-            link = link_of_scenes(items, fit, CALIBRATION_FOLDS, self.nan, check_n_jobs(self.n_jobs))
+            link = link_of_scenes(data, fit, CALIBRATION_FOLDS, check_n_jobs(self.n_jobs))
         if link is None:
             warnings.warn("There are too few targets, or they rank too low, to calibrate the output.", stacklevel=3)
             return self
@@ -181,17 +195,6 @@ class BiMIChI(FusionClassifier, BagFusion):
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return C (2|C| - 1 for "magnitude"), a C + b with a free scale, or the log-odds; above 0 for targets."""
-        found = super().decision_function(X)
+        output = super().decision_function(X)
         line = None if self.rule_.link else self._record.label_line
-        return found if line is None else line[0] * found + line[1]
-
-    def _learn(self, training: Training, objective: Objective, solver: Any) -> Self:
-        names, (low, high) = self._names(), training.ranges()
-        scale = learn_scale(low, high, self.scale)
-        if self.scale is None:
-            for k in np.flatnonzero((low < -1) | (high > 1)):
-                worst = float(max(low[k], high[k], key=abs))
-                raise out_of_range(int(k), names, worst, -1.0, "Rescale it, or pass scale='minmax' or 'maxabs'.")
-        entering = {"centre": scale.centre, "factor": scale.factor, "scale": self.scale}
-        scaled = training if self.scale is None else training.scaled(scale)
-        return self._fit(scaled, objective, solver, self.polarity, **entering)
+        return output if line is None else line[0] * output + line[1]

@@ -17,10 +17,9 @@ from bimichi._checks import check_choice, check_integer
 from bimichi._types import Ints
 from bimichi.decision import Decision
 from bimichi.errors import InvalidInputError
-from bimichi.fit.choose import Chosen, How, Selection, choose
+from bimichi.fit.choose import Chosen, Selection, choose
+from bimichi.fit.engine import How
 from bimichi.fit.solvers import ConvexSolver
-from bimichi.fit.streaming import scene_items
-from bimichi.fit.train import is_lazy
 from bimichi.integral.planes import check_n_jobs
 from bimichi.measures.lattice import random_generator
 from bimichi.methods.averages import SignedSource
@@ -31,8 +30,9 @@ from bimichi.record import SourceInput
 from bimichi.rule import FusionRule
 from bimichi.scenes.bags import Bags
 from bimichi.scenes.checks import check_constant, group, one_per
+from bimichi.scenes.dataset import Dataset, is_lazy
 from bimichi.scenes.sample import rank
-from bimichi.scenes.scene import Scene, Scenes
+from bimichi.scenes.scene import Scene
 from bimichi.sources.operators import rarity
 from bimichi.sources.recipes import AS_IS, make_plane
 
@@ -137,7 +137,7 @@ class BiMIChICV(FusionClassifier, BagFusion):
         check_integer(self.n_folds, "n_folds", 2)
         check_choice(self.polarity, "polarity", ("given", "learn"))
         check_choice(self.additivity, "additivity", (None, 1, 2))
-        items, groups, images = self._items(X, y, bags, groups, sample_weight)
+        data, groups = self._data(X, y, bags, groups, sample_weight)
         how = How(
             self.candidates,
             int(self.n_folds),
@@ -147,18 +147,16 @@ class BiMIChICV(FusionClassifier, BagFusion):
             self._names_of(X),
             int(random_generator(self.random_state).integers(2**31)),
             check_n_jobs(self.n_jobs),
-            rarity if images else None,
+            rarity if is_lazy(X) or isinstance(X, Scene) else None,
             partial(logging.getLogger("bimichi").info, "%s") if self.verbose else None,
             self.additivity,
         )
-        chosen = choose(items, how, groups, self.nan)
+        chosen = choose(data, how, groups)
         self.n_features_in_ = len(chosen.signs.signs)
         return self._set_chosen(chosen)
 
-    def _items(
-        self, X: Any, y: Any, bags: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Sequence[Any], Sequence[Any] | None, bool]:
-        """Return bags or scenes, the group of each bag, and whether they are scenes."""
+    def _data(self, X: Any, y: Any, bags: Any, groups: Any, sample_weight: Any) -> tuple[Dataset, Sequence[Any] | None]:
+        """Return the dataset of scenes, or of one `Bags`, and the group of each bag."""
         if isinstance(X, Scene):
             X = [X]
         if hasattr(X, "__dask_graph__"):
@@ -166,22 +164,21 @@ class BiMIChICV(FusionClassifier, BagFusion):
         if is_lazy(X):
             if groups is not None:
                 raise InvalidInputError("Scenes are left out as a whole; give fit no groups with them.")
-            self.classes_ = np.array([0, 1])
-            return scene_items(X, y, bags, sample_weight, self.nan), None, True
-        given = X if isinstance(X, Bags) else None
-        found = self._take_bags(X, y, bags, sample_weight)
+            return self._take_scenes(X, y, bags, sample_weight), None
+        rows = self._take_bags(X, y, bags, sample_weight)
+        data = Dataset.of([rows])
         if groups is None:
-            return [found], None, False
-        if given is not None:
-            return [found], one_per(groups, len(found), "groups").tolist(), False
-        named = one_per(groups, len(X), "groups")[found.instance]
-        check_constant(named, found.offsets, found.ids, "groups")
-        return [found], named[found.offsets[:-1]].tolist(), False
+            return data, None
+        if isinstance(X, Bags):
+            return data, one_per(groups, len(rows), "groups").tolist()
+        named = one_per(groups, len(X), "groups")[rows.instance]
+        check_constant(named, rows.offsets, rows.ids, "groups")
+        return data, named[rows.offsets[:-1]].tolist()
 
     def _names_of(self, X: Any) -> Sequence[str] | None:
         if self.source_names is not None or hasattr(self, "feature_names_in_"):
             return self._names() if hasattr(self, "n_features_in_") else self.source_names
-        first = X if isinstance(X, Scene) else X[0] if isinstance(X, list | tuple | Scenes) and len(X) else None
+        first = X if isinstance(X, Scene) else X[0] if isinstance(X, list | tuple | Dataset) and len(X) else None
         return first.source_names if isinstance(first, Scene) else None
 
     def _set_chosen(self, chosen: Chosen) -> Self:
@@ -225,8 +222,8 @@ class BiMIChICV(FusionClassifier, BagFusion):
         if recipes is None or not recipes[0].startswith(f"{AS_IS}|"):  # others are about images, not sources
             return planes
         flat = [np.asarray(plane, np.float32).reshape(-1, plane.shape[-1] if plane.ndim > 1 else 1) for plane in planes]
-        made = [make_plane(one, recipe, one.dtype) for one, recipe in zip(flat, recipes, strict=True)]
-        return [one.reshape(plane.shape) for one, plane in zip(made, planes, strict=True)]
+        ranked = [make_plane(image, recipe, image.dtype) for image, recipe in zip(flat, recipes, strict=True)]
+        return [image.reshape(plane.shape) for image, plane in zip(ranked, planes, strict=True)]
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the log-odds of a target, or without calibration the confidence in [-1, 1]; above 0 for targets."""
@@ -247,31 +244,31 @@ class BiMIChICV(FusionClassifier, BagFusion):
     def _recorded_parameters(self) -> dict[str, Any]:
         kept = super()._recorded_parameters()
         if self.candidates is not None:
-            kept["candidates"] = [getattr(one, "parameters", one) for one in self.candidates]
+            kept["candidates"] = [getattr(candidate, "parameters", candidate) for candidate in self.candidates]
         return kept
 
 
 def cv_results(chosen: Chosen) -> dict[str, Any]:
     """Return scores of all contenders as scikit-learn arranges them."""
     rows = chosen.rows
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "candidate": np.array([row.name for row in rows], dtype=object),
         "params": [dict(row.parameters) for row in rows],
     }
     for score in ("ap", "auc"):
         values = [getattr(row, score) for row in rows]
-        found[f"mean_test_{score}"] = np.array([v.mean() if len(v) else np.nan for v in values])
-        found[f"std_test_{score}"] = np.array([v.std() if len(v) else np.nan for v in values])
-        found[f"error_test_{score}"] = found[f"std_test_{score}"] / np.sqrt([max(1, len(v) - 1) for v in values])
+        results[f"mean_test_{score}"] = np.array([v.mean() if len(v) else np.nan for v in values])
+        results[f"std_test_{score}"] = np.array([v.std() if len(v) else np.nan for v in values])
+        results[f"error_test_{score}"] = results[f"std_test_{score}"] / np.sqrt([max(1, len(v) - 1) for v in values])
         start = 0
         for k, block in enumerate(chosen.folds):
             part = slice(start, start + len(block))
-            found[f"split{k}_test_{score}"] = np.array([v[part].mean() if len(v[part]) else np.nan for v in values])
+            results[f"split{k}_test_{score}"] = np.array([v[part].mean() if len(v[part]) else np.nan for v in values])
             start += len(block)
-    order = np.argsort(-np.nan_to_num(found["mean_test_ap"], nan=-1), kind="stable")
-    found["rank_test_ap"] = np.empty(len(rows), np.int32)
-    found["rank_test_ap"][order] = np.arange(1, len(rows) + 1)
-    return found
+    order = np.argsort(-np.nan_to_num(results["mean_test_ap"], nan=-1), kind="stable")
+    results["rank_test_ap"] = np.empty(len(rows), np.int32)
+    results["rank_test_ap"][order] = np.arange(1, len(rows) + 1)
+    return results
 
 
 def fit_scenes(model: Any, scenes: Sequence[Scene]) -> Any:
@@ -288,8 +285,8 @@ def scene_rule(
 ) -> FusionRule:
     """Return what a model has learned from sources that these recipes make from images, for new images."""
     rule: FusionRule = model.rule_
-    made = tuple(followed(*pair) for pair in zip(recipes, rule.recipes or recipes, strict=True))
-    return replace(rule, recipes=made, inputs=inputs, decision=decision)
+    chains = tuple(followed(*pair) for pair in zip(recipes, rule.recipes or recipes, strict=True))
+    return replace(rule, recipes=chains, inputs=inputs, decision=decision)
 
 
 def followed(recipe: str, own: str) -> str:
@@ -387,7 +384,7 @@ def make_bag_scorer(score: Literal["average_precision", "auc"] = "average_precis
         order, offsets, _ = group(bags, len(values), y=labels)
         most = np.maximum.reduceat(values[order], offsets[:-1])
         positive = labels[order][offsets[:-1]] == np.unique(labels)[-1]
-        found = rank(most[positive], most[~positive])
-        return found.ap if score == "average_precision" else found.auc
+        ranking = rank(most[positive], most[~positive])
+        return ranking.ap if score == "average_precision" else ranking.auc
 
     return make_scorer(of_bags, response_method="decision_function")

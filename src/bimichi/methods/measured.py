@@ -19,11 +19,12 @@ from bimichi.fit.choose import selection_of
 from bimichi.fit.objectives import Objective
 from bimichi.fit.problem import Solution
 from bimichi.fit.solvers import solver_from_record, solver_record
-from bimichi.fit.train import FitResult, Training, fit_measure
+from bimichi.fit.train import FitResult, fit_measure
 from bimichi.measures.files import reading
 from bimichi.methods.base import Fusion, Needs, takes_xarray
 from bimichi.record import TrainingRecord
 from bimichi.rule import FusionRule
+from bimichi.scenes.sample import Sample
 
 SOLVED = (
     *("objective_value", "lower_bound", "global_bound", "n_nodes", "certificate"),
@@ -75,7 +76,7 @@ class MeasureFusion(Fusion):
 
     @property
     def usage_(self) -> dict[str, Ints]:
-        """How many training instances "touched" each value of the measure, and how many gave it weight ("weighted")."""
+        """Return how many training instances "touched" each value of the measure, or gave it weight ("weighted")."""
         return dict(self._record.usage)
 
     @property
@@ -109,7 +110,7 @@ class MeasureFusion(Fusion):
         return bundle
 
     def _learned_html(self) -> str:
-        """What was learned, for a notebook, below scikit-learn's view of the parameters; empty before fitting."""
+        """Return what was learned, for a notebook, below scikit-learn's view of parameters; empty before fitting."""
         if not hasattr(self, "rule_"):
             return ""
         selection = selection_of(self.rule_.training)
@@ -199,10 +200,10 @@ class BagFusion(MeasureFusion):
     verbose: int = 0
     nan: Literal["raise", "drop"] = "raise"
 
-    def _fit(self, training: Training, objective: Objective, solver: Any, polarity: str, **entering: Any) -> Self:
+    def _fit(self, problem: Any, solver: Any, samples: Sequence[Sample] | None = None, **entering: Any) -> Self:
         options = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
-        result = fit_measure(training, objective, solver, polarity=polarity, names=self._names(), **options)
-        return self._set_rule(result, objective, solver, **entering)
+        result = fit_measure(problem, solver, samples=samples, names=self._names(), **options)
+        return self._set_rule(result, problem.objective, solver, **entering)
 
 
 def _as_json(value: Any) -> Any:

@@ -13,7 +13,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.fit.objectives import CAPACITY_OBJECTIVES, Objective, get_objective
 from bimichi.fit.objectives.mici import MIN_MAX, REGRESSION
 from bimichi.fit.solvers import BinarySolver, get_solver
-from bimichi.fit.train import BagsInMemory
+from bimichi.fit.train import problem_in_memory
 from bimichi.measures.capacity import Capacity
 from bimichi.methods.base import FusionClassifier, NormalisedFusion, check_alone
 from bimichi.methods.measured import BagFusion, View
@@ -29,7 +29,7 @@ class _MeasureFromBags(BagFusion, NormalisedFusion):
 
     def _learn(self, bags: Bags, objective: Objective, solver: Any) -> Self:
         bags.X = self._normalised_rows(bags.X)
-        return self._fit(BagsInMemory(bags), objective, solver, "given", **self._unit_scale())
+        return self._fit(problem_in_memory(bags, objective, self.n_jobs), solver, **self._unit_scale())
 
 
 @dataclass(eq=False, repr=False)

@@ -4,6 +4,7 @@ from .annotations import (
     in_pixels as in_pixels,
 )
 from .bags import Bags as Bags
+from .dataset import Dataset as Dataset
 from .grid import Placement as Placement
 from .labels import (
     Labelling as Labelling,

@@ -95,16 +95,16 @@ def undominated(X, offsets, zero_bound):
         for k in range(order.size):
             order[k] = offsets[b] + k
         _sort(order, total, spare)
-        found, at = 0, 0
-        while at < order.size and found < FRONT_LIMIT:
+        n_front, at = 0, 0
+        while at < order.size and n_front < FRONT_LIMIT:
             i = order[at]
             at += 1
-            keep[i] = not _below(X[i], peak[i], front[:found], zero_bound)
+            keep[i] = not _below(X[i], peak[i], front[:n_front], zero_bound)
             if keep[i]:
                 for k in range(m):
-                    front[found, k] = X[i, k]
-                front[found, m] = peak[i]
-                found += 1
+                    front[n_front, k] = X[i, k]
+                front[n_front, m] = peak[i]
+                n_front += 1
         rest = order[at:]
         probed, gone = 0, 0
         for i in rest[::PROBE]:
@@ -146,7 +146,7 @@ def _sort(order, key, spare):
 
 @jit
 def _below(x, peak, front, zero_bound):
-    """Whether x is below a row of the front; that row then moves ahead, as it will be above others, too."""
+    """Return whether x is below a row of the front; that row then moves ahead, as it will be above others, too."""
     m = x.size
     for f in range(front.shape[0]):
         below = zero_bound or peak == front[f, m]
@@ -201,15 +201,15 @@ class Bags:
         return len(self.labels)
 
     def __repr__(self) -> str:
-        what = f"{len(self)} with real labels"
+        contents = f"{len(self)} with real labels"
         if self.labels.dtype == bool:
             positive = int(self.labels.sum())
-            what = f"{positive} positive, {len(self) - positive} negative"
-        return f"Bags({what}; {len(self.X):,} instances of {self.n_sources} sources)"
+            contents = f"{positive} positive, {len(self) - positive} negative"
+        return f"Bags({contents}; {len(self.X):,} instances of {self.n_sources} sources)"
 
     def _repr_html_(self) -> str:
         sizes = np.diff(self.offsets)
-        known = {"instances in a bag": f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,.0f}"}
+        facts = {"instances in a bag": f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,.0f}"}
         positive = np.repeat(self.labels > 0, sizes)
         kinds = {"positive bags": positive, "negative bags": ~positive}
         rows = []
@@ -219,7 +219,7 @@ class Bags:
             shown = [float(column.min()), *means, float(column.max())]
             rows.append([Cell(f"source {k + 1}"), *(Cell("" if np.isnan(value) else number(value)) for value in shown)])
         table = Table(["", "least", *(f"mean in {kind}" for kind in kinds), "most"], rows)
-        return _html.view(repr(self), _html.facts(known), _html.table(table))
+        return _html.view(repr(self), _html.facts(facts), _html.table(table))
 
     @property
     def n_sources(self) -> int:
@@ -355,14 +355,14 @@ class Bags:
                 f"segments must be whole numbers of the image's shape {planes.shape}, "
                 f"got {numbers.dtype} of shape {numbers.shape}."
             )
-        found, where = distinct(numbers)
-        named = check_segment_labels(found, labels)
-        order, offsets, appearing = by_appearance(where, len(found))
+        segments_in_use, where = distinct(numbers)
+        named = check_segment_labels(segments_in_use, labels)
+        order, offsets, appearing = by_appearance(where, len(segments_in_use))
         kept = np.array([named[k] is not None for k in appearing], dtype=bool)  # others are left out
         order, offsets = order[np.repeat(kept, np.diff(offsets))], np.append(0, np.cumsum(np.diff(offsets)[kept]))
-        ids = found[appearing][kept].tolist()
+        ids = segments_in_use[appearing][kept].tolist()
         label = check_labels(np.array([named[k] for k in appearing[kept]]), real=False)
-        weight = check_weights(None if weights is None else [weights.get(one, 1.0) for one in ids], len(ids))
+        weight = check_weights(None if weights is None else [weights.get(segment, 1.0) for segment in ids], len(ids))
         return cls._grouped(check_rows(planes.rows()), order, offsets, label, weight, ids, nan, one_class)
 
     def with_signs(self, polarity: ArrayLike) -> "Bags":

@@ -27,7 +27,7 @@ def distinct(numbers: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 
 
 def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints, list[Hashable]]:
-    """Order of instances that puts bags together, their offsets, and their ids in order of appearance.
+    """Return the order of instances that puts bags together, their offsets, and their ids in order of appearance.
 
     Of `constant`, arrays of n by name, all instances of a bag must have the same value.
     """
@@ -60,7 +60,7 @@ def group(bags: ArrayLike, n: int, **constant: NDArray[Any]) -> tuple[Ints, Ints
 
 
 def by_appearance(where: Ints, n_bags: int) -> tuple[Ints, Ints, Ints]:
-    """Order of instances that puts bags together, their offsets, and the bags in order of appearance; O(n).
+    """Return the order of instances that puts bags together, their offsets, and the bags in order of appearance; O(n).
 
     `where` has the bag of each instance, from 0 to n_bags - 1; all of them have some.
     """
@@ -74,7 +74,7 @@ def by_appearance(where: Ints, n_bags: int) -> tuple[Ints, Ints, Ints]:
 
 
 def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
-    """Instances as an array of float32 or float64."""
+    """Return instances as an array of float32 or float64."""
     if is_xarray(X):
         raise InvalidInputError(
             f"{what} is an object of xarray, but rows are taken here. Pass Bags.from_image(X, segments, labels), or X "
@@ -87,7 +87,7 @@ def check_rows(X: ArrayLike, what: str = "X") -> NDArray[Any]:
 
 
 def one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
-    """An array of n entries."""
+    """Return an array of n entries."""
     array = np.asarray(refuse_masked(values, what))
     if array.shape != (n,):
         raise InvalidInputError(f"{what} has shape {array.shape}; it must have one entry each, ({n},).")
@@ -95,7 +95,7 @@ def one_per(values: ArrayLike, n: int, what: str) -> NDArray[Any]:
 
 
 def check_labels(labels: NDArray[Any], real: bool) -> NDArray[Any]:
-    """Labels as bool, or as float64 if they may be `real`."""
+    """Return labels as bool, or as float64 if they may be `real`."""
     if not real:
         return check_binary(labels, "Labels")
     if labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
@@ -125,7 +125,7 @@ def check_segment_labels(
 
 
 def check_weights(weights: ArrayLike | None, n: int, what: str = "sample_weight") -> Floats:
-    """Weights of n instances, checked; all 1 when None."""
+    """Return the weights of n instances, checked; all 1 when None."""
     if weights is None:
         return np.ones(n)
     given = np.asarray(refuse_masked(weights, what), dtype=np.float64)

@@ -4,7 +4,7 @@ Which pixels are targets, and which of them scores count, `bimichi.scenes.labels
 the largest value of each bag counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +16,8 @@ from bimichi._checks import check_choice
 from bimichi._types import Flags, Floats, Ints
 from bimichi.rule import SCALES, scaled_planes
 from bimichi.scenes.bags import Bags
-from bimichi.scenes.labels import PixelLabels
+from bimichi.scenes.dataset import Part
+from bimichi.scenes.labels import PixelLabels, scene_labels
 from bimichi.scenes.scene import Scene
 
 TIE = 2e-6
@@ -34,7 +35,7 @@ class Ranking(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What is found at each threshold that targets set, the highest first.
+    """Counts at each threshold that targets set, the highest first.
 
     Attributes
     ----------
@@ -149,6 +150,9 @@ def learn_scale(low: Floats, high: Floats, scale: str | None) -> Scale:
     return Scale(centre, np.divide(1.0, reach, out=np.zeros(m), where=reach > np.finfo(np.float64).tiny))
 
 
+PlaneScale = Callable[[NDArray[Any]], NDArray[Any]]
+"""Makes a source of a plane by comparing the values of the scene, such as `bimichi.sources.rarity`."""
+
 ROOM = 2_000_000
 """Rows that are kept of all scenes together."""
 
@@ -185,7 +189,7 @@ class Sample:
 
     @property
     def has_targets(self) -> bool:
-        """Whether it can be scored."""
+        """Return whether it can be scored."""
         return len(self.targets) > 0 and len(self.others) > 0
 
     def with_signs(self, signs: Floats) -> "Sample":
@@ -205,7 +209,7 @@ class Sample:
         if self.offsets is None:
             return targets.copy(), others.copy()
         ends = zip((targets, others), self.offsets, strict=True)
-        first, second = (np.maximum.reduceat(one, at[:-1]) if len(one) else one for one, at in ends)
+        first, second = (np.maximum.reduceat(values, at[:-1]) if len(values) else values for values, at in ends)
         return first, second
 
     def few(self, limit: int) -> "Sample":
@@ -271,12 +275,12 @@ def bag_groups(bags: Bags, groups: Sequence[Any] | None, n: int) -> Ints:
         groups = scenes if len(set(scenes)) > 1 else None
     if groups is not None:
         number: dict[Any, int] = {}
-        return np.array([number.setdefault(one, len(number)) for one in groups], dtype=np.int64)
-    found = np.empty(len(bags), np.int64)
+        return np.array([number.setdefault(group, len(number)) for group in groups], dtype=np.int64)
+    numbers = np.empty(len(bags), np.int64)
     for label in (True, False):
         which = np.flatnonzero(bags.labels == label)
-        found[which] = np.arange(len(which)) * n // max(1, len(which))
-    return found
+        numbers[which] = np.arange(len(which)) * n // max(1, len(which))
+    return numbers
 
 
 def select_bags(bags: Bags, which: Flags | Ints) -> Bags:
@@ -335,3 +339,62 @@ def grouped_bags(name: str, bags: Bags, group: Ints | None) -> list[Sample]:
 def scaled_sample(sample: Sample, scale: Scale) -> Sample:
     """Return the same rows with sources mapped by a learned scale."""
     return replace(sample, targets=scale.rows(sample.targets), others=scale.rows(sample.others))
+
+
+class Division(NamedTuple):
+    """The division of parts into units: bags as their `groups` say, single scenes into `n` strips or groups of bags."""
+
+    n: int
+    groups: Any = None
+
+    def regions(self, part: Part) -> tuple[Ints | None, Ints | None]:
+        """Return the group of every pixel, and that of every bag, of a part; None where all are in one."""
+        if part.scene is None:
+            assert part.bags is not None
+            return None, bag_groups(part.bags, self.groups, self.n)
+        if self.n < 2 or len(part.scene.shape) != 2:
+            return None, None
+        region = strips(part.scene, self.n)
+        if part.bags is None:
+            return region, None
+        middles = (part.bags.offsets[:-1] + part.bags.offsets[1:]) // 2
+        return region, region.ravel()[part.bags.instance[middles]]
+
+    def samples(self, part: Part, room: int, scale: Scale | None = None, signs: Floats | None = None) -> list[Sample]:
+        """Return a sample of each unit of a part, its sources scaled and inverted."""
+        region, group = self.regions(part)
+        labels = None if part.scene is None else scene_labels(part.scene)
+        if part.scene is None or labels is None:
+            if part.bags is None:
+                none = np.empty((0, part.n_sources))
+                return [Sample(part.name, none, none)]
+            return grouped_bags(part.name, entered(part.bags, scale, signs), group)
+        samples = grouped_pixels(part.scene, part.scene.sources, labels, region, room)
+        samples = samples if scale is None else [scaled_sample(sample, scale) for sample in samples]
+        return samples if signs is None else [sample.with_signs(signs) for sample in samples]
+
+    def ranked(self, part: Part, room: int, scale: Scale | None, signs: Floats, rare: PlaneScale) -> list[Sample]:
+        """Return the same with each value by how rare it is in the scene, if more than bags are labelled."""
+        labels = None if part.scene is None else scene_labels(part.scene)
+        if part.scene is None or labels is None:
+            return self.samples(part, room, scale, signs)
+        planes = zip(np.moveaxis(part.scene.sources, -1, 0), signs, strict=True)
+        rows = np.stack([rare(plane if sign > 0 else -plane) for plane, sign in planes], axis=-1)
+        return grouped_pixels(part.scene, rows, labels, self.regions(part)[0], room)
+
+    def bags(self, part: Part, n_units: int, scale: Scale | None, signs: Floats) -> list[Bags | None]:
+        """Return the bags of each unit; None where there are none."""
+        if part.bags is None:
+            return [None] * n_units
+        bags, group = entered(part.bags, scale, signs), self.regions(part)[1]
+        if group is None:
+            return [bags, *[None] * (n_units - 1)]
+        numbers = np.unique(group) if part.scene is None else range(n_units)
+        chosen = [select_bags(bags, group == g) for g in numbers]
+        return [some if len(some) else None for some in chosen]
+
+
+def entered(bags: Bags, scale: Scale | None, signs: Floats | None) -> Bags:
+    """Return bags as they enter the integral: scaled, and inverted."""
+    scaled = bags if scale is None else scale.bags(bags)
+    return scaled if signs is None else scaled.with_signs(signs)

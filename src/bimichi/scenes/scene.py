@@ -1,11 +1,11 @@
 """`Scene`: co-registered sources with what is known about them, as data sets give and comparisons take them."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,18 +119,18 @@ class Scene:
 
     def _load_xarray(self) -> None:
         """Replace arrays of xarray by plain ones, with sources along the last axis."""
-        given = {what: getattr(self, what) for what in ("sources", "segments", "truth", "ignore", "rgb", "thermal")}
-        if not any(map(is_xarray, given.values())):
+        arrays = {name: getattr(self, name) for name in ("sources", "segments", "truth", "ignore", "rgb", "thermal")}
+        if not any(map(is_xarray, arrays.values())):
             return
-        sources, like = given.pop("sources"), None
+        sources, like = arrays.pop("sources"), None
         if is_xarray(sources):
             planes, names, like = unlabelled(sources)
             object.__setattr__(self, "sources", np.stack(planes, axis=-1))
             object.__setattr__(self, "source_names", self.source_names or names or ())
-        for what, array in given.items():
+        for name, array in arrays.items():
             if is_xarray(array):
-                plain = as_image(array)[0] if what == "rgb" else aligned(array, like, what)
-                object.__setattr__(self, what, plain)
+                plain = as_image(array)[0] if name == "rgb" else aligned(array, like, name)
+                object.__setattr__(self, name, plain)
 
     def __repr__(self) -> str:
         bags = "" if self.labels is None else f"; {len(self.labels)} bags, {sum(self.labels.values())} positive"
@@ -139,9 +139,9 @@ class Scene:
     def _repr_html_(self) -> str:
         bags = None if self.labels is None else f"{len(self.labels)}, {sum(self.labels.values())} of them positive"
         targets = None if self.truth is None else f"{np.mean(self.truth):.2%} of the pixels, from {self.truth_from}"
-        known = {"size": " x ".join(map(str, self.shape)), "bags": bags, "boxes": len(self.boxes) or None}
-        known |= {"targets": targets, "licence": self.licence, "citation": self.citation}
-        return _html.view(f"Scene {self.name}", _html.facts(known), _html.pictures(self._pictures()))
+        facts = {"size": " x ".join(map(str, self.shape)), "bags": bags, "boxes": len(self.boxes) or None}
+        facts |= {"targets": targets, "licence": self.licence, "citation": self.citation}
+        return _html.view(f"Scene {self.name}", _html.facts(facts), _html.pictures(self._pictures()))
 
     def _pictures(self) -> Iterator[tuple[str, str]]:
         """Yield captions and small pictures: the photograph, the sources in the colours of values, the truth."""
@@ -190,15 +190,15 @@ class Scene:
         """Read what `save` wrote. Nothing in the file is executed."""
         try:
             with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                given: dict[str, Any] = {name: file[name] for name in ARRAYS if name in file}
+                fields: dict[str, Any] = {name: file[name] for name in ARRAYS if name in file}
                 texts = json.loads(str(file["texts"]))
-                given |= {name: texts[name] for name in TEXTS}
-                given |= {name: texts[name] for name in PLACE if name in texts}  # since version 1.0
+                fields |= {name: texts[name] for name in TEXTS}
+                fields |= {name: texts[name] for name in PLACE if name in texts}  # since version 1.0
                 if "labels" in file:
-                    given["labels"] = {int(segment): bool(label) for segment, label in file["labels"]}
+                    fields["labels"] = {int(segment): bool(label) for segment, label in file["labels"]}
                 if "weights" in file:
-                    given["weights"] = {int(segment): float(weight) for segment, weight in file["weights"]}
-            return cls(**given)
+                    fields["weights"] = {int(segment): float(weight) for segment, weight in file["weights"]}
+            return cls(**fields)
         except Exception as error:  # a damaged file makes zlib, zipfile, json and NumPy raise all kinds of errors
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise InvalidInputError(f"{path} is not a scene file, as Scene.save writes them: {reason}.") from error
@@ -211,54 +211,6 @@ class Scene:
     ) -> "Scene":
         """Return the same scene with these bags."""
         return replace(self, segments=segments, labels=labels, weights=weights)
-
-
-class Scenes(Sequence[Scene]):
-    """Scenes that are read one at a time, each when it is asked for, and not kept.
-
-    ``scenes[0]``, ``scenes["name"]`` and loops read scenes; ``scenes[:8]`` is a shorter sequence and reads none;
-    ``"name" in scenes`` asks for a name.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the scenes, in order.
-    load : callable
-        Takes a name, returns its scene.
-    """
-
-    def __init__(self, names: Sequence[str], load: Callable[[str], Scene]) -> None:
-        self.names = tuple(names)
-        self._load = load
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(self.names[:3]) + (", ..." if len(self) > 3 else "")
-        return f"Scenes({len(self)}: {shown})"
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.names
-
-    def __iter__(self) -> Iterator[Scene]:
-        return map(self._load, self.names)
-
-    @overload
-    def __getitem__(self, which: int | str) -> Scene: ...
-    @overload
-    def __getitem__(self, which: slice) -> "Scenes": ...
-    def __getitem__(self, which: int | str | slice) -> "Scene | Scenes":
-        if isinstance(which, slice):
-            return self.take(range(len(self))[which])
-        name = which if isinstance(which, str) else self.names[which]
-        if name not in self.names:
-            raise InvalidInputError(f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.")
-        return self._load(name)
-
-    def take(self, which: Iterable[int]) -> "Scenes":
-        """Return some of the scenes, by position; reads none."""
-        return Scenes([self.names[k] for k in which], self._load)
 
 
 def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["raise", "drop"] = "raise") -> Bags:
@@ -293,11 +245,11 @@ def join_bags(scenes: Iterable[Scene], one_class: bool = False, nan: Literal["ra
     names: dict[str, tuple[str, ...]] = {}
     for scene in scenes:
         check_joins(scene, names)
-        numbers, given = scene._parts()
-        found, where = distinct(numbers)
-        code = {int(segment): len(ids) + k for k, segment in enumerate(found)}
-        check_segment_labels(found, given, f"labels of scene {scene.name!r}")
-        labels |= {code[segment]: label for segment, label in given.items()}
+        numbers, own_labels = scene._parts()
+        own_segments, where = distinct(numbers)
+        code = {int(segment): len(ids) + k for k, segment in enumerate(own_segments)}
+        check_segment_labels(own_segments, own_labels, f"labels of scene {scene.name!r}")
+        labels |= {code[segment]: label for segment, label in own_labels.items()}
         weights |= {code[segment]: weight for segment, weight in (scene.weights or {}).items() if segment in code}
         sources.append(scene.sources.reshape(-1, scene.n_sources))
         segments.append(where + len(ids))

@@ -1,7 +1,7 @@
 """From what is drawn to a model: the fit that `bimichi train` would make, quick enough to follow every edit."""
 
+import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate
-from bimichi.fit.choose import Contender, How, Selection, cross_validate
+from bimichi.fit.choose import Contender, Selection, cross_validate
 from bimichi.fit.direction import spread
-from bimichi.fit.parts import Remembered, read_part
+from bimichi.fit.engine import How
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
 from bimichi.rule import FusionRule
+from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.labels import BagCounts, bag_scene
 from bimichi.scenes.scene import Scene
 from bimichi.studio.labels import Shape, Shapes, annotations_of, doubts
@@ -57,15 +58,16 @@ class Learner:
 
     def __init__(self, store: SceneStore, n_jobs: int | None = None) -> None:
         self.store, self._n_jobs, self.number = store, n_jobs, 0
-        self._parts: dict[int, tuple[Any, Remembered, BagCounts]] = {}
+        self._data = Dataset().keeping(sys.maxsize)
+        self._labelled: dict[int, tuple[Any, BagCounts]] = {}  # how each scene was labelled when it was read
 
     def fit(self, task: Task) -> Trained:
         """Learn the model of a task."""
         start = time.perf_counter()
-        parts = self._items(task)
+        data = self._selected(task)
         read = time.perf_counter()
         model = task.settings.model(self.store.source_names).set_params(n_jobs=self._n_jobs)
-        notes = self._fitted(model, parts)
+        notes = self._fitted(model, data)
         end = time.perf_counter()
         rule = self._rule(model, task)
         self.number += 1
@@ -77,7 +79,7 @@ class Learner:
         start = time.perf_counter()
         task = replace(task, settings=replace(task.settings, sources="given"))
         model = BiMIChICV(source_names=self.store.source_names, n_jobs=self._n_jobs, random_state=task.settings.seed)
-        notes = self._fitted(model, self._items(task))
+        notes = self._fitted(model, self._selected(task))
         self.number += 1
         made = Trained(self.number, task, self._rule(model, task), model.solution_.status, notes=notes)
         made.seconds["fit"] = time.perf_counter() - start
@@ -94,7 +96,7 @@ class Learner:
         )
         try:
             with doubts():  # which the fit has already reported
-                found = cross_validate(self._items(task), how)
+                found = cross_validate(self._selected(task), how)
                 return score_of(found, next(one for one in found.contenders if not one.is_source))
         except InvalidInputError as error:
             return {"ap": None, "sentence": str(error)}
@@ -116,16 +118,17 @@ class Learner:
         """Return the labelled scenes with their bags."""
         return [self._bagged(task, *one)[0] for one in task.labels]
 
-    def _items(self, task: Task) -> list[Remembered]:
-        """Return what is learned from, of which the parts of unchanged scenes are remembered."""
-        items, counts = [], []
+    def _selected(self, task: Task) -> Dataset:
+        """Return what is learned from; what was read and reduced of unchanged scenes is kept."""
+        names, counts = [], []
         for k, _, shapes in task.labels:
-            key = (shapes, task.settings.labelling, self._recipes(task))
-            if k not in self._parts or self._parts[k][0] != key:
+            name, key = self.store.scenes[k].name, (shapes, task.settings.labelling, self._recipes(task))
+            if k not in self._labelled or self._labelled[k][0] != key:
                 scene, count = self._bagged(task, k, 0, shapes)
-                self._parts[k] = (key, Remembered(read_part(scene)), count)
-            items.append(self._parts[k][1])
-            counts.append(self._parts[k][2])
+                self._data.put(name, scene)
+                self._labelled[k] = (key, count)
+            names.append(name)
+            counts.append(self._labelled[k][1])
         positive, negative = sum(one.positive for one in counts), sum(one.negative for one in counts)
         if not positive or not negative:
             missing, more = "a target", "Draw a box around one."
@@ -133,7 +136,7 @@ class Learner:
                 missing = "anything that is no target"
                 more = "Mark something as not target, or count the rest as not target."
             raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}")
-        return items
+        return self._data.select(names)
 
     def _bagged(self, task: Task, k: int, _: int, shapes: Shapes) -> tuple[Scene, BagCounts]:
         scene = self.store.load(k, self._recipes(task))
@@ -142,10 +145,10 @@ class Learner:
         size = (scene.shape[0], scene.shape[1])
         return bag_scene(scene, annotations_of(shapes, size), task.settings.labelling)
 
-    def _fitted(self, model: Any, items: Sequence[Any]) -> list[str]:
+    def _fitted(self, model: Any, data: Dataset) -> list[str]:
         """Fit, and return what the fit warned of."""
         with doubts() as told:
-            model.fit(list(items))
+            model.fit(data)
         return told
 
     def _rule(self, model: Any, task: Task) -> FusionRule:

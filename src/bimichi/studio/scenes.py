@@ -16,7 +16,7 @@ from bimichi._extras import import_optional
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.io.annotations.mask import read_mask
 from bimichi.io.dataset import SceneCollection, SceneFiles
-from bimichi.io.labelled import SceneReader
+from bimichi.io.labelled import LabelledDataset
 from bimichi.io.scene import OpenScene
 from bimichi.record import SourceInput
 from bimichi.report.contents import index_plane
@@ -112,14 +112,14 @@ class SceneStore:
         self.collection = collection.only([name for name in collection.names if name not in lost])
         if not self.collection.scenes:
             raise InvalidInputError(f"No scene can be opened. {' '.join(dict.fromkeys(lost.values()))}")
-        self._readers: dict[Recipes, SceneReader] = {}
+        self._readers: dict[Recipes, LabelledDataset] = {}
         self._read: dict[tuple[int, Recipes], Scene] = {}
         self._planes: dict[tuple[int, Recipes], list[tuple[NDArray[np.uint16], dict[str, Any]]]] = {}
         self._segments: dict[int, NDArray[Any]] = {}
         self._rasters: dict[tuple[int, Recipes], TiledScene] = {}
         self._tiles = ByteCache()
         self._locks, self._opening, self._indexing = [Lock() for _ in self.scenes], Lock(), Lock()
-        reader = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)  # raises what holds for all
+        reader = LabelledDataset(self.collection, Labelling(bags="boxes"), recipes=recipes)  # raises what holds for all
         self.source_names, self.recipes = reader.source_names, tuple(reader.recipes)
         self._readers[self.recipes] = reader
 
@@ -256,10 +256,10 @@ class SceneStore:
             self._segments[k] = _superpixels(scene.sources)
         return _ring(self._segments[k], int(x), int(y))
 
-    def _reader(self, recipes: Recipes) -> SceneReader:
+    def _reader(self, recipes: Recipes) -> LabelledDataset:
         with self._opening:
             if recipes not in self._readers:
-                self._readers[recipes] = SceneReader(self.collection, Labelling(bags="boxes"), recipes=recipes)
+                self._readers[recipes] = LabelledDataset(self.collection, Labelling(bags="boxes"), recipes=recipes)
             return self._readers[recipes]
 
 

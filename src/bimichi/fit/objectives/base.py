@@ -201,6 +201,7 @@ class Objective:
 
 @cache
 def _additive(objective: Objective, additivity: Literal[1, 2]) -> Objective:
+    """Return an objective for additive bi-capacities, which candidates ask for many times."""
     return replace(objective, additivity=additivity, zero_bound=True)
 
 

@@ -70,6 +70,9 @@ class Instances(Protocol):
     def rows(self, which: Ints) -> tuple[Codes, Floats]:
         """Return codes and weights of some instances, each of shape (len(which), row_length)."""
 
+    def gram(self, targets: Any) -> Any:
+        """Return the mean over each bag of squared distances to these targets, as a form that can be added up."""
+
     def with_signs(self, signs: Floats, bags: Bags) -> Self:
         """Return the instances with sources multiplied by these signs, as those of `bags` already are."""
 

@@ -30,6 +30,15 @@ class Gram(NamedTuple):
     linear: Floats
     constant: float
 
+    @property
+    def offers(self) -> frozenset[str]:
+        """What a problem that holds it alone can answer."""
+        return frozenset()
+
+    def gram(self, targets: tuple[float, float]) -> "Gram":
+        """Return itself, as instances do when they are asked for it."""
+        return self
+
     def __add__(self, other: "Gram") -> "Gram":  # type: ignore[override]  # no tuples are joined here
         """Return the sum over the instances of both."""
         return Gram(self.matrix + other.matrix, self.linear + other.linear, self.constant + other.constant)

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from bimichi._types import Codes, Floats, Ints
+from bimichi.errors import InvalidInputError
 from bimichi.fit.spaces.base import Completion, Instances, Minimum, Order, QuadraticRows, Space, Sums
 from bimichi.fit.spaces.lines import TermLines
 from bimichi.fit.spaces.sums import Gram, LossInstances, RowsOfSquares, squares_of_rows
@@ -63,6 +64,15 @@ class TermInstances(LossInstances, Instances):
 
     def with_signs(self, signs: Floats, bags: Bags) -> "TermInstances":
         return TermInstances(self._terms, bags, self._n_jobs)
+
+    def gram(self, targets: tuple[float, float]) -> "TermForm":
+        """Return the mean over each bag of squared distances to these targets as a quadratic form in all terms."""
+        terms, bags = self._terms, self._bags
+        columns = np.arange(terms.size if terms.pairs else 2 * terms.n_sources)
+        matrix = np.zeros((terms.size, terms.size))
+        matrix[np.ix_(columns, columns)] = self.squares(columns)
+        constant = float(bags.weights @ np.where(bags.labels, targets[1], targets[0]) ** 2)
+        return TermForm(matrix, self.slope(targets, np.zeros(terms.size)), constant)
 
     def squares(self, columns: Ints) -> Floats:
         """Return the mean over each bag of squared integrals as a quadratic form in c of the terms; O(n c^2).
@@ -221,6 +231,38 @@ class TermSpace(Space):
 
     def measure(self, values: Floats, names: Sequence[str] | None = None) -> AdditiveBiCapacity:
         return AdditiveBiCapacity(values, names, 2 if self.terms.pairs else 1)
+
+
+@dataclass(frozen=True, eq=False)
+class TermForm:
+    """The mean over each bag of squared distances to targets, as a quadratic form in all terms."""
+
+    offers = frozenset({"rows"})  # of which least squares ask for none
+
+    matrix: Floats
+    half_gradient: Floats  # where all terms are zero
+    constant: float
+
+    def __add__(self, other: "TermForm") -> "TermForm":
+        """Return the sum over the instances of both."""
+        half_gradient = self.half_gradient + other.half_gradient
+        return TermForm(self.matrix + other.matrix, half_gradient, self.constant + other.constant)
+
+    def at(self, values: Floats) -> float:
+        """Return the sum at these terms."""
+        return float(values @ self.matrix @ values + 2 * self.half_gradient @ values + self.constant)
+
+    def with_signs(self, signs: Floats) -> "TermForm":
+        """Raise an error: inverted sources have other terms."""
+        raise InvalidInputError("Signs must be applied before squares are added up.")
+
+    def squares(self, columns: Ints) -> Floats:
+        """Return the form in some terms, as `TermInstances.squares`."""
+        return np.asarray(self.matrix[np.ix_(columns, columns)])
+
+    def slope(self, targets: tuple[float, float], values: Floats) -> Floats:
+        """Return half of the gradient, as `TermInstances.slope`."""
+        return np.asarray(self.matrix @ values + self.half_gradient)
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one bool
