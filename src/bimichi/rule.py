@@ -255,7 +255,7 @@ class FusionRule:
         title = f"FusionRule of {self.n_sources} sources: {', '.join(self.source_names)}"
         return _html.view(title, *self._html_parts())
 
-    def _html_parts(self) -> Sequence[str]:
+    def _html_parts(self) -> list[str]:
         """What a notebook shows: how it was learned, how sources enter, and the measure, used values bold."""
         record, link, touched = self.training, self.link, self.usage.get("touched")
         known: dict[str, Any] = {}
@@ -274,7 +274,7 @@ class FusionRule:
         table = self.measure.overview(
             np.zeros(len(self.measure.values), np.int64) if touched is None else touched, SHOWN
         )
-        parts = [_html.facts(known), _html.paragraph(self.measure.describe())]
+        parts: list[str] = [_html.facts(known), _html.paragraph(self.measure.describe())]
         return parts + ([_html.table(table)] if table.rows else [])
 
     def save(self, path: str | PathLike[str]) -> None:

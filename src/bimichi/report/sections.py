@@ -50,8 +50,8 @@ def _training(rule: FusionRule) -> dict[str, str]:
     if record is None:
         return {"Training": "not learned here"}
     measure = "capacity" if rule.low == 0 else "bicapacity"
-    meanings = {objective.name: objective.about for objective in REGISTRY if objective.measure == measure}
-    words = (meanings | {"least squares": LEAST_SQUARES}).get(record.objective, "")
+    known = {objective.name: objective.about for objective in REGISTRY if objective.measure == measure}
+    words = (known | {"least squares": LEAST_SQUARES}).get(record.objective, "")
     rounds = f"{record.n_iter:,} round{'' if record.n_iter == 1 else 's'}"
     bound = "" if record.lower_bound is None else f" (lower bound {record.lower_bound:.6g})"
     rows = {
