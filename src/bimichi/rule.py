@@ -253,7 +253,7 @@ class FusionRule:
         title = f"FusionRule of {self.n_sources} sources: {', '.join(self.source_names)}"
         return _html.view(title, *self._html_parts())
 
-    def _html_parts(self) -> Sequence[str]:
+    def _html_parts(self) -> list[str]:
         """Return what a notebook shows: how it was learned, how sources enter, and the measure, used values bold."""
         record, link, touched = self.training, self.link, self.usage.get("touched")
         facts: dict[str, Any] = {}

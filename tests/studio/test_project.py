@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -345,6 +346,15 @@ def test_recent_projects_are_those_that_exist(tmp_path):
     assert [path.name for path in recent_projects()] == ["a.json", "b.json"]
     (tmp_path / "a.json").unlink()
     assert [path.name for path in recent_projects()] == ["b.json"]
+
+
+def test_without_a_home_no_project_is_remembered(tmp_path, monkeypatch):
+    monkeypatch.setattr("bimichi.studio.project.user_state_path", lambda *_, **options: Path("~/.local/state"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").touch()
+    remember(tmp_path / "a.json")
+    assert recent_projects() == []
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_arrays_become_files(tmp_path, monkeypatch):
