@@ -27,7 +27,7 @@ from rich.text import Text
 
 import bimichi
 from bimichi._files import atomic_write, plain, sha256_of
-from bimichi._progress import COMPILE_NOTICE, COMPILING, Stopwatch
+from bimichi._progress import COMPILE_NOTICE, Stopwatch
 from bimichi._tables import Cell, Table
 from bimichi.errors import AnnotationWarning, BimichiError, InvalidInputError, shortened
 
@@ -266,8 +266,7 @@ class Run:
     ) -> None:
         self.command, self.parameters, self.seed = command, plain(parameters), seed
         self.seconds: dict[str, float] = {}
-        self._started, self._clock = datetime.now(UTC), time.perf_counter()
-        self._compiled = COMPILING.seconds
+        self._started, self._clock, self._watch = datetime.now(UTC), time.perf_counter(), Stopwatch()
         self._pool = ThreadPoolExecutor(1)
         self._hashes = {str(path): self._pool.submit(sha256_of, path) for path in dict.fromkeys(inputs)}
 
@@ -287,8 +286,8 @@ class Run:
     def record(self, outputs: Iterable[Path] = ()) -> dict[str, Any]:
         """Return the record that `write` writes."""
         inputs = {path: digest.result() for path, digest in self._hashes.items()}
-        whole = {"compile": COMPILING.seconds - self._compiled, "total": time.perf_counter() - self._clock}
-        seconds = self.seconds | whole
+        total = time.perf_counter() - self._clock
+        seconds = self.seconds | {"compile": max(0.0, total - self._watch.seconds), "total": total}
         return {
             "bimichi": bimichi.__version__,
             "command": self.command,

@@ -101,17 +101,19 @@ def fuse(
     bimichi fuse model.json bands.tif -o fused.tif --detections found.geojson --threshold 0.5 --min-size 20
     ```
     """
-    from bimichi.fuse.frames import fuse_scenes
-    from bimichi.fuse.images import shifted_by_batch
-
     if prior_shift + prior_shift_batch + (base_rate is not None) > 1:
         raise InvalidInputError(
             "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one."
         )
+    widths = opt.widths_of(smooth)
     scenes = opt.open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
     inputs = [model, *scenes.files]
+
+    from bimichi.fuse.frames import fuse_scenes  # after the sources: if they are wrong, that is said without delay
+    from bimichi.fuse.images import shifted_by_batch
+
     rule = bimichi.FusionRule.load(model)
-    decision = decision_of(rule, threshold, min_size, opt.widths_of(smooth))
+    decision = decision_of(rule, threshold, min_size, widths)
     rule = replace(rule if base_rate is None else rule.shifted(base_rate=base_rate), decision=decision)
     if trust_recipes:
         opt.load_recipes(rule.recipes)

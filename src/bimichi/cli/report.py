@@ -68,7 +68,6 @@ def report(
     ```
     """
     from bimichi.io.annotations.match import SceneTargets, target_files
-    from bimichi.report import write_index
 
     scenes = opt.open_sources(sources, names, align, driver)
     files = list(dict.fromkeys([model, *(compare or [])]))
@@ -95,6 +94,8 @@ def report(
             if entries[-1].note and truth and not scenes.many:
                 warnings.warn(f"{truth} gives no scores: {entries[-1].note} {WHICH}", AnnotationWarning, stacklevel=2)
         if index:
+            from bimichi.report import write_index
+
             write_index(index, entries, title or f"Reports of {len(entries):,} scenes")
             say.note(f"Wrote {index}.")
         outputs = [*(entry.page for entry in entries if entry.page), *([index] if index else [])]
@@ -154,7 +155,7 @@ class _SceneReports:
 
     def write(self, scene: SceneFiles, page: Path) -> "IndexEntry":
         """Write the report of one scene; return what the index shows of it."""
-        from bimichi.evaluate.engine import Result
+        from bimichi.evaluate.comparison import Result
         from bimichi.evaluate.metrics import scores
         from bimichi.report import IndexEntry, thumbnail, write_report
 

@@ -95,15 +95,15 @@ def pedestrian(
     chosen = list(scenes if scene or drawn else islice(filter(shows_both, scenes), limit))
     if not chosen:
         raise InvalidInputError("No night scene shows people; name scenes with --scene.")
-    inputs = input_files(where.root, (street.name for street in chosen))
+    inputs = input_files(where.root, (frame.name for frame in chosen))
     network = None if detector is None else bimichi.DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:
         results, written = [], []
-        for count, street in enumerate(chosen, 1):
-            say.note(f"{count}/{len(chosen)} {street.name}, scored on {street.truth_from}")
-            with run.timed(street.name):
-                results.append(run_pedestrian(street, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
-                written += results[-1].write(output_folder(scene_folder(folder, street)))
+        for count, frame in enumerate(chosen, 1):
+            say.note(f"{count}/{len(chosen)} {frame.name}, scored on {frame.truth_from}")
+            with run.timed(frame.name):
+                results.append(run_pedestrian(frame, network, seed, jobs, say.verbose, (), PROOF_NODES, preset))
+                written += results[-1].write(output_folder(scene_folder(folder, frame)))
         table = mean_table(results)
         data: dict[str, Any] = {"scenes": [result.to_dict() for result in results]}
         written += [
@@ -115,31 +115,22 @@ def pedestrian(
     say.result(data | {"files": written}, rich_table(table), *map(escape, [*proofs, *map(str, written)]))
 
 
-def _field(name: str, about: str) -> None:
-    """Add the command of an experiment in another field."""
-
-    def run(
-        ctx: typer.Context,
-        *,
-        train: Annotated[int, value("How many scenes to learn from.", "N", min=2)] = 4,
-        test: Annotated[int, value("How many scenes to score on.", "N", min=1)] = 4,
-        output: Folder = Path(f"output/{name}"),
-        seed: Seed = 0,
-        jobs: Jobs = None,
-        say: Output,
-    ) -> None:
-        from bimichi.paper import run_field
-
-        result, written = _timed(ctx, output, seed, lambda: run_field(name, train, test, seed, jobs, say.verbose))
-        shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]
-        say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, shown))
-
-    run.__doc__ = about
-    reproduce.command(name)(expand_groups(run))
+Train = Annotated[int, value("How many scenes to learn from.", "N", min=2)]
+Test = Annotated[int, value("How many scenes to score on.", "N", min=1)]
 
 
-_field(
-    "flood",
+@reproduce.command()
+@expand_groups
+def flood(
+    ctx: typer.Context,
+    *,
+    train: Train = 4,
+    test: Test = 4,
+    output: Folder = Path("output/flood"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
+) -> None:
     """Find floods in drawn radar and optical images, learned from outlines that are too large.
 
     Takes about two minutes. The images are written as GeoTIFFs, with the commands that learn from them.
@@ -148,10 +139,22 @@ _field(
     bimichi reproduce flood
     bimichi reproduce flood --train 6 --test 2 -o results/flood
     ```
-    """,
-)
-_field(
-    "lesions",
+    """
+    _run_field(ctx, train, test, output, seed, jobs, say)
+
+
+@reproduce.command()
+@expand_groups
+def lesions(
+    ctx: typer.Context,
+    *,
+    train: Train = 4,
+    test: Test = 4,
+    output: Folder = Path("output/lesions"),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    say: Output,
+) -> None:
     """Find lesions of the white matter in four drawn MR contrasts, learned from boxes around them.
 
     Takes about a minute. The images are written as PNG files, with the commands that learn from them.
@@ -160,8 +163,20 @@ _field(
     bimichi reproduce lesions
     bimichi reproduce lesions --seed 10 -o results/lesions
     ```
-    """,
-)
+    """
+    _run_field(ctx, train, test, output, seed, jobs, say)
+
+
+def _run_field(
+    ctx: typer.Context, train: int, test: int, output: Path, seed: int, jobs: int | None, say: Output
+) -> None:
+    """Run the experiment in the field that the command is named after, and print its result."""
+    from bimichi.paper import run_field
+
+    field = str(ctx.info_name)
+    result, written = _timed(ctx, output, seed, lambda: run_field(field, train, test, seed, jobs, say.verbose))
+    shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]
+    say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, shown))
 
 
 def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]) -> tuple[Any, list[Path]]:

@@ -13,14 +13,11 @@ from bimichi.cli.console import Output, Run, output_folder, rich_table
 from bimichi.cli.options import LABELS, Jobs, LabelOptions, Seed, SourceOptions, flag, output_option, value
 
 if TYPE_CHECKING:
-    from bimichi.datasets import Scenes
+    from bimichi.evaluate.study import StudyResult
+    from bimichi.scenes.scene import Scenes
 
 
 PANEL = "Where scenes come from"
-
-
-def _folder(contents: str) -> Any:
-    return value(f"Folder of a data set: {contents}", "DIR", rich_help_panel=PANEL)
 
 
 @dataclass(frozen=True)
@@ -28,9 +25,21 @@ class DataOptions:
     """The options for the origin of scenes."""
 
     kaist: Annotated[
-        Path | None, _folder("The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.")
+        Path | None,
+        value(
+            "Folder of a data set: The KAIST Multispectral Pedestrian Benchmark, with `images` and `annotations`.",
+            "DIR",
+            rich_help_panel=PANEL,
+        ),
     ] = None
-    msrs: Annotated[Path | None, _folder("MSRS, with `vi`, `ir` and `label`, or `train` and `test`.")] = None
+    msrs: Annotated[
+        Path | None,
+        value(
+            "Folder of a data set: MSRS, with `vi`, `ir` and `label`, or `train` and `test`.",
+            "DIR",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
     street: Annotated[bool, flag("--street", "Streets drawn by bimichi.", rich_help_panel=PANEL)] = False
 
     @property
@@ -50,7 +59,7 @@ class DataOptions:
     ) -> "Scenes":
         """List the scenes of the data set, or streets of these numbers. Without `names`, day scenes are left out."""
         from bimichi import datasets
-        from bimichi.paper import street_scenes
+        from bimichi.evaluate.study import street_scenes
 
         if (self.kaist is not None) + (self.msrs is not None) + self.street != 1:
             raise typer.BadParameter("give exactly one", param_hint="'--kaist' / '--msrs' / '--street'")
@@ -75,11 +84,6 @@ def input_files(root: Path | None, names: Iterable[str]) -> list[Path]:
         for path in root.rglob("*.*")
         if any(parents <= set(path.relative_to(root).parts) for parents in folders.get(path.stem, ()))
     )
-
-
-if TYPE_CHECKING:
-    from bimichi.evaluate.study import StudyResult
-    from bimichi.scenes.scene import Scenes
 
 
 FilesOf = Callable[[Sequence[str]], list[Path]]
@@ -158,7 +162,7 @@ def _study(
     say: Output,
 ) -> "StudyResult":
     """Run the study of one draw, write it, and, if it is the only one, print it."""
-    from bimichi.paper import check_folder, names_of, run_study, split_scenes
+    from bimichi.evaluate.study import check_folder, names_of, run_study, split_scenes
 
     seed, resume = options["seed"], options["resume"]
     scenes, files_of = (

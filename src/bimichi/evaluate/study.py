@@ -16,11 +16,15 @@ from bimichi._tables import Cell, Table
 from bimichi._types import Floats
 from bimichi.datasets import Scenes, street
 from bimichi.errors import InvalidInputError
-from bimichi.evaluate.engine import Result, Scored, TrainingData, evaluate, named_row, score_cells
+from bimichi.evaluate.comparison import Result, Scored, named_row, score_cells
+from bimichi.evaluate.engine import TrainingData, evaluate
 from bimichi.evaluate.metrics import Scores
 from bimichi.fit.direction import Spread, shown_spread, spread
 from bimichi.methods.registry import Candidate, candidates
 from bimichi.scenes.scene import Scene
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KEPT = 1 << 30  # bytes of scenes that stay in memory; the others are read again whenever they are needed
 
@@ -136,10 +140,6 @@ def _chosen(scenes: Sequence[Scene], which: Sequence[int], read: Callable[[int],
     return Scenes(list(numbers), lambda name: read(numbers[name]))
 
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 DOTS_PER_INCH = 130
 
 
@@ -211,14 +211,9 @@ class StudyRow(Scored):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "StudyRow":
-        """Read a row of a results file, which writes NaN as null; older versions said "turned over" for "inverted"."""
-        fields = _with_nan(data)
-        fields["name"] = data["name"].replace(", turned over", ", inverted")
-        if "turned_over" in fields:
-            fields["inverted"] = fields.pop("turned_over")
-        return cls(
-            **fields | {"scores": {name: Scores(**_with_nan(scores)) for name, scores in data["scores"].items()}}
-        )
+        """Return the row that a results file holds, which writes NaN as null."""
+        scores = {name: Scores(**_with_nan(numbers)) for name, numbers in data["scores"].items()}
+        return cls(**_with_nan(data) | {"scores": scores})
 
 
 def _with_nan(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from bimichi.integral.labelled import fuser_of
 from bimichi.integral.planes import check_n_jobs, in_threads
 from bimichi.io.dataset import SceneCollection
 from bimichi.io.raster import gdal_settings
-from bimichi.io.scene import OpenScene
 from bimichi.rule import FusionRule
 
 
@@ -120,7 +119,17 @@ def fuse_scenes(
     threads = 1 if scenes.many else n_jobs
 
     def fuse(name: str) -> None:
-        fused[name] = _fuse_to_files(rule, scenes.open(name), outputs[name], overviews, prior_shift, threads)
+        scene, path, png = scenes.open(name), outputs[name][0], len(outputs[name]) > 1
+        if not scene.placed or path.suffix.lower() == ".png":
+            fused[name] = fuse_scene(rule, scene, path, png, threads, prior_shift)
+            return
+        if png:
+            raise InvalidInputError(f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
+        if prior_shift:
+            raise unknown_share(name)
+        matched, recipes = match_scene(rule, scene)
+        fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=threads)
+        fused[name] = FusedScene([path], matched.shape[0] * matched.shape[1])
 
     if scenes.many:
         return fused, _fuse_each(fuse, outputs, resume, n_jobs, verbose).failed
@@ -128,22 +137,6 @@ def fuse_scenes(
         if not (resume and all(path.exists() for path in paths)):
             fuse(name)
     return fused, {}
-
-
-def _fuse_to_files(
-    rule: FusionRule, scene: OpenScene, paths: Sequence[Path], overviews: bool, prior_shift: bool, n_jobs: int | None
-) -> FusedScene:
-    """Fuse a georeferenced scene in windows, to a GeoTIFF that is georeferenced, too, and others as plain images."""
-    path, png = paths[0], len(paths) > 1
-    if not scene.placed or path.suffix.lower() == ".png":
-        return fuse_scene(rule, scene, path, png, n_jobs, prior_shift)
-    if png:
-        raise InvalidInputError(f"Scene {scene.name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
-    if prior_shift:
-        raise unknown_share(scene.name)
-    matched, recipes = match_scene(rule, scene)
-    fuse_windows(replace(rule, recipes=tuple(recipes)), matched, path, overviews=overviews, n_jobs=n_jobs)
-    return FusedScene([path], matched.shape[0] * matched.shape[1])
 
 
 def _fuse_each(

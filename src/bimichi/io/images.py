@@ -376,7 +376,7 @@ class ArrayLayer(Layer):
             values = np.asarray(self.planes[at][part])
         except Exception as error:  # whatever the storage raises
             raise InvalidInputError(f"Cannot read {self.label}: {error}.") from error
-        return to_nan(values, self.fills[at] if self.fills else (), float_type(values.dtype))
+        return to_nan(values, self.fills[at], float_type(values.dtype)) if self.fills else values
 
 
 def memory_layer(label: str, image: Image, descriptions: Sequence[str | None] = (), **options: Any) -> ArrayLayer:

@@ -10,8 +10,8 @@ from bimichi import methods as estimators
 from bimichi._checks import check_choice, check_integer
 from bimichi._tables import Table
 from bimichi.datasets import BrainImages, FloodImages, draw_flood, draw_lesions
-from bimichi.evaluate.comparison import Comparison, compare
-from bimichi.evaluate.engine import Result
+from bimichi.evaluate.comparison import Comparison, Result
+from bimichi.evaluate.engine import compare
 from bimichi.evaluate.study import shows_both, write_figure, write_json, write_text
 from bimichi.io.annotations.write import write_annotations
 from bimichi.methods.base import Fusion

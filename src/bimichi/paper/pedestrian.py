@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from bimichi._progress import Stopwatch
 from bimichi._tables import Cell, Table
 from bimichi.errors import InvalidInputError
-from bimichi.evaluate.comparison import Comparison, compare
+from bimichi.evaluate.comparison import Comparison
+from bimichi.evaluate.engine import compare
 from bimichi.evaluate.study import file_name, shows_both, write_figure, write_json, write_text
 from bimichi.fit.solvers import ConvexSolver
 from bimichi.measures.bicapacity import BiCapacity

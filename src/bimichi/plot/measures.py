@@ -257,7 +257,7 @@ def _chain(g: BiCapacity, x: ArrayLike | None) -> tuple[list[int], list[float]]:
 
 
 def _places(lattice: Lattice) -> Floats:
-    """Return the centre of each node; levels are ordered by the sum of 3^k over A minus that over B: few lines cross."""
+    """Return the centre of each node; levels are ordered by the sum of 3^k over A less that over B: few lines cross."""
     digits = np.arange(lattice.size)[:, None] // 3 ** np.arange(lattice.n_sources) % 3
     order = np.where(digits == 2, -1, digits) @ 3 ** np.arange(lattice.n_sources)
     ranks = lattice.ranks()
