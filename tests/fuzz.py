@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 from bimichi import BiMIChI, BimichiError, Capacity, EvolutionarySolver, FusionRule, Scene
 from bimichi.cli.app import app
 from bimichi.evaluate.metrics import Scores
-from bimichi.evaluate.study import StudyResult, StudyRow, _done
+from bimichi.evaluate.study import StudyResult, StudyRow, _finished_rows
 from bimichi.fit.objectives import OBJECTIVES
 from bimichi.fit.problem import InMemory
 from bimichi.io import check_annotations, read_annotations, read_image, write_image
@@ -140,7 +140,7 @@ def _studies(folder: Path) -> None:
 
 
 def _read_study(path: Path) -> object:
-    return StudyResult(SETTING, _done(path.parent, SETTING)).to_markdown()
+    return StudyResult(SETTING, _finished_rows(path.parent, SETTING)).to_markdown()
 
 
 def _images(folder: Path) -> None:

@@ -56,7 +56,7 @@ def doctor(*, say: Output) -> None:
     data["cache"] = _cache()
     data["seconds"] = {"self-test": watch.seconds, "compile": COMPILING.seconds - compiled}
     data["passed"] = all(check["passed"] is not False for check in data["checks"])
-    say.result(data, "\n".join(_lines(data)))
+    say.result(data, "\n".join(_report_lines(data)))
     if not data["passed"]:
         raise typer.Exit(1)
 
@@ -98,7 +98,7 @@ def _cache() -> dict[str, Any]:
     return {"folder": folder, "kernels": len(files), "bytes": sum(file.stat().st_size for file in files)}
 
 
-def _lines(data: dict[str, Any]) -> list[str]:
+def _report_lines(data: dict[str, Any]) -> list[str]:
     cache, times, marks = data["cache"], data["seconds"], {True: "ok", False: "FAILED", None: "--"}
     held = f"{cache['kernels']} kernels, {cache['bytes'] / MEGABYTE:.1f} MB" if cache["kernels"] else "no kernels yet"
     extras = []
@@ -156,7 +156,7 @@ def check_learning() -> str:
     from bimichi.datasets import street
     from bimichi.evaluate.metrics import scores
 
-    model, next_one = _learned(), street(*SIZE, random_state=SEED + 1, n_segments=80)
+    model, next_one = _trained_model(), street(*SIZE, random_state=SEED + 1, n_segments=80)
     solution, truth = model.solution_, np.asarray(next_one.truth)
     gap = solution.objective_value - (solution.lower_bound or 0.0)
     _ensure(abs(gap) < 1e-6 * solution.objective_value, f"J is {gap:.2g} above its lower bound; it should be on it.")
@@ -166,7 +166,7 @@ def check_learning() -> str:
     return f"AUC {fused:.3f} on an unseen street, {alone:.3f} for the best source alone"
 
 
-def _learned() -> "bimichi.BiMIChI":
+def _trained_model() -> "bimichi.BiMIChI":
     from bimichi.datasets import street
 
     scene = street(*SIZE, random_state=SEED, n_segments=80)
@@ -177,7 +177,7 @@ def check_model_file() -> str:
     """Save a model, load it, and fuse with both."""
     from bimichi.datasets import street
 
-    model, sources = _learned(), street(*SIZE, random_state=SEED + 1).sources
+    model, sources = _trained_model(), street(*SIZE, random_state=SEED + 1).sources
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save(path)

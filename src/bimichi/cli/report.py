@@ -90,7 +90,7 @@ def report(
         for scene in scenes.scenes:
             with run.timed("explain and write"):
                 entries.append(writer.attempt(scene, pages[scene.name]) if scenes.many else writer.write(scene, output))
-            say.note(_outcome(entries[-1]))
+            say.note(_outcome_line(entries[-1]))
             if entries[-1].note and truth and not scenes.many:
                 warnings.warn(f"{truth} gives no scores: {entries[-1].note} {WHICH}", AnnotationWarning, stacklevel=2)
         if index:
@@ -101,7 +101,7 @@ def report(
         outputs = [*(entry.page for entry in entries if entry.page), *([index] if index else [])]
         record = run.write(run_path(output), outputs)
     failed = {entry.name: entry.note for entry in entries if entry.page is None}
-    reported = [_described(entry) for entry in entries if entry.page]
+    reported = [_entry_data(entry) for entry in entries if entry.page]
     result = {"model": model, "reports": [entry["file"] for entry in reported], "scenes": reported, "failed": failed}
     say.result(result | {"index": index, "run": record, "seconds": run.seconds})
     if failed:
@@ -118,14 +118,14 @@ def _pages(output: Path, scenes: SceneCollection) -> list[Path]:
     return [path.with_name(free) if path.name.lower() == INDEX else path for path in pages]
 
 
-def _outcome(entry: "IndexEntry") -> str:
+def _outcome_line(entry: "IndexEntry") -> str:
     if entry.page is None:
         return f"Scene {entry.name!r} failed: {entry.note}"
     note = f" Without scores: {entry.note}" if entry.note else ""
     return f"Wrote {entry.page} ({entry.page.stat().st_size / 1e6:.1f} MB).{note}"
 
 
-def _described(entry: "IndexEntry") -> dict[str, Any]:
+def _entry_data(entry: "IndexEntry") -> dict[str, Any]:
     scores = {} if entry.scores is None else {"auc": entry.scores.auc, "ap": entry.scores.average_precision}
     return {"scene": entry.name, "file": entry.page} | scores
 
@@ -169,7 +169,7 @@ class _SceneReports:
         for file, rule in self.rules.items() if self.masks and not note else ():
             unscored = _unscored(read[file], fused[file])
             score = scores(np.asarray(read[file].truth), fused[file], rule.output_range, unscored)
-            results.append(Result(_short(file), rule, [score], fuse_seconds=seconds[file]))
+            results.append(Result(_short_path(file), rule, [score], fuse_seconds=seconds[file]))
         write_report(
             page,
             self.rules[model],
@@ -177,7 +177,7 @@ class _SceneReports:
             boxes=self.boxes.get(scene.name),
             comparison=bimichi.Comparison(results) if len(results) > 1 else None,
             title=self.title or (scene.name if self.scenes.many else "Fusion report"),
-            notes={"Model file": _short(model), "Image files": ", ".join(map(_short, scene.files))},
+            notes={"Model file": _short_path(model), "Image files": ", ".join(map(_short_path, scene.files))},
             n_jobs=self.n_jobs,
         )
         height, width = fused[model].shape
@@ -211,5 +211,5 @@ def _unscored(scene: "bimichi.Scene", fused: Any) -> Any:
     return np.isnan(fused) if scene.ignore is None else np.isnan(fused) | scene.ignore
 
 
-def _short(path: Path) -> str:
+def _short_path(path: Path) -> str:
     return "/".join(path.parts[-2:])

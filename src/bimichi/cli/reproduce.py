@@ -38,7 +38,7 @@ def um(
     """
     from bimichi.paper import run_um
 
-    result, written = _timed(ctx, output, seed, lambda: run_um(random_state=seed, n_jobs=jobs))
+    result, written = _run_and_write(ctx, output, seed, lambda: run_um(random_state=seed, n_jobs=jobs))
     shown = map(escape, [*result.proofs(), *map(str, written)])
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *shown)
 
@@ -90,7 +90,7 @@ def pedestrian(
 
     where = where or DataOptions(street=True)
     drawn = where.street and where.root is None
-    scenes = where.scenes(_numbers(scene, seed) if drawn else (), names=scene, preset=preset)
+    scenes = where.scenes(_street_numbers(scene, seed) if drawn else (), names=scene, preset=preset)
     folder = output_folder(output)
     chosen = list(scenes if scene or drawn else islice(filter(shows_both, scenes), limit))
     if not chosen:
@@ -174,12 +174,12 @@ def _run_field(
     from bimichi.paper import run_field
 
     field = str(ctx.info_name)
-    result, written = _timed(ctx, output, seed, lambda: run_field(field, train, test, seed, jobs, say.verbose))
+    result, written = _run_and_write(ctx, output, seed, lambda: run_field(field, train, test, seed, jobs, say.verbose))
     shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, shown))
 
 
-def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]) -> tuple[Any, list[Path]]:
+def _run_and_write(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]) -> tuple[Any, list[Path]]:
     """Run an experiment, and write its result and its record; returns the result and the files."""
     folder = output_folder(output)
     with Run(f"reproduce {ctx.info_name}", ctx.params, seed=seed) as run:
@@ -191,7 +191,7 @@ def _timed(ctx: typer.Context, output: Path, seed: int, learn: Callable[[], Any]
     return result, written
 
 
-def _numbers(names: Sequence[str] | None, seed: int) -> list[int]:
+def _street_numbers(names: Sequence[str] | None, seed: int) -> list[int]:
     try:
         return [int(name.removeprefix("street-")) for name in names or [f"street-{seed}"]]
     except ValueError:

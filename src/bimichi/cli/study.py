@@ -144,7 +144,7 @@ def study(
 
     def draw(at: int) -> "StudyResult":
         where = output if repeats == 1 else output / f"draw-{at}"
-        return _study(ctx.params | {"seed": at}, where, data, labelled, source_options, ctx, say)
+        return _run_draw(ctx.params | {"seed": at}, where, data, labelled, source_options, ctx, say)
 
     draws = RepeatedStudy([draw(at) for at in range(seed, seed + repeats)])
     if repeats > 1:
@@ -152,7 +152,7 @@ def study(
         say.result(draws.to_dict() | {"files": written}, rich_table(draws.table()), *map(escape, map(str, written)))
 
 
-def _study(
+def _run_draw(
     options: dict[str, Any],
     output: Path,
     data: DataOptions,
@@ -165,9 +165,10 @@ def _study(
     from bimichi.evaluate.study import check_folder, names_of, run_study, split_scenes
 
     seed, resume = options["seed"], options["resume"]
-    scenes, files_of = (
-        _own(options, data, labelled, source_options, say) if options["images"] else _drawn(options, data)
-    )
+    if options["images"]:
+        scenes, files_of = _own_scenes(options, data, labelled, source_options, say)
+    else:
+        scenes, files_of = _data_set_scenes(options, data)
     folder = output_folder(output)
     check_folder(folder, resume)
     learned, scored = split_scenes(scenes, options["train"], options["test"], seed, say.note)
@@ -192,7 +193,7 @@ def _study(
     return result
 
 
-def _drawn(options: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
+def _data_set_scenes(options: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf]":
     """Return scenes of a data set, or drawn ones, and a function that returns the files of some of them."""
     only_own = [f"--{name.replace('_', '-')}" for name in OWN if options[name] is not None]
     if only_own:
@@ -203,7 +204,7 @@ def _drawn(options: dict[str, Any], data: DataOptions) -> "tuple[Scenes, FilesOf
     return scenes, lambda names: input_files(data.root, names)
 
 
-def _own(
+def _own_scenes(
     options: dict[str, Any], data: DataOptions, labelled: LabelOptions, source_options: SourceOptions, say: Output
 ) -> "tuple[Scenes, FilesOf]":
     """Return the same of the user's own files."""

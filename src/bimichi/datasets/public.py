@@ -123,7 +123,7 @@ def list_frames(
     if not places:
         raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.")
     frames = {}
-    for name in _choose(list(places), names, root):
+    for name in _select_names(list(places), names, root):
         group, stem = places[name]
         for folder in group:
             if stem not in files(folder):
@@ -138,7 +138,7 @@ def _files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in inside if path.suffix.lower() in SUFFIXES}
 
 
-def _choose(available: list[str], names: str | Iterable[str] | None, root: str | PathLike[str]) -> list[str]:
+def _select_names(available: list[str], names: str | Iterable[str] | None, root: str | PathLike[str]) -> list[str]:
     if names is None:
         return available
     wanted = [names] if isinstance(names, str) else list(names)

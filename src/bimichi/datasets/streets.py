@@ -296,7 +296,7 @@ def street(
         _houses(canvas, side, rng)
     sides = [(light, 1 if light.x > 0 else -1) for light in lamps[1:]]
     posts = [Figure(light.x + side * 1.15, light.z, lamp(-side, light.power), (1.6, 5.7)) for light, side in sides]
-    figures = [*posts, *_things(rng), *_people(view, n_people, rng)]
+    figures = [*posts, *_objects(rng), *_people(view, n_people, rng)]
     for figure in sorted(figures, key=lambda figure: -figure.z):
         canvas.stand(figure.parts, figure.x, figure.z, figure.reach, figure.owner)
     _roughen(canvas, rng)
@@ -390,7 +390,7 @@ def _lamps(rng: np.random.Generator) -> list[Lamp]:
     return lamps
 
 
-def _things(rng: np.random.Generator) -> list[Figure]:
+def _objects(rng: np.random.Generator) -> list[Figure]:
     side = int(rng.choice([-1, 1]))
     parked = car(rng, bonnet=rng.uniform(18, 26))
     things = [

@@ -31,18 +31,18 @@ class Scored:
     fit_seconds: float
     fuse_seconds: float
 
-    def _all(self, score: str) -> list[float]:
+    def _values(self, score: str) -> list[float]:
         scenes = self.scores.values() if isinstance(self.scores, dict) else self.scores
         return [getattr(scores, score) for scores in scenes]
 
     def mean(self, score: str) -> float:
         """Return the mean of a score over the test scenes; NaN without any."""
-        return float(np.mean(self._all(score))) if self.scores else float("nan")
+        return float(np.mean(self._values(score))) if self.scores else float("nan")
 
     @property
     def worst_auc(self) -> float:
         """The smallest AUC among the test scenes; NaN without any."""
-        return min(self._all("auc"), default=float("nan"))
+        return min(self._values("auc"), default=float("nan"))
 
 
 @dataclass
@@ -150,7 +150,7 @@ class Comparison:
         for result in self.results:
             reached = {title: COLUMNS[title][0](result) for title in (*TITLES, "worst AUC")}
             times = {"fit seconds": result.fit_seconds, "fuse seconds": result.fuse_seconds}
-            rows.append(reached | times | {"learned": _learned(result), "problem": result.problem})
+            rows.append(reached | times | {"learned": _learned_text(result), "problem": result.problem})
         return pd.DataFrame(rows, index=pd.Index([result.name for result in self.results], name="method"))
 
     def to_markdown(self) -> str:
@@ -228,7 +228,7 @@ class Comparison:
         return Table(["measure", *(set_label(subset, names) for subset in subsets)], rows)
 
 
-def _learned(result: Result) -> str:
+def _learned_text(result: Result) -> str:
     """Return what a method learned if it fits on one line: a normalised measure by size of the set, or weights."""
     if isinstance(result.measure, Capacity):
         return " ".join(number(value) for _, value in result.measure.listing())

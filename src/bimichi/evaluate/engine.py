@@ -73,8 +73,8 @@ def compare(
         raise InvalidInputError(
             "methods must be distinct; give a mapping of name to method to compare several of one class."
         )
-    learned = _checked(train, "train")
-    scenes = learned if test is None else _checked(test, "test")
+    learned = _scene_list(train, "train")
+    scenes = learned if test is None else _scene_list(test, "test")
     for scene in scenes:
         if scene.truth is None:
             raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.")
@@ -88,7 +88,7 @@ def compare(
     return Comparison([done[name] for name in named])
 
 
-def _checked(scenes: Scene | Sequence[Scene], argument: str) -> Sequence[Scene]:
+def _scene_list(scenes: Scene | Sequence[Scene], argument: str) -> Sequence[Scene]:
     """Return a list of scenes, or `Scenes`, which stay unread."""
     listed = scenes if isinstance(scenes, Scenes) else [scenes] if isinstance(scenes, Scene) else list(scenes)
     if not listed or not (isinstance(listed, Scenes) or all(isinstance(scene, Scene) for scene in listed)):
@@ -121,7 +121,7 @@ class TrainingData:
                 if gather not in self._gathered:
                     self._gathered[gather] = gather()
                 gathered = self._gathered[gather]
-            yield gathered if gather != self._pixels_of_bags else _columns(candidate, *gathered)
+            yield gathered if gather != self._pixels_of_bags else _fit_arguments(candidate, *gathered)
         finally:
             with self._lock:
                 self._uses[gather] -= 1
@@ -137,7 +137,7 @@ class TrainingData:
 
     def _first_scene(self) -> tuple[Any, ...]:
         first = self._scenes[0]
-        return (first.sources[_counted(first)],)
+        return (first.sources[_scored_pixels(first)],)
 
     def _unread(self) -> tuple[Any, ...]:
         return (self._scenes if isinstance(self._scenes, Scenes) else list(self._scenes),)
@@ -147,7 +147,7 @@ class TrainingData:
         for scene in self._scenes:
             if scene.truth is None:
                 raise NotRunError(NO_TRUTH)
-            counted = _counted(scene)
+            counted = _scored_pixels(scene)
             X.append(scene.sources[counted])
             y.append(scene.truth[counted])
         return np.concatenate(X), np.concatenate(y).astype(int)
@@ -170,13 +170,13 @@ class TrainingData:
         return bags.X, np.repeat(bags.labels, sizes).astype(int), np.repeat(np.arange(len(bags)), sizes), truth
 
 
-def _counted(scene: Scene) -> NDArray[np.bool_]:
+def _scored_pixels(scene: Scene) -> NDArray[np.bool_]:
     """Return the pixels where a scene has data and is not to be ignored."""
     valid: NDArray[np.bool_] = ~np.isnan(scene.sources).any(axis=-1)
     return valid if scene.ignore is None else valid & ~scene.ignore
 
 
-def _columns(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) -> tuple[Any, ...]:
+def _fit_arguments(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) -> tuple[Any, ...]:
     if candidate.method.needs == "bags":
         return X, of_bags, bags
     if candidate.labels == "pixels" and truth is None:
@@ -235,7 +235,7 @@ def _run(
             watch = Stopwatch()
             fused = _fuse(result.model, scene)
             result.fuse_seconds += watch.seconds
-            score = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_counted(scene))
+            score = scores(np.asarray(scene.truth), fused, result.model.output_range, ~_scored_pixels(scene))
             result.scores.append(score)
             if keep_maps:
                 result.maps.append(fused)

@@ -96,7 +96,7 @@ def split_scenes(
     if n_train + n_test > len(scenes):
         wanted = f"n_train + n_test = {n_train + n_test} scenes"
         raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.")
-    read = _reader(scenes, KEPT)
+    read = _cached_reader(scenes, KEPT)
     train, test, passed = list[int](), list[int](), list[int]()
     for count, which in enumerate(np.random.default_rng(seed).permutation(len(scenes)).tolist(), 1):
         scene = read(which)
@@ -110,10 +110,10 @@ def split_scenes(
         shortage = f"only {len(test)} of {len(scenes)} scenes show targets and others"
         raise InvalidInputError(f"n_test is {n_test}, but {shortage}; choose a smaller one.")
     train += passed[: n_train - len(train)]
-    return _chosen(scenes, train, read), _chosen(scenes, test, read)
+    return _subset(scenes, train, read), _subset(scenes, test, read)
 
 
-def _reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
+def _cached_reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
     """Return a function that reads a scene by number, once; of lazy scenes, no more stay in memory than fit `room`."""
     if not isinstance(scenes, Scenes):
         return cache(scenes.__getitem__)
@@ -133,7 +133,7 @@ def _reader(scenes: Sequence[Scene], room: int) -> Callable[[int], Scene]:
     return read
 
 
-def _chosen(scenes: Sequence[Scene], which: Sequence[int], read: Callable[[int], Scene]) -> Sequence[Scene]:
+def _subset(scenes: Sequence[Scene], which: Sequence[int], read: Callable[[int], Scene]) -> Sequence[Scene]:
     if not isinstance(scenes, Scenes):
         return [read(k) for k in which]
     numbers = {scenes.names[k]: k for k in which}
@@ -406,7 +406,7 @@ def run_study(
     names = test[0].source_names
     setting: dict[str, Any] = {"train": names_of(train), "test": names_of(test), "sources": list(names), "seed": seed}
     setting["way of making scenes"] = dict(made_by or {})
-    result = StudyResult(setting, _done(folder, setting) if resume and folder is not None else [])
+    result = StudyResult(setting, _finished_rows(folder, setting) if resume and folder is not None else [])
     done = {row.name for row in result.rows}
     left = {row.name: row for row in candidates(names, rows, seed, n_jobs)}
     for name in [name for name in left if name in done]:
@@ -430,7 +430,7 @@ def check_folder(folder: Path | None, resume: bool) -> None:
         raise InvalidInputError(f"{folder} holds results already; resume them, or choose another folder.")
 
 
-def _done(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
+def _finished_rows(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
     """Return rows of an earlier run of the same study, which need not be run again."""
     path = folder / RESULTS
     if not path.exists():

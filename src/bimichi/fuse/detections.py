@@ -244,13 +244,13 @@ def _geometry(polygons: list[Polygon], crs: Any) -> dict[str, Any]:
     coordinates = [[ring.tolist() for ring in polygon] for polygon in polygons]
     geometry = {"type": "MultiPolygon", "coordinates": coordinates}
     moved = import_optional("rasterio.warp").transform_geom(crs, LONGITUDE_LATITUDE, geometry)["coordinates"]
-    turned = [[_turned(ring, outer=k == 0) for k, ring in enumerate(polygon)] for polygon in moved]
+    turned = [[_directed(ring, outer=k == 0) for k, ring in enumerate(polygon)] for polygon in moved]
     if len(turned) == 1:
         return {"type": "Polygon", "coordinates": turned[0]}
     return {"type": "MultiPolygon", "coordinates": turned}
 
 
-def _turned(ring: Any, outer: bool) -> list[list[float]]:
+def _directed(ring: Any, outer: bool) -> list[list[float]]:
     """Return a ring whose direction is that of GeoJSON: counterclockwise if it is the outer one."""
     corners = np.asarray(ring, dtype=np.float64)
     x, y = (corners - corners[0]).T

@@ -84,7 +84,7 @@ def fuse_frames(
     A frame in progress takes at most about 130 MB, whatever its size.
     """
     fuser_of(model)
-    named = _named(frames)
+    named = _frames_by_name(frames)
     folder = Path(output_folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ def _fuse_each(
     )
 
 
-def _named(frames: Mapping[str, Sources] | Sequence[Sources]) -> Mapping[str, Sources]:
+def _frames_by_name(frames: Mapping[str, Sources] | Sequence[Sources]) -> Mapping[str, Sources]:
     if isinstance(frames, str | PathLike):
         raise InvalidInputError(f"frames must be several sets of files, got the single path {frames!s}.")
     if not frames:

@@ -250,15 +250,16 @@ def fuse_windows(
     jobs = check_n_jobs(n_jobs)
     fuser = fuser_of(model, n_jobs=1)
     with scene.settings():
-        scene, recipes, watch = _matched(model, scene, fuser)
+        scene, recipes, watch = _match_scene(model, scene, fuser)
         reached = getattr(model, "output_range", (-1.0, 1.0))
         target = GeoTiff(Path(output), scene, reached, block, compress, overviews, jobs)
         decision = getattr(getattr(model, "rule_", model), "decision", None)
-        plan = Plan(scene, fuser, recipes, _whole(scene, recipes), *_windows(scene, target, jobs), watch, decision)
+        whole, windows = _whole_images(scene, recipes), _windows(scene, target, jobs)
+        plan = Plan(scene, fuser, recipes, whole, *windows, watch, decision)
         with (
             target.writing() as write,
             progress_bar("fusing", len(plan.windows), verbose) as advance,
-            closing(_fused(plan, jobs)) as results,
+            closing(_fused_windows(plan, jobs)) as results,
         ):
             for window, fused in results:
                 write(fused, window)
@@ -268,7 +269,7 @@ def fuse_windows(
     return target.path
 
 
-def _matched(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, list[str], InputWatch | None]:
+def _match_scene(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, list[str], InputWatch | None]:
     """Return the scene with its sources in the order of the model, their recipes, and what watches their values."""
     rule = getattr(model, "rule_", model)
     if isinstance(rule, FusionRule) and rule.recipes is not None and fuser.names is not None:
@@ -285,7 +286,7 @@ def _matched(model: Any, scene: OpenScene, fuser: Fuser) -> tuple[OpenScene, lis
     return scene, list(rule.recipes or ()), InputWatch(rule, scene)
 
 
-def _whole(scene: OpenScene, recipes: Sequence[str]) -> dict[int, Image]:
+def _whole_images(scene: OpenScene, recipes: Sequence[str]) -> dict[int, Image]:
     """Return the sources whose recipes need the whole image."""
     whole = {}
     for k, recipe in enumerate(recipes):
@@ -313,7 +314,7 @@ def _windows(scene: OpenScene, target: GeoTiff, jobs: int) -> tuple[list[Window]
     return windows, int(np.clip(MEMORY // (columns * rows * tile), 2, jobs + 1))
 
 
-def _fused(plan: Plan, jobs: int) -> Generator[tuple[Window, NDArray[Any]], None, None]:
+def _fused_windows(plan: Plan, jobs: int) -> Generator[tuple[Window, NDArray[Any]], None, None]:
     """Yield windows and their fused values, in order."""
     workers = min(jobs, plan.under_way, len(plan.windows))
     with ExitStack() as held:
@@ -331,20 +332,20 @@ def _fuse_window(plan: Plan, window: Window, readers: "SimpleQueue[ReadSources]"
     read = readers.get()
     try:
         if plan.decision is None or plan.decision.smooth is None:
-            return _fuse_planes(plan, _images(plan, window, read))
+            return _fuse_planes(plan, _read_images(plan, window, read))
         down, across = plan.decision.margin
         x, y = max(0, window.column - across), max(0, window.row - down)
         right = min(plan.scene.grid.width, window.column + window.width + across)
         bottom = min(plan.scene.grid.height, window.row + window.height + down)
         wider = Window(y, x, bottom - y, right - x)
-        fused = plan.decision.smoothed(_fuse_planes(plan, _images(plan, wider, read)))
+        fused = plan.decision.smoothed(_fuse_planes(plan, _read_images(plan, wider, read)))
         top, left = window.row - y, window.column - x
         return np.ascontiguousarray(fused[top : top + window.height, left : left + window.width])
     finally:
         readers.put(read)
 
 
-def _images(plan: Plan, window: Window, read: ReadSources) -> list[Image]:
+def _read_images(plan: Plan, window: Window, read: ReadSources) -> list[Image]:
     images = read(window)
     if plan.watch is not None:
         plan.watch.see(images)
@@ -365,11 +366,11 @@ def _fuse_planes(plan: Plan, images: list[Image]) -> NDArray[Any]:
                 planes = [make_plane(*arguments) for arguments in zip(planes, recipes, plan.scene.dtypes, strict=True)]
             fused[part] = plan.fuser.fuse(planes)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{error} Of the sources, {_located(plan.scene)}.") from error
+        raise InvalidInputError(f"{error} Of the sources, {_places_of(plan.scene)}.") from error
     return fused
 
 
-def _located(scene: OpenScene) -> str:
+def _places_of(scene: OpenScene) -> str:
     """Return where each source is, for errors."""
     places = [(scene.layers[source.bands[0][0]], source.bands[0][1]) for source in scene.sources]
     return ", ".join(f"index {k} is band {at.bands[j].number} of {at.label}" for k, (at, j) in enumerate(places))

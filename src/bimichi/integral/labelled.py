@@ -69,9 +69,8 @@ def match_sources(
         fits = sorted(names) == sorted(expected)
         positions = [list(names).index(name) for name in expected] if fits else []
     if not fits:
-        raise InvalidInputError(
-            f"{where} has {_listed(names, n_sources)}, but the model has {_listed(expected, n_expected)}. {remedy}"
-        )
+        own, other = _source_list(names, n_sources), _source_list(expected, n_expected)
+        raise InvalidInputError(f"{where} has {own}, but the model has {other}. {remedy}")
     return positions
 
 
@@ -81,7 +80,7 @@ def own_names(model: Any) -> tuple[str, ...] | None:
     return None if names == check_names(None, model.n_sources) else names
 
 
-def _listed(names: Sequence[str] | None, n: int) -> str:
+def _source_list(names: Sequence[str] | None, n: int) -> str:
     count = "1 source" if n == 1 else f"{n} sources"
     return count if names is None else f"{count} ({', '.join(names)})"
 
@@ -216,7 +215,7 @@ def fuse_array(
         output_dtypes=[np.float32 if narrow else np.float64],
         keep_attrs="drop_conflicts",
     )
-    return _described(fused.rename("fused"), X, planes)
+    return _with_attributes(fused.rename("fused"), X, planes)
 
 
 def _fuse_block(*planes: NDArray[Any], fuser: Fuser, fills: list[list[float]]) -> NDArray[Any]:
@@ -264,7 +263,7 @@ def check_alike(planes: Sequence["xr.DataArray"], chunks: bool = True) -> None:
             )
 
 
-def _described(
+def _with_attributes(
     fused: "xr.DataArray", X: "xr.DataArray | xr.Dataset", planes: Sequence["xr.DataArray"]
 ) -> "xr.DataArray":
     """Give the result those attributes of its sources that also hold for it."""

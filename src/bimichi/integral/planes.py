@@ -148,7 +148,7 @@ def out_of_range(k: int, names: Sequence[str] | None, worst: float, low: float, 
 def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
     """Return rows (None if planes were given) and planes of `X`, checked."""
     if isinstance(X, list | tuple) and any(hasattr(p, "__array__") and np.ndim(p) > 0 for p in X):
-        planes = [_numbers(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
+        planes = [_number_array(plane, f"Plane {k} of X") for k, plane in enumerate(X)]
         if n_sources is not None and len(planes) != n_sources:
             raise InvalidInputError(
                 f"X is a list of {len(planes)} arrays, so of {len(planes)} sources, but g has {n_sources}. "
@@ -161,7 +161,7 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
                     f"plane 0 has {planes[0].shape} and plane {k} has {plane.shape}."
                 )
         return None, planes
-    rows = _numbers(X, "X")
+    rows = _number_array(X, "X")
     if rows.ndim == 0:
         raise InvalidInputError("X is a single number; it must have the sources along its last axis.")
     if rows.shape[-1] == 0 or (n_sources is not None and rows.shape[-1] != n_sources):
@@ -175,7 +175,7 @@ def split_planes(X: Any, n_sources: int | None) -> tuple[NDArray[Any] | None, li
     return rows, [rows[..., k] for k in range(rows.shape[-1])]
 
 
-def _numbers(values: Any, label: str) -> NDArray[Any]:
+def _number_array(values: Any, label: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidInputError(f"{label} is a masked array; pass X.filled(np.nan), and masked instances become NaN.")
     if is_xarray(values):  # which would be misread as a plain array

@@ -131,7 +131,7 @@ def read_image(path: str | PathLike[str]) -> Image:
     to 8 bits. A .npy file is never unpickled.
     """
     with reading(path, "it is damaged"), check_file(path).open("rb") as file:
-        return _checked(_decoded(file))
+        return _as_image(_decode(file))
 
 
 def is_image(start: bytes) -> bool:
@@ -167,7 +167,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _decoded(file: IO[bytes]) -> Image:
+def _decode(file: IO[bytes]) -> Image:
     start = file.read(26)
     file.seek(0)
     if start.startswith(NUMPY):
@@ -196,7 +196,7 @@ def read_arrays(path: Path) -> dict[str, Image]:
         arrays = {}
         for name in members:
             with archive.open(name) as file:
-                arrays[name.removesuffix(".npy")] = _checked(np.lib.format.read_array(file, allow_pickle=False))
+                arrays[name.removesuffix(".npy")] = _as_image(np.lib.format.read_array(file, allow_pickle=False))
     for name, array in arrays.items():
         if array.ndim != 2 or array.shape != arrays[next(iter(arrays))].shape:
             raise InvalidInputError(
@@ -281,7 +281,7 @@ def _upright(image: Image, orientation: Any) -> Image:
     return (image.swapaxes(0, 1) if orientation > 4 else image)[::down, ::across]
 
 
-def _checked(image: Image) -> Image:
+def _as_image(image: Image) -> Image:
     """Return a contiguous array in native byte order; one band has no third axis."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]

@@ -191,11 +191,11 @@ def labelled_layer(data: "xr.DataArray | xr.Dataset", label: str) -> ArrayLayer:
         if plane.shape != first.shape:
             raise InvalidInputError(f"{label}: source {name!r} has shape {plane.shape}, the first {first.shape}.")
     bands = tuple(
-        Band(k + 1, name, _stored(plane), None, plane.attrs.get("units"))
+        Band(k + 1, name, _stored_type(plane), None, plane.attrs.get("units"))
         for k, (plane, name) in enumerate(zip(planes, names, strict=True))
     )
     fills = tuple(tuple(fills_of({**data.attrs, **plane.attrs})) for plane in planes)
-    grid = Grid(first.shape[1], first.shape[0], *_place(data, first))
+    grid = Grid(first.shape[1], first.shape[0], *_georeference(data, first))
     return ArrayLayer(label, bands, grid, planes=tuple(planes), fills=fills)
 
 
@@ -232,14 +232,14 @@ def _upright(plane: Any) -> Any:
     return plane.transpose(rows, columns) if rows and columns else plane
 
 
-def _stored(plane: Any) -> np.dtype[Any]:
+def _stored_type(plane: Any) -> np.dtype[Any]:
     """Return the type of the values; that in the file, if NaN alone made them floats."""
     own: np.dtype[Any] = plane.dtype
     kept: np.dtype[Any] = np.dtype(plane.encoding.get("dtype", own))
     return kept if kept.kind in "iu" and not any(name in plane.encoding for name in PACKED) else own
 
 
-def _place(data: Any, plane: Any) -> tuple[Any, Any]:
+def _georeference(data: Any, plane: Any) -> tuple[Any, Any]:
     """Return the CRS, as rioxarray and the CF conventions keep it, and the transform; None where there is none."""
     holders = [data[name] for name in (*data.coords, *getattr(data, "data_vars", ())) if data[name].ndim == 0]
     text = next((h.attrs[key] for h in holders for key in ("crs_wkt", "spatial_ref") if key in h.attrs), None)
@@ -294,11 +294,11 @@ def selected_bands(source: str) -> tuple[str, tuple[str, ...]]:
 def existing_path(path: Path) -> Path:
     """Return a path that exists; that it does not is the first thing to say."""
     if not path.exists():
-        raise InvalidInputError(f"There is no file or folder {path}. {_nearest(path)}")
+        raise InvalidInputError(f"There is no file or folder {path}. {_alternative_sentence(path)}")
     return path
 
 
-def _nearest(path: Path) -> str:
+def _alternative_sentence(path: Path) -> str:
     """Return a sentence on what is there instead of a path that is not."""
     if str(path) == "-":
         return "Standard input is not read; name a file."
@@ -345,10 +345,10 @@ def files_by_scene(source: str) -> Mapping[str, Path]:
             raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.")
         paths = map(Path, sorted(glob.glob(source)))  # noqa: PTH207
         files = [path for path in paths if path.is_file() or is_store(path)]
-        pairs = [(_matched(source, file), file) for file in files]
+        pairs = [(_wildcard_text(source, file), file) for file in files]
         kinds = "files"
     if not pairs:
-        raise InvalidInputError(f"{source} has no {kinds}. {_instead(source)}")
+        raise InvalidInputError(f"{source} has no {kinds}. {_contents_sentence(source)}")
     by_scene: dict[str, Path] = {}
     for scene, file in pairs:
         if by_scene.setdefault(scene, file) is not file:
@@ -356,7 +356,7 @@ def files_by_scene(source: str) -> Mapping[str, Path]:
     return by_scene
 
 
-def _instead(source: str) -> str:
+def _contents_sentence(source: str) -> str:
     """Return a sentence on what a folder holds instead of images, or that of a pattern instead of what it matches."""
     folder = Path(source)
     if not folder.is_dir():
@@ -390,7 +390,7 @@ def warn_if_expanded(files: Sequence[Path]) -> None:
             return
 
 
-def _matched(pattern: str, file: Path) -> str:
+def _wildcard_text(pattern: str, file: Path) -> str:
     """Return the text that the wildcards of a pattern match in a file's path, without its suffix."""
     fixed = [re.escape(text) for text in WILDCARD.split(Path(pattern).with_suffix("").as_posix())]
     match = re.fullmatch("([^/]*)".join(fixed), file.with_suffix("").as_posix())

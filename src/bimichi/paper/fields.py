@@ -92,8 +92,8 @@ class FieldResult:
     def verdict(self) -> str:
         """Return sentences that compare the best fusion and `auto` with the best source and labels of pixels."""
         said = [
-            f"The best single source is {_reached(self.best_source())}.",
-            f"The best fusion learned from labels of bags is {_reached(self.best_fusion())}.",
+            f"The best single source is {_scores_in_words(self.best_source())}.",
+            f"The best fusion learned from labels of bags is {_scores_in_words(self.best_fusion())}.",
         ]
         ran = {result.name: result for result in self.comparison.results if result.scores}
         for name, why in ((AUTO, "which chooses its setting on scenes it left out"), (BOOSTING, "for comparison")):
@@ -242,5 +242,5 @@ def _precision(result: Result) -> float:
     return result.mean("average_precision")
 
 
-def _reached(result: Result) -> str:
+def _scores_in_words(result: Result) -> str:
     return f"{result.name}, AUC {result.mean('auc'):.3f} and AP {_precision(result):.3f}"

@@ -183,10 +183,10 @@ def run_pedestrian(
     kept = {name: method for name, method in methods.items() if name not in leave_out}
     comparison = compare(kept, scene, n_jobs=n_jobs, keep_maps=True, verbose=verbose)
     seconds = watch.seconds
-    return PedestrianResult(scene, comparison, seconds, _proven(scene, random_state, n_jobs, verbose, max_nodes))
+    return PedestrianResult(scene, comparison, seconds, _prove(scene, random_state, n_jobs, verbose, max_nodes))
 
 
-def _proven(scene: Scene, random_state: int, n_jobs: int | None, verbose: int, max_nodes: int) -> dict[str, str]:
+def _prove(scene: Scene, random_state: int, n_jobs: int | None, verbose: int, max_nodes: int) -> dict[str, str]:
     if not max_nodes:
         return {}
     proofs, bags = {}, scene.bags()

@@ -95,7 +95,7 @@ def plot_maps(
         As in `plot_map`; (-1, 1) also fits maps of both kinds beside each other.
     """
     low, high = _check_range(output_range)
-    names, arrays = _titled(planes, titles)
+    names, arrays = _with_titles(planes, titles)
     checked = [_check_plane(plane, low, high, f"planes[{k}]") for k, plane in enumerate(arrays)]
     n = len(checked)
     if ncols is None:
@@ -118,7 +118,7 @@ def _draw(ax: "Axes", values: Floats, title: str | None) -> None:
         ax.set_title(fitted(title, ax, TITLE_SIZE), fontsize=TITLE_SIZE)
 
 
-def _titled(planes: Any, titles: Sequence[str] | None) -> tuple[Sequence[str | None], list[ArrayLike]]:
+def _with_titles(planes: Any, titles: Sequence[str] | None) -> tuple[Sequence[str | None], list[ArrayLike]]:
     if isinstance(planes, Mapping):
         if titles is not None:
             raise InvalidInputError("titles must be left out when planes is a mapping: its keys are the titles.")
