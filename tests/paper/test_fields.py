@@ -63,13 +63,15 @@ def test_reproduce_writes_all_of_it(result, folder):
 
 def test_the_commands_learn_from_the_written_files(result, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    train, fuse = FIELDS[result.field].commands.replace("\\\n", " ").splitlines()[:2]
+    train, fuse, report = FIELDS[result.field].commands.splitlines()
     shown = run(*shlex.split(train)[1:], "--objective", "mean", "--superpixels", 60, "--quiet")
     assert shown.exit_code == 0, shown.output
     shown = run(*shlex.split(fuse)[1:])
     assert shown.exit_code == 0, shown.output
     assert len(list((folder / "fused").glob("*.tif"))) == 4
-    for name in ("fused", "model.json", "model.json.run.json"):
+    shown = run(*shlex.split(report)[1:])
+    assert shown.exit_code == 0, shown.output
+    for name in ("fused", "reports", "model.json", "model.json.run.json"):
         made = folder / name
         shutil.rmtree(made) if made.is_dir() else made.unlink()
 

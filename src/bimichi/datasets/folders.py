@@ -1,6 +1,6 @@
 """Drawn scenes as folders of image files, labels and truth, with a project file, like a user's own data."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -125,9 +125,13 @@ def write_folder(
         written += paths
         if annotations is not None:
             boxes[paths[0].name] = annotations
-    if boxes:
-        written.append(root / "boxes.csv")
-        write_annotations(written[-1], boxes)
-    written.append(root / FILE_NAME)
-    write_project(written[-1], field.project)
-    return written
+    return [*written, *write_project_of(root, kind, boxes)]
+
+
+def write_project_of(root: Path, kind: str, boxes: Mapping[str | None, ImageAnnotations]) -> list[Path]:
+    """Write the project file for images of a field, and their boxes beside it, if there are any; return the files."""
+    files = [root / "boxes.csv"] if boxes else []
+    for file in files:
+        write_annotations(file, boxes)
+    write_project(root / FILE_NAME, FIELDS[kind].project)
+    return [*files, root / FILE_NAME]

@@ -10,10 +10,10 @@ from bimichi import methods as estimators
 from bimichi._checks import check_choice, check_integer
 from bimichi._tables import Table
 from bimichi.datasets import BrainImages, FloodImages, draw_flood, draw_lesions
+from bimichi.datasets.folders import write_project_of
 from bimichi.evaluate.comparison import Comparison, Result
 from bimichi.evaluate.engine import compare
 from bimichi.evaluate.study import shows_both, write_figure, write_json, write_text
-from bimichi.io.annotations.write import write_annotations
 from bimichi.methods.base import Fusion
 from bimichi.paper.figures import scene_panels
 from bimichi.plot import plot_maps
@@ -28,38 +28,33 @@ Images = FloodImages | BrainImages
 
 
 class Field(NamedTuple):
-    """An experiment: its title, the function that draws its images, its labels in words, and its commands."""
+    """An experiment: its title, the function that draws its images, and its labels in words."""
 
     title: str
     draw: Callable[..., Images]
     labels: str
-    commands: str
+    target: str = ""
+    """The option that names the class of targets in images of the truth, if they have several."""
 
+    @property
+    def commands(self) -> str:
+        """The commands that learn from the written images."""
+        return (
+            "bimichi train --project images -o model.json\n"
+            "bimichi fuse model.json --project images -o fused\n"
+            f"bimichi report model.json --project images --truth images/truth {self.target}-o reports"
+        )
 
-FLOOD_COMMANDS = """\
-bimichi train images/s1 images/s2 images/occurrence --labels images/outlines \\
-    --expression 'low_vv: clip(-(VV + 15) / 10, -1, 1)' --expression 'low_vh: clip(-(VH + 21) / 11, -1, 1)' \\
-    --expression 'mndwi: nd(B3, B11)' --expression 'dry_before: 1 - occurrence / 50' -o model.json
-bimichi fuse model.json images/s1 images/s2 images/occurrence -o fused
-bimichi report model.json images/s1 images/s2 images/occurrence --truth images/truth --target 1 -o reports"""
-
-LESION_COMMANDS = """\
-bimichi train images/flair images/t1 images/t1post images/t2 --boxes images/boxes.csv -o model.json
-bimichi fuse model.json images/flair images/t1 images/t1post images/t2 -o fused
-bimichi report model.json images/flair images/t1 images/t1post images/t2 --truth images/truth -o reports"""
 
 FIELDS = {
     "flood": Field(
         "Flood from radar and optical images",
         draw_flood,
         "superpixels that a hand-drawn outline of the flood touches are positive",
-        FLOOD_COMMANDS,
+        "--target 1 ",
     ),
     "lesions": Field(
-        "Lesions from four MR contrasts",
-        draw_lesions,
-        "superpixels that a box around a lesion touches are positive",
-        LESION_COMMANDS,
+        "Lesions from four MR contrasts", draw_lesions, "superpixels that a box around a lesion touches are positive"
     ),
 }
 
@@ -153,7 +148,7 @@ class FieldResult:
         best.model.report(folder / "report.html", self.test[0], comparison=self.comparison)
         return [
             *(path for images in self.images for path in images.write(folder / "images")),
-            *_write_boxes(self.images, folder / "images" / "boxes.csv"),
+            *write_project_of(folder / "images", self.field, _lesion_boxes(self.images)),
             write_figure(folder / "scene.png", self.scene_figure()),
             write_figure(folder / "maps.png", self.figure()),
             folder / "report.html",
@@ -229,13 +224,10 @@ def field_methods(source_names: Sequence[str], random_state: int = 0) -> Mapping
     return methods
 
 
-def _write_boxes(images: Sequence[Images], path: Path) -> list[Path]:
-    """Write the boxes around lesions; floods are outlined instead."""
+def _lesion_boxes(images: Sequence[Images]) -> dict[str | None, ImageAnnotations]:
+    """Return the boxes around lesions by image; floods are outlined instead."""
     boxes = {brain.name: boxes_of(brain.lesions) for brain in images if isinstance(brain, BrainImages)}
-    if not boxes:
-        return []
-    write_annotations(path, {name: ImageAnnotations(some, [None] * len(some)) for name, some in boxes.items()})
-    return [path]
+    return {name: ImageAnnotations(around, ["lesion"] * len(around)) for name, around in boxes.items()}
 
 
 def _precision(result: Result) -> float:
