@@ -1,6 +1,7 @@
 """`bimichi reproduce`: the experiments of the paper, and two in other fields."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -115,22 +116,19 @@ def pedestrian(
     say.result(data | {"files": written}, rich_table(table), *map(escape, [*proofs, *map(str, written)]))
 
 
-Train = Annotated[int, value("How many scenes to learn from.", "N", min=2)]
-Test = Annotated[int, value("How many scenes to score on.", "N", min=1)]
+@dataclass(frozen=True)
+class FieldOptions:
+    """The options of the experiments in other fields."""
+
+    train: Annotated[int, value("How many scenes to learn from.", "N", min=2)] = 4
+    test: Annotated[int, value("How many scenes to score on.", "N", min=1)] = 4
+    seed: Seed = 0
+    jobs: Jobs = None
 
 
 @reproduce.command()
 @expand_groups
-def flood(
-    ctx: typer.Context,
-    *,
-    train: Train = 4,
-    test: Test = 4,
-    output: Folder = Path("output/flood"),
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    say: Output,
-) -> None:
+def flood(ctx: typer.Context, *, options: FieldOptions, output: Folder = Path("output/flood"), say: Output) -> None:
     """Find floods in drawn radar and optical images, learned from outlines that are too large.
 
     Takes about two minutes. The images are written as GeoTIFFs, with the commands that learn from them.
@@ -140,21 +138,12 @@ def flood(
     bimichi reproduce flood --train 6 --test 2 -o results/flood
     ```
     """
-    _run_field(ctx, train, test, output, seed, jobs, say)
+    _run_field(ctx, options, output, say)
 
 
 @reproduce.command()
 @expand_groups
-def lesions(
-    ctx: typer.Context,
-    *,
-    train: Train = 4,
-    test: Test = 4,
-    output: Folder = Path("output/lesions"),
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    say: Output,
-) -> None:
+def lesions(ctx: typer.Context, *, options: FieldOptions, output: Folder = Path("output/lesions"), say: Output) -> None:
     """Find lesions of the white matter in four drawn MR contrasts, learned from boxes around them.
 
     Takes about a minute. The images are written as PNG files, with the commands that learn from them.
@@ -164,17 +153,17 @@ def lesions(
     bimichi reproduce lesions --seed 10 -o results/lesions
     ```
     """
-    _run_field(ctx, train, test, output, seed, jobs, say)
+    _run_field(ctx, options, output, say)
 
 
-def _run_field(
-    ctx: typer.Context, train: int, test: int, output: Path, seed: int, jobs: int | None, say: Output
-) -> None:
+def _run_field(ctx: typer.Context, options: FieldOptions, output: Path, say: Output) -> None:
     """Run the experiment in the field that the command is named after, and print its result."""
     from bimichi.paper import run_field
 
-    field = str(ctx.info_name)
-    result, written = _run_and_write(ctx, output, seed, lambda: run_field(field, train, test, seed, jobs, say.verbose))
+    def learn() -> Any:
+        return run_field(str(ctx.info_name), options.train, options.test, options.seed, options.jobs, say.verbose)
+
+    result, written = _run_and_write(ctx, output, options.seed, learn)
     shown = [result.verdict(), *(str(path) for path in written if path.parent == output)]
     say.result(result.to_dict() | {"files": written}, rich_table(result.table()), *map(escape, shown))
 

@@ -242,11 +242,8 @@ class Ranks:
         return float(self.positive[np.argmax(gain)])
 
 
-class Candidate(NamedTuple):
-    """A suggestion, and the open element that it asks about, if any."""
-
-    suggestion: Suggestion
-    topic: str
+Candidate = tuple[Suggestion, str]
+"""A suggestion, and the open element that it asks about; empty if none."""
 
 
 def candidates_of(view: View, ranks: Ranks, rule: FusionRule, open_parts: Flags, limit: int) -> Iterator[Candidate]:
@@ -273,7 +270,7 @@ def candidates_of(view: View, ranks: Ranks, rule: FusionRule, open_parts: Flags,
 
 def _candidate(view: View, box: Box | None, kind: Kind, score: float, reason: str, topic: str = "") -> Candidate:
     assert box is not None  # what has a peak has pixels
-    return Candidate(Suggestion(view.index, view.scene.name, box, kind, round(float(score), 6), reason), topic)
+    return Suggestion(view.index, view.scene.name, box, kind, round(float(score), 6), reason), topic
 
 
 def _uncertain(view: View, ranks: Ranks, rule: FusionRule) -> Iterator[Candidate]:

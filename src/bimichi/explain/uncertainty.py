@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,18 +28,14 @@ STILL = 1e-6
 """A term whose interval is narrower is determined; linear programs are no more precise."""
 
 
-class SameFit(NamedTuple):
-    """The ends of the integral of each instance, and whether they are reached, or only never exceeded."""
-
-    low: NDArray[Any]
-    high: NDArray[Any]
-    exact: bool
+Ends = tuple[NDArray[Any], NDArray[Any], bool]
+"""The least and the greatest integral of each instance, and whether they are reached, or only never exceeded."""
 
 
-def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> SameFit:
-    """Return the ends, given which elements or terms training used, and the sources as they enter the integral."""
+def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None = None) -> Ends:
+    """Return the ends over all measures that keep the elements or terms in use; sources are as they enter."""
     if measure.parts != "elements":
-        return _of_terms(measure, used, entered, n_jobs)
+        return _same_fit_of_terms(measure, used, entered, n_jobs)
     lattice = measure.lattice
     low, high = parts_of(measure).intervals(used)
     # A measure may break the order by the tolerance, and so may its completions: the sweeps leave none of that.
@@ -47,10 +43,10 @@ def same_fit(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int
     least, most = (
         integrate(entered, measure.with_values(values), check_range=False, n_jobs=n_jobs) for values in completions
     )
-    return SameFit(least, most, exact=True)
+    return least, most, True
 
 
-def _of_terms(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None) -> SameFit:
+def _same_fit_of_terms(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: int | None) -> Ends:
     """Return the ends over the terms that are not used.
 
     Of order 1, those of sources that are up are not negative and share what the used ones leave of 1, in any way: the
@@ -65,11 +61,11 @@ def _of_terms(measure: Any, used: Flags, entered: list[NDArray[Any]], n_jobs: in
         held = _integrals(space, np.where(free, 0.0, measure.values), entered, n_jobs)
         low, high = held.copy(), held
         _share_out(space, measure.values, free, entered, low, high)
-        return SameFit(low, high, True)
+        return low, high, True
     ends = _term_ends(space, measure.values, np.flatnonzero(free))
     exact = bool((ends[1] - ends[0] <= STILL).all())
     least, most = (_integrals(space, values, entered, n_jobs) for values in ends)
-    return SameFit(least, most, exact)
+    return least, most, exact
 
 
 def _integrals(space: Terms, values: Floats, entered: list[NDArray[Any]], n_jobs: int | None) -> NDArray[Any]:
