@@ -124,7 +124,7 @@ def score_cells(
     for title in titles:
         of, sign = COLUMNS[title]
         values = [of(row) for row in rows]
-        fair = [counts and not np.isnan(value) for value, counts in zip(values, ranked, strict=True)]
+        fair = [competes and not np.isnan(value) for value, competes in zip(values, ranked, strict=True)]
         ranking = sorted({sign * value for value, competes in zip(values, fair, strict=True) if competes}, reverse=True)
         for value, competes, line in zip(values, fair, lines, strict=True):
             place = ranking.index(sign * value) if competes else -1
@@ -192,11 +192,10 @@ class Comparison:
             Among which methods the best and the second best are marked; by default all that are built on a measure.
             Methods that are not are never marked.
         """
-        named = [ranked is None or result.name in ranked for result in self.results]
-        marked = [
-            counts and result.fuzzy and bool(result.scores) for counts, result in zip(named, self.results, strict=True)
-        ]
-        cells = score_cells(self.results, TITLES, marked, digits=2, second=True)
+        competing = [result.fuzzy and bool(result.scores) for result in self.results]
+        if ranked is not None:
+            competing = [result.name in ranked and fits for result, fits in zip(self.results, competing, strict=True)]
+        cells = score_cells(self.results, TITLES, competing, digits=2, second=True)
         pairs = zip(self.results, cells, strict=True)
         rows = [[Cell(result.name), *reached, Cell(result.problem)] for result, reached in pairs]
         return Table(["method", *TITLES, "fit s", "fuse s", ""], rows)

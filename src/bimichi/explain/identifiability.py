@@ -150,8 +150,8 @@ def _push(polytope: _Polytope, sign: float, end: Floats, bound: Floats, values: 
     """Move the ends of intervals outwards, down for sign 1, to what the polytope allows, in place."""
 
     def solve(cost: Floats) -> None:
-        ends = values[free] + polytope.minimise(sign * cost)
-        end[free] = np.minimum(end[free], ends) if sign > 0 else np.maximum(end[free], ends)
+        reached = values[free] + polytope.minimise(sign * cost)
+        end[free] = np.minimum(end[free], reached) if sign > 0 else np.maximum(end[free], reached)
 
     solve(np.ones(len(free)))  # one solution often has the ends of many
     for k, code in enumerate(free):

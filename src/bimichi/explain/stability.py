@@ -61,8 +61,8 @@ def refit(rule: FusionRule, bags: Bags, seed: int) -> Solution:
     solver = solver_from_record(record.solver, dict(record.solver_options))
     quiet = -1 if objective.links else 0  # what the log-odds of a refit reach is shown by its spread
     result = fit_measure(training, objective, solver, random_state=seed, n_jobs=1, verbose=quiet)
-    joined = [k for k in averaged_with(record.status) if k < rule.n_sources]
-    solution = with_sources(result, objective, source_links([bags], joined)).solution if joined else result.solution
+    sources = [k for k in averaged_with(record.status) if k < rule.n_sources]
+    solution = with_sources(result, objective, source_links([bags], sources)).solution if sources else result.solution
     if record.objective != LEAST_SQUARES:
         return solution
     # A weighted mean of sources that are never below zero: the terms below mirror those above.

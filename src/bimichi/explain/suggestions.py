@@ -276,8 +276,8 @@ def _candidate(view: View, box: Box | None, kind: Kind, score: float, reason: st
 def _uncertain(view: View, ranks: Ranks, rule: FusionRule) -> Iterator[Candidate]:
     if view.intervals.spread is None:
         height, pixel = peaks(view.intervals.fused, view.unlabelled, len(view.boxes))
-        decided = None if rule.decision is None else rule.decision.threshold
-        threshold = ranks.threshold if decided is None else decided
+        threshold = None if rule.decision is None else rule.decision.threshold
+        threshold = ranks.threshold if threshold is None else threshold
         score = NEARNESS * np.where(np.isnan(height), 0.0, ranks.near(height, threshold))
         says = f"Fused at {{0}}, near {number(threshold)}, which separates the labelled targets from the rest best."
     else:

@@ -336,7 +336,7 @@ def aligned(array: Any, like: "xr.DataArray | None", argument: str) -> Any:
         placed = xarray.align(array, like.drop_vars(list(set(like.coords) - set(like.dims))), join="exact")[0]
         return placed.transpose(*like.dims).values
     except ValueError as error:
-        own, other = (", ".join(f"{name} ({n})" for name, n in array.sizes.items()) for array in (array, like))
+        own, other = (", ".join(f"{name} ({n})" for name, n in sizes.items()) for sizes in (array.sizes, like.sizes))
         raise InvalidInputError(
             f"{argument} has the dimensions {own} and the sources have {other}; both, and their "
             f"coordinates, must agree. Match them, e.g. with {argument}.reindex_like or {argument}.interp_like."

@@ -131,7 +131,7 @@ class InputWatch:
         self._outside, self._counted = [0] * n, [0] * n
 
     def see(self, images: Sequence[Image]) -> None:
-        """Take note of a part of each source, before its recipe."""
+        """Record the range of a part of each source, before its recipe."""
         for k, (image, trained) in enumerate(zip(images, self._trained, strict=False)):
             low, high = float(np.fmin.reduce(image, axis=None)), float(np.fmax.reduce(image, axis=None))
             if not low <= high:  # all NaN

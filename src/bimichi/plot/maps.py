@@ -220,10 +220,10 @@ def plot_bags(
         got = f"{numbers.dtype} of shape {numbers.shape}"
         raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
     segment_numbers = np.unique(numbers)
-    label_of = check_segment_labels(segment_numbers, labels)
+    segment_labels = check_segment_labels(segment_numbers, labels)
     kinds = dict.fromkeys(segment_numbers.tolist(), "left out")
-    labelled = [segment for segment, label in zip(kinds, label_of, strict=True) if label is not None]
-    positive = check_binary(np.array([label for label in label_of if label is not None]), "labels")
+    labelled = [segment for segment, label in zip(kinds, segment_labels, strict=True) if label is not None]
+    positive = check_binary(np.array([label for label in segment_labels if label is not None]), "labels")
     kinds = kinds | {segment: "positive" if p else "negative" for segment, p in zip(labelled, positive, strict=True)}
     height, width = numbers.shape
     picture = None if image is None else np.asarray(image)
