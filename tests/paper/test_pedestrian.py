@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from samples import LEFT_OUT, SMALL
 
-from bimichi import BiMIChI, ChoquetQP, Comparison, InvalidInputError, paper as experiments
+from bimichi import BiMIChI, ChoquetQP, Comparison, InvalidInputError
 from bimichi.evaluate import Result
 from bimichi.paper import SLOW, mean_table, run_pedestrian, street_scenes
 from bimichi.paper.figures import PEDESTRIAN, bicapacity_markdown
@@ -95,5 +95,3 @@ def test_mean_over_scenes(streets):
     both = [result.comparison["weighted mean"].scores[0].auc for result in results]
     assert rows["weighted mean"][1].text == f"{np.mean(both):.3f}"
     assert rows["Mask R-CNN"][1].text == ""
-    with pytest.warns(DeprecationWarning, match="now called mean_table"):
-        assert experiments.summary(results) == mean_table(results)

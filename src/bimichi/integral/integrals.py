@@ -257,17 +257,7 @@ def _four(a, b, c, d, terms, out):
             xw, yw, zw = _lesser(x, w), _lesser(y, w), _lesser(z, w)
             total = _sum3(terms[:27], s, t, u, x, y, z, xy, xz, yz, xyz) + with_fourth[0] * w
             total += _sum3(
-                with_fourth,
-                s,
-                t,
-                u,
-                xw,
-                yw,
-                zw,
-                _lesser(xy, w),
-                _lesser(xz, w),
-                _lesser(yz, w),
-                _lesser(xyz, w),
+                with_fourth, s, t, u, xw, yw, zw, _lesser(xy, w), _lesser(xz, w), _lesser(yz, w), _lesser(xyz, w)
             )
             o[i] = _within(total, _greater(_greater(x, y), _greater(z, w)))
             peak[i] = _greater(w, _greater(z, _greater(y, _greater(x, peak[i]))))

@@ -14,6 +14,16 @@ from bimichi.errors import InvalidInputError
 from bimichi.integral.integrals import check_arguments, integrate
 from bimichi.measures.base import Measure, check_names
 
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+SOURCE = "source"
+"""The dimension of sources of an array."""
+
+OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
+"""Attributes that describe how sources are stored, which do not apply to the fused array."""
+
 
 class Fuser(NamedTuple):
     """A function that fuses a list of planes; it can be pickled if the model can, so that workers may run it."""
@@ -83,17 +93,6 @@ def own_names(model: Any) -> tuple[str, ...] | None:
 def _source_list(names: Sequence[str] | None, n: int) -> str:
     count = "1 source" if n == 1 else f"{n} sources"
     return count if names is None else f"{count} ({', '.join(names)})"
-
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-
-SOURCE = "source"
-"""The dimension of sources of an array."""
-
-OF_SOURCES = {*FILLS, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range"}
-"""Attributes that describe how sources are stored, which do not apply to the fused array."""
 
 
 def choquet(
