@@ -272,7 +272,7 @@ class FusionRule:
         table = self.measure.overview(
             np.zeros(len(self.measure.values), np.int64) if touched is None else touched, SHOWN
         )
-        parts = [_html.facts(facts), _html.paragraph(self.measure.describe())]
+        parts: list[str] = [_html.facts(facts), _html.paragraph(self.measure.describe())]
         return parts + ([_html.table(table)] if table.rows else [])
 
     def save(self, path: str | PathLike[str]) -> None:
