@@ -47,22 +47,22 @@ def drawn(work):
 
 def test_a_project_holds_all_that_was_drawn(saved):
     folder, work = saved
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     assert drawn(again) == drawn(work)
     assert (again.settings, again.threshold, again.mode) == (work.settings, 0.3, "once")
     assert again.store.source_names == ["heat", "light"]
     assert again.arguments == [str(folder.resolve() / "warm"), str(folder.resolve() / "grey")]
-    first = json.loads((folder / "studio.json").read_text())
+    first = json.loads((folder / "bimichi.toml").read_text())
     again.save()
-    assert json.loads((folder / "studio.json").read_text()) | {"saved": ""} == first | {"saved": ""}
+    assert json.loads((folder / "bimichi.toml").read_text()) | {"saved": ""} == first | {"saved": ""}
 
 
 def test_a_project_has_relative_paths_and_hashes(saved):
     folder, _ = saved
-    data = json.loads((folder / "studio.json").read_text())
+    data = json.loads((folder / "bimichi.toml").read_text())
     assert [file["path"] for file in data["scenes"][0]["files"]] == ["warm/one.png", "grey/one.png"]
     assert data["scenes"][0]["files"][0]["sha256"] == sha256_of(folder / "warm" / "one.png")
-    assert str(folder) not in (folder / "studio.json").read_text()
+    assert str(folder) not in (folder / "bimichi.toml").read_text()
 
 
 def test_a_folder_is_moved_as_a_whole(saved, tmp_path):
@@ -75,7 +75,7 @@ def test_moved_images_are_found_by_their_content(saved):
     folder, work = saved
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "warm" / "one.png").rename(folder / "deep" / "er" / "other name.png")
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     assert drawn(again) == drawn(work)
     assert again.store.scenes[0].files.files[0].name == "other name.png"
     assert any("found again by their content" in note for note in again.notes)
@@ -87,7 +87,7 @@ def test_exchanged_images_are_told_apart(saved):
     one.rename(folder / "third.png")
     two.rename(one)
     (folder / "third.png").rename(two)
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     assert [scene.files.files[0].name for scene in again.store.scenes] == ["two.png", "one.png"]
     assert drawn(again) == drawn(work)
 
@@ -96,7 +96,7 @@ def test_labels_are_not_shown_on_a_changed_image_but_kept(saved):
     folder, work = saved
     former = (folder / "warm" / "one.png").read_bytes()
     write_image(folder / "warm" / "one.png", np.full(SIZE, 7, np.uint8))
-    again = open_workspace([str(folder / "studio.json")], Options())
+    again = open_workspace([str(folder / "bimichi.toml")], Options())
     scene = again.state()["scenes"][0]
     assert (scene["usable"], scene["shapes"]) == (False, [])
     assert "has changed since it was labelled" in scene["problems"][0]
@@ -105,22 +105,22 @@ def test_labels_are_not_shown_on_a_changed_image_but_kept(saved):
         again.draw(0, 9, shapes())
     again.save()
     (folder / "warm" / "one.png").write_bytes(former)
-    assert drawn(open_workspace([str(folder / "studio.json")], Options())) == drawn(work)
+    assert drawn(open_workspace([str(folder / "bimichi.toml")], Options())) == drawn(work)
 
 
 def test_an_image_that_is_replaced_while_it_is_open_does_not_inherit_labels(saved):
     folder, _ = saved
-    work = open_workspace([str(folder / "studio.json")], Options())
+    work = open_workspace([str(folder / "bimichi.toml")], Options())
     former = (folder / "warm" / "one.png").read_bytes()
     write_image(folder / "warm" / "one.png", np.full(SIZE, 7, np.uint8))
     work.draw(0, 9, shapes())
     work.save()
-    assert open_workspace([str(folder / "studio.json")], Options()).lost == ["one"]
+    assert open_workspace([str(folder / "bimichi.toml")], Options()).lost == ["one"]
     (folder / "warm" / "one.png").unlink()
     work.draw(0, 10, shapes(n=1))
     work.save()  # what is drawn is saved although the image is gone
     (folder / "warm" / "one.png").write_bytes(former)
-    assert drawn(open_workspace([str(folder / "studio.json")], Options()))[0][0] == 10
+    assert drawn(open_workspace([str(folder / "bimichi.toml")], Options()))[0][0] == 10
 
 
 def test_missing_images_are_found_in_a_folder_that_is_opened_later(saved, tmp_path):
@@ -129,23 +129,23 @@ def test_missing_images_are_found_in_a_folder_that_is_opened_later(saved, tmp_pa
     away.mkdir()
     for kind in ("warm", "grey"):
         shutil.move(folder / kind / "one.png", away / f"{kind}.png")
-    lost = open_workspace([str(folder / "studio.json")], Options())
+    lost = open_workspace([str(folder / "bimichi.toml")], Options())
     assert lost.lost == ["one"]
     assert "is missing" in lost.store.scenes[0].problems[0]
     with served(lost) as client:
         client.session.roots.add(tmp_path)
         state = client.post(f"{client.base}open", {"paths": [str(away)]}).json()
     assert [len(scene["shapes"]) for scene in state["scenes"]] == [len(one) for _, one in drawn(work)]
-    assert state["project"] == "studio.json"
+    assert state["project"] == "bimichi.toml"
 
 
 def test_a_project_without_any_image_is_not_opened(saved):
     folder, _ = saved
-    before = (folder / "studio.json").read_bytes()
+    before = (folder / "bimichi.toml").read_bytes()
     shutil.rmtree(folder / "warm")
     with pytest.raises(InvalidInputError, match="No scene can be opened"):
-        open_workspace([str(folder / "studio.json")], Options())
-    assert (folder / "studio.json").read_bytes() == before
+        open_workspace([str(folder / "bimichi.toml")], Options())
+    assert (folder / "bimichi.toml").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -162,16 +162,16 @@ def test_a_project_without_any_image_is_not_opened(saved):
 )
 def test_damaged_projects_are_refused_in_words(saved, change, said):
     folder, _ = saved
-    data = json.loads((folder / "studio.json").read_text())
+    data = json.loads((folder / "bimichi.toml").read_text())
     change(data)
-    (folder / "studio.json").write_text(json.dumps(data))
+    (folder / "bimichi.toml").write_text(json.dumps(data))
     with pytest.raises(InvalidInputError, match=said):
-        open_studio(read_studio(folder / "studio.json"))
+        open_studio(read_studio(folder / "bimichi.toml"))
 
 
 def test_what_is_drawn_is_saved_and_a_killed_server_loses_nothing(tmp_path):
     sources = write_scenes(tmp_path / "images")
-    command = [sys.executable, "-m", "bimichi.cli", "studio", *sources, "--no-browser", "--project", "p.json"]
+    command = [sys.executable, "-m", "bimichi.cli", "studio", *sources, "--no-browser", "--project", "p.toml"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         url = next(line.split()[-1] for line in process.stderr if "http://" in line)
@@ -186,9 +186,9 @@ def test_what_is_drawn_is_saved_and_a_killed_server_loses_nothing(tmp_path):
     finally:
         process.kill()
         process.communicate()
-    again = Start(sources, Options(), tmp_path / "p.json").workspace()
+    again = Start(sources, Options(), tmp_path / "p.toml").workspace()
     assert [len(one.shapes) for one in again.labels] == [2, 0]
-    assert any("Went on with p.json" in note for note in again.notes)
+    assert any("Went on with p.toml" in note for note in again.notes)
 
 
 def test_the_server_saves_soon_after_an_edit_and_at_the_end(tmp_path):
@@ -198,8 +198,8 @@ def test_the_server_saves_soon_after_an_edit_and_at_the_end(tmp_path):
         tab.draw(0, 1, shapes())
         assert tab.until("saved")["at"]
         tab.draw(0, 2, shapes(n=1))
-    assert drawn(open_workspace([str(tmp_path / "studio.json")], Options()))[0][0] == 2
-    assert recent_projects() == [(tmp_path / "studio.json").resolve()]
+    assert drawn(open_workspace([str(tmp_path / "bimichi.toml")], Options()))[0][0] == 2
+    assert recent_projects() == [(tmp_path / "bimichi.toml").resolve()]
 
 
 def test_a_failure_to_save_is_told(tmp_path, monkeypatch):
@@ -231,9 +231,9 @@ def test_new_scenes_get_a_project_of_their_own(saved, tmp_path, monkeypatch):
     assert drawn(same) == drawn(work)
     others = write_scenes(tmp_path / "others", ("two",))
     new = Start(others, Options()).workspace()
-    assert new.project == folder / "studio-2.json"
+    assert new.project == folder / "bimichi-2.toml"
     with pytest.raises(InvalidInputError, match="no project of the studio about these images and sources"):
-        Start(others, Options(), folder / "studio.json").workspace()
+        Start(others, Options(), folder / "bimichi.toml").workspace()
     with pytest.raises(InvalidInputError, match="name the sources"):
         Start([], Options(), folder / "new.json").workspace()
     assert Start([], Options()).workspace().store is None
@@ -248,14 +248,14 @@ def test_labels_of_a_map_are_saved_in_its_coordinates(tmp_path):
     with rasterio.open(tmp_path / "a.tif", "w", transform=turned, **how) as file:
         file.write(image)
     work = open_workspace([str(tmp_path / "a.tif")], Options())
-    work.project = tmp_path / "studio.json"
+    work.project = tmp_path / "bimichi.toml"
     work.draw(0, 1, [*shapes(), STROKE, POLYGON])
     work.save()
-    entry = json.loads((tmp_path / "studio.json").read_text())["scenes"][0]
+    entry = json.loads((tmp_path / "bimichi.toml").read_text())["scenes"][0]
     x, y = shapes()[0]["points"][0]
     assert (entry["units"], entry["crs"]) == ("map", "EPSG:32630")
     assert entry["shapes"][0]["points"][0] == pytest.approx([10 * x + 2 * y + 500_000, 3 * x - 10 * y + 4_600_000])
-    assert drawn(open_workspace([str(tmp_path / "studio.json")], Options())) == drawn(work)
+    assert drawn(open_workspace([str(tmp_path / "bimichi.toml")], Options())) == drawn(work)
     placement = work.store.scenes[0].placement
     some = parse_shapes([STROKE, POLYGON], SIZE)
     assert mapped(mapped(some, placement, True), placement, False) == some
@@ -299,7 +299,7 @@ def test_a_project_file_in_a_folder_gives_sources_recipes_and_labels(tmp_path, m
     plain = Start([str(folder / "warm")], Options()).workspace()
     plain.save()
     work = Start([str(folder)], Options()).workspace()
-    assert work.project == tmp_path / "studio-2.json"  # the other project has other sources
+    assert work.project == tmp_path / "bimichi-2.toml"  # the other project has other sources
     assert work.store.source_names == ["heat", "edges"]
     assert work.store.recipes == ("to_bipolar", "vertical_edges")
     assert [[one.points for one in drawn.shapes] for drawn in work.labels] == [[((8.0, 6.0), (20.0, 22.0))], []]

@@ -13,8 +13,8 @@ import typer
 from bimichi.decision import check_widths
 from bimichi.errors import InvalidInputError
 from bimichi.io.annotations import ANNOTATION_FORMATS
-from bimichi.io.dataset import MAX_SOURCES, SceneCollection, open_scenes
-from bimichi.io.project import FILE_NAME, Project, read_project, unknown_key
+from bimichi.io.dataset import MAX_SOURCES, SceneCollection
+from bimichi.io.project import FILE_NAME, TOP_KEYS, Arguments, Project, read_project, unknown_key
 from bimichi.scenes.superpixels import CORE, check_core
 from bimichi.sources.expressions import parse_expression
 from bimichi.sources.recipes import RECIPES, load_recipe, split_names
@@ -90,7 +90,7 @@ def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any
             raise unknown_key(file, key, labels, "labels")
     for title, options in project.commands.items():
         if title not in known:
-            raise unknown_key(file, title, ["sources", "expressions", "labels", *known], "")
+            raise unknown_key(file, title, [*TOP_KEYS, *known], "")
         for key in options:
             if key in ONLY_TYPED:
                 raise InvalidInputError(f"{file} sets {key} in [{title}], which only the command line may; remove it.")
@@ -105,6 +105,8 @@ def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any
             found[key] = ",".join(texts)
     if project.expressions and "expressions" in parameters:  # other commands have them from the model
         found["expressions"] = list(project.expressions)
+    if project.align and "align" in parameters:
+        found["align"] = True
     return found
 
 
@@ -173,7 +175,8 @@ def open_sources(
     """Open the scenes of the arguments SOURCES, by the options of the same names."""
     computed = [parse_expression(text) for text in expressions or ()]
     options: dict[str, Any] = {"align": align, "drivers": listed(driver) or (), "computed": computed}
-    return open_scenes(list(sources), listed(names), limit=limit, **options)
+    arguments = sources if isinstance(sources, Arguments) else Arguments(sources)
+    return arguments.open(listed(names), limit=limit, **options)
 
 
 def checked(parse: Callable[[str], object]) -> Callable[[str | None], str | None]:

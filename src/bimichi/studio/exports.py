@@ -1,7 +1,7 @@
 """What a studio gives away: labels, masks, the model, reports, maps, and how to make the model again without it."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.fuse.images import fuse_scene, match_scene
 from bimichi.fuse.rasters import fuse_windows
 from bimichi.io.annotations.write import write_annotations
-from bimichi.io.dataset import SceneCollection, SceneFiles, collect_scenes
 from bimichi.io.labelled import split_negative
+from bimichi.io.project import FILE_NAME, LABEL_OPTIONS
 from bimichi.io.raster import gdal_settings
 from bimichi.io.write import write_image
 from bimichi.report import IndexEntry, thumbnail, write_index, write_report
@@ -25,130 +25,57 @@ from bimichi.scenes.labels import Placement, rasterise
 from bimichi.scenes.superpixels import CORE
 from bimichi.studio.labels import annotations_of
 from bimichi.studio.learning import Trained
-from bimichi.studio.project import export_folder, relative_argument, relative_to
+from bimichi.studio.project import export_folder, relative_to
 from bimichi.studio.scenes import SceneStore, StudioScene
 from bimichi.studio.windows import as_windows
 from bimichi.studio.workspace import Workspace
 
 
-def arguments_of(work: Workspace) -> list[str]:
-    """Return the sources as `bimichi train` takes them: as the user gave them, or by the folders of their files."""
-    store = _store(work)
-    for given in (work.arguments, _folders(store.collection)):
-        try:
-            found = collect_scenes(given, len(given)) if given else None
-        except BimichiError:
-            continue
-        if found is not None and _same_files(work, found):
-            return given
-    raise InvalidInputError(
-        "The images of labelled scenes do not lie in one folder per source, in the order of their names, so that no "
-        "command names them. Move the images of each source into a folder of their own, and open them from there."
-    )
-
-
-def _same_files(work: Workspace, found: SceneCollection) -> bool:
-    """Whether these hold the labelled images, under the same names and in the same order; there may be more of them."""
-    store, drawn = _store(work), work.labels
-    own = {scene.name: _resolved(scene.files) for k, scene in enumerate(store.scenes) if drawn[k].shapes}
-    others = {scene.name: _resolved(scene) for scene in found.scenes}
-    same = [(name, files) for name, files in others.items() if name in own] == list(own.items())
-    return same and found.many == store.collection.many
-
-
-def _resolved(scene: SceneFiles) -> list[Path]:
-    return [file.resolve() for file in scene.files]
-
-
-def _folders(collection: SceneCollection) -> list[str]:
-    scenes = collection.scenes
-    if not collection.many:
-        picks = scenes[0].picks or ((),) * len(scenes[0].files)
-        return [
-            str(file) + (f"[{','.join(pick)}]" if pick else "")
-            for file, pick in zip(scenes[0].files, picks, strict=True)
-        ]
-    return [str(scenes[0].files[k].parent) for k in range(len(scenes[0].files))]
-
-
-def options_of(work: Workspace, trained: Trained | None) -> dict[str, Any]:
-    """Return the options of `bimichi train`, by name."""
-    store, settings = _store(work), work.settings
-    auto = trained is not None and trained.auto is not None and trained.task.labels == work.task().labels
-    collection, found = store.collection, dict[str, Any]()
-    if collection.given is not None:
-        found["names"] = ",".join(collection.given)
-    found["recipe"] = ",".join(_recipes(work, auto))
-    found |= {"align": True} if collection.align else {}
-    found |= {"driver": ",".join(collection.drivers)} if collection.drivers else {}
-    found |= {"expression": [f"{one.name}: {one.text}" for one in collection.computed]} if collection.computed else {}
-    found |= {"bags": "boxes", "target": "target", "negative": "not", "labelled-only": True}
-    found |= {"rest": settings.rest} if settings.rest != "negative" else {}
-    found |= {"core": ",".join(map(repr, settings.core))} if settings.core != CORE else {}
-    if not auto:
-        found["objective"] = settings.objective
-        found |= {"additivity": settings.additivity} if settings.additivity is not None else {}
-        found |= {"polarity": settings.polarity} if settings.polarity != "given" else {}
-    return found | {"seed": settings.seed}
-
-
-def _recipes(work: Workspace, auto: bool) -> list[str]:
-    given = _store(work).recipes
-    return list(given if auto else work.settings.recipes(given))
-
-
-def command_line(work: Workspace, labels: Path, model: Path, trained: Trained | None) -> str:
-    """Return a command that learns the same model, to the last bit."""
-    folder = _folder(work)
-    words = ["bimichi", "train", *(relative_argument(one, folder) for one in arguments_of(work))]
-    words += ["--boxes", relative_to(labels, folder)]
-    for name, value in options_of(work, trained).items():
-        for one in value if isinstance(value, list) else [value]:
-            words += [f"--{name}"] if one is True else [f"--{name}", str(one)]
+def command_line(work: Workspace, model: Path) -> str:
+    """Return a command that learns the same model, to the last bit, from a project that is saved."""
+    folder, name, store = _folder(work), work.project.name if work.project else "", _store(work)
+    words = ["bimichi", "train", "--project", "." if name == FILE_NAME else name]
+    recipes = list(_recipes(work))
+    words += ["--recipe", ",".join(recipes)] if any(":" in recipe for recipe in recipes) else []
+    words += ["--driver", ",".join(store.collection.drivers)] if store.collection.drivers else []
     words += ["-o", relative_to(model, folder)]
     return f"cd {shlex.quote(str(folder))}\n{shlex.join(words)}\n"
 
 
-def python_text(work: Workspace, labels: Path, model: Path, trained: Trained | None) -> str:
-    """Return Python that learns the same model, to the last bit."""
-    folder, settings, options = _folder(work), work.settings, options_of(work, trained)
-    store = _store(work)
-    sources = [str(folder / relative_argument(one, folder)) for one in arguments_of(work)]
-    opened = [repr(sources)]
-    opened += [f"names={list(store.collection.given)!r}"] if store.collection.given is not None else []
-    opened += ["align=True"] if store.collection.align else []
-    opened += [f"drivers={list(store.collection.drivers)!r}"] if store.collection.drivers else []
-    if store.collection.computed:
-        opened.append(f"computed=[{', '.join(f'parse_expression({text!r})' for text in options['expression'])}]")
-    how = ['bags="boxes"', 'target="target"', 'negative="not"', "labelled_only=True", f"boxes={str(labels)!r}"]
-    how += [f"rest={settings.rest!r}"] if "rest" in options else []
-    how += [f"core={settings.core!r}"] if "core" in options else []
-    auto = "objective" not in options
-    how += ["by_pixel=True"] if not auto and settings.objective == "mean" else []
-    model_of = f"random_state={settings.seed}, source_names=reader.source_names"
-    made = f"bimichi.BiMIChICV({model_of})"
-    if not auto:
+def python_text(work: Workspace, model: Path) -> str:
+    """Return Python that learns the same model, to the last bit, from a project that is saved."""
+    settings, store = work.settings, _store(work)
+    assert work.project is not None  # as it is saved
+    assert work.label_file is not None
+    drivers = f"drivers={list(store.collection.drivers)!r}" if store.collection.drivers else ""
+    labelling = {"boxes": str(work.label_file.resolve()), **LABEL_OPTIONS}
+    labelling |= {"rest": settings.rest} if settings.rest != "negative" else {}
+    labelling |= {"core": settings.core} if settings.core != CORE else {}
+    labelling |= {"by_pixel": True} if settings.objective == "mean" and not work.auto else {}
+    estimator = f"random_state={settings.seed}, source_names=reader.source_names"
+    if work.auto:
+        estimator = f"bimichi.BiMIChICV({estimator})"
+    else:
         chosen = f"{settings.objective!r}, polarity={settings.polarity!r}, additivity={settings.additivity!r}"
-        made = f"bimichi.BiMIChI({chosen}, {model_of})"
-    return "\n".join(
-        [
-            "import bimichi",
-            "from bimichi.methods.cross_validated import fit_scenes, scene_rule",
-            "from bimichi.io import open_scenes",
-            "from bimichi.sources import parse_expression",
-            "from bimichi.io.labelled import Labelling",
-            "from bimichi.io.labelled import SceneReader",
-            "",
-            f"scenes = open_scenes({', '.join(opened)})",
-            f"labels = Labelling({', '.join(how)})",
-            f"reader = SceneReader(scenes, labels, recipes={_recipes(work, auto)!r})",
-            f"model = {made}",
-            "fit_scenes(model, reader.scenes)",
-            "rule = scene_rule(model, reader.recipes, reader.inputs)",
-            f"rule.save({str(model)!r})",
-            "",
-        ]
-    )
+        estimator = f"bimichi.BiMIChI({chosen}, {estimator})"
+    return f"""import bimichi
+from bimichi.io.labelled import Labelling, SceneReader
+from bimichi.io.project import read_project
+from bimichi.methods.cross_validated import fit_scenes, scene_rule
+
+project = read_project({str(work.project.resolve())!r})
+labels = Labelling({", ".join(f"{key}={value!r}" for key, value in labelling.items())})
+reader = SceneReader(project.open({drivers}), labels, recipes={list(_recipes(work))!r})
+model = {estimator}
+fit_scenes(model, reader.scenes)
+rule = scene_rule(model, reader.recipes, reader.inputs)
+rule.save({str(model.resolve())!r})
+"""
+
+
+def _recipes(work: Workspace) -> Sequence[str]:
+    recipes = _store(work).recipes
+    return recipes if work.auto else work.settings.recipes(recipes)
 
 
 def _store(work: Workspace) -> SceneStore:
@@ -309,12 +236,15 @@ class Exporter:
             files.append(path)
         return Exported(tuple(files))
 
-    def _text(self, write: Callable[..., str]) -> Exported:
+    def _text(self, write: Callable[[Workspace, Path], str]) -> Exported:
+        """Save the project, or that of the windows of a large scene, and return how to learn from it."""
+        self._drawn()  # raises if there is nothing
+        work = self._work
         if self._store.tiled:
-            work, path = as_windows(self._work, self._path("windows/labels.json").parent)
-            return Exported((path,), write(work, path, self.folder / MODEL, self._trained))
-        labels = self._labels(LABELS["coco"])
-        return Exported(labels.files, write(self._work, labels.files[0], self.folder / MODEL, self._trained))
+            work = as_windows(work, self._path("windows/labels.json").parent)
+        else:
+            work.save()
+        return Exported((), write(work, self._path(MODEL)))
 
     def _path(self, name: str) -> Path:
         path = self.folder / name

@@ -19,8 +19,8 @@ from bimichi.io.open import SUFFIXES
 from bimichi.io.project import FILE_NAME, discover, read_project
 from bimichi.report.page import MISSING, SCALE
 from bimichi.sources.bands import first_few
-from bimichi.studio.open import NAME, Options, add_annotations, choose_project, open_workspace
-from bimichi.studio.project import exists, export_folder, is_studio, recent_json, recent_projects
+from bimichi.studio.open import Options, add_annotations, choose_project, open_workspace
+from bimichi.studio.project import exists, export_folder, recent_json, recent_projects
 from bimichi.studio.scenes import SceneStore, StudioScene
 from bimichi.studio.session import Session
 from bimichi.studio.workspace import Workspace
@@ -72,7 +72,7 @@ def _found(own: SceneCollection, paths: Sequence[str]) -> SceneCollection:
     """Return the files of scenes: in folders named like those of the open sources, or as a new studio finds them."""
     alone = Path(paths[0]) if len(paths) == 1 else None
     if alone is None or not alone.is_dir():
-        if alone is not None and is_studio(alone):
+        if alone is not None and alone.suffix == ".toml":
             raise InvalidInputError(f"{alone} is a project of its own; open it instead of adding it.")
         return collect_scenes(list(paths), MAX_ADDITIVE_SOURCES)
     alike = [alone / file.resolve().parent.name for file in own.scenes[0].files]
@@ -251,7 +251,7 @@ class FileViews:
         """Return where files that are dragged in together are kept: beside the project, and over no earlier ones."""
         work = self.session.workspace
         if work.project is None:
-            work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / NAME
+            work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / FILE_NAME
         added = work.project.parent / ADDED
         if (added, batch) not in self._batches:
             numbered = (added / str(number) for number in range(2, FILES_LIMIT + 3))

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -19,7 +19,6 @@ import numpy as np
 from bimichi._types import Flags, Floats
 from bimichi.errors import InvalidInputError
 from bimichi.scenes.annotations import Found, ImageAnnotations, image_annotations
-from bimichi.scenes.labels import Placement
 from bimichi.scenes.shapes import Polygons, bounding_box, corners_of, outline
 
 KINDS = ("box", "polygon", "stroke")
@@ -205,58 +204,42 @@ def shapes_of(found: ImageAnnotations, size: Size, prefix: str, target: str | No
     return tuple(made)
 
 
-def mapped(shapes: Shapes, placement: Placement, to_map: bool) -> Shapes:
-    """Return shapes in coordinates of the map instead of pixels, or the other way round; widths stay in pixels.
-
-    The two corners of a box are moved alike: on a map that is turned against the image, it is still a box of the image.
-    """
-    if placement.transform is None:
-        return shapes
-    move = placement.to_map if to_map else placement.to_pixels
-
-    def ring(points: Ring) -> Ring:
-        moved = move(np.array(points))
-        return tuple((float(x), float(y)) for x, y in (moved if to_map else np.round(moved, DIGITS) + 0.0))
-
-    return tuple(replace(one, points=ring(one.points), holes=tuple(map(ring, one.holes))) for one in shapes)
-
-
-_heard: ContextVar[list[str] | None] = ContextVar("bimichi_doubts", default=None)
+_collecting: ContextVar[list[str] | None] = ContextVar("bimichi_warnings", default=None)
 _lock = Lock()
 _before: list[Any] = []
 _count = 0
 
 
 @contextmanager
-def doubts() -> Iterator[list[str]]:
-    """Lend a list of the warnings that this thread gives in the context; they are not shown elsewhere."""
-    found: list[str] = []
-    token = _heard.set(found)
+def collected_warnings() -> Iterator[list[str]]:
+    """Return a list of the warnings of this thread in the context; they are not shown elsewhere."""
+    texts: list[str] = []
+    token = _collecting.set(texts)
     _listen(1)
     try:
-        yield found
+        yield texts
     finally:
         _listen(-1)
-        _heard.reset(token)
+        _collecting.reset(token)
 
 
 def _listen(change: int) -> None:
-    """Let warnings come here as long as anyone listens."""
+    """Collect warnings as long as any thread asks for them."""
     global _count
     with _lock:
         if _count == 0:
             _before[:] = [warnings.filters[:], warnings.showwarning]
             warnings.simplefilter("always")
-            warnings.showwarning = _told
+            warnings.showwarning = _collect
         _count += change
         if _count == 0:
             warnings.filters[:], warnings.showwarning = _before  # type: ignore[index]
             warnings._filters_mutated()  # type: ignore[attr-defined]  # or what was decided by them stays
 
 
-def _told(message: Warning | str, *more: Any, **named: Any) -> None:
-    found = _heard.get()
-    if found is None:
+def _collect(message: Warning | str, *more: Any, **named: Any) -> None:
+    texts = _collecting.get()
+    if texts is None:
         _before[1](message, *more, **named)
-    elif str(message) not in found:
-        found.append(str(message))
+    elif str(message) not in texts:
+        texts.append(str(message))

@@ -18,9 +18,9 @@ from bimichi.io.labelled import BagCounts, bag_scene
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
 from bimichi.rule import FusionRule
 from bimichi.scenes.scene import Scene
-from bimichi.studio.labels import Shape, Shapes, annotations_of, doubts
+from bimichi.studio.labels import Shape, Shapes, annotations_of, collected_warnings
 from bimichi.studio.scenes import SceneStore
-from bimichi.studio.settings import Settings, Task
+from bimichi.studio.workspace import Settings, Task
 
 STEPS = 65534  # of a fused map; one more means that there is no data
 MISSING = 65535
@@ -75,7 +75,8 @@ class Learner:
     def auto(self, task: Task) -> Trained:
         """Compare settings by cross-validation, as `bimichi train` does by default, and learn the best."""
         start = time.perf_counter()
-        task = replace(task, settings=replace(task.settings, sources="given"))
+        kept = {"rest": task.settings.rest, "core": task.settings.core, "seed": task.settings.seed}
+        task = replace(task, settings=Settings().changed(kept))  # the others are compared
         model = BiMIChICV(source_names=self.store.source_names, n_jobs=self._n_jobs, random_state=task.settings.seed)
         notes = self._fitted(model, self._items(task))
         self.number += 1
@@ -93,7 +94,7 @@ class Learner:
             [candidate], FOLDS, settings.polarity, False, names=names, seed=settings.seed, n_jobs=self._n_jobs or 1
         )
         try:
-            with doubts():  # which the fit has already reported
+            with collected_warnings():  # which the fit has already reported
                 found = cross_validate(self._items(task), how)
                 return score_of(found, next(one for one in found.contenders if not one.is_source))
         except InvalidInputError as error:
@@ -144,9 +145,9 @@ class Learner:
 
     def _fitted(self, model: Any, items: Sequence[Any]) -> list[str]:
         """Fit, and return what the fit warned of."""
-        with doubts() as told:
+        with collected_warnings() as texts:
             model.fit(list(items))
-        return told
+        return texts
 
     def _rule(self, model: Any, task: Task) -> FusionRule:
         recipes, names = self._recipes(task), [self.store.scenes[k].name for k, _, _ in task.labels]

@@ -15,12 +15,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from bimichi._files import plain
 from bimichi._progress import Stopped, stopping
 from bimichi.errors import BimichiError, InvalidInputError
-from bimichi.studio.labels import doubts
+from bimichi.studio.labels import collected_warnings
 from bimichi.studio.learning import warm_up
 from bimichi.studio.messages import map_bytes, material_of, model_json
 from bimichi.studio.project import ProjectLock, remember
 from bimichi.studio.scenes import StudioScene
-from bimichi.studio.workspace import Roots, Workspace
+from bimichi.studio.security import Roots
+from bimichi.studio.workspace import Workspace
 
 if TYPE_CHECKING:
     from bimichi.studio.learning import Learner, Trained
@@ -104,7 +105,7 @@ class Session:
             remember(workspace.project)
         self.broadcast({"type": "state"})
         if workspace.task().labels and workspace.mode == "live":
-            self.learn()
+            self.learn("auto" if workspace.auto else "train")
 
     def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
         """Add scenes; the model stays, as nothing is drawn on them yet."""
@@ -128,7 +129,7 @@ class Session:
         if self.workspace.project is not None and self.workspace.project.exists():
             remember(self.workspace.project)
         if self.workspace.task().labels and self.workspace.mode == "live":
-            self.learn()
+            self.learn("auto" if self.workspace.auto else "train")
 
     async def end(self) -> None:
         """Stop all work, and close all tabs."""
@@ -204,6 +205,7 @@ class Session:
     def change_settings(self, given: dict[str, Any]) -> None:
         """Learn by other settings."""
         self._settle({key: value for key, value in given.items() if key != "type"})
+        self.workspace.auto = False
         self.changed()
         if self.workspace.mode == "live":
             self.learn()
@@ -315,6 +317,9 @@ class Session:
         maps = await self._in_thread(lambda: {k: learner.fused(trained, k) for k in views})
         self.model_message = await self._in_thread(lambda: self._message(learner, trained))
         self.model, self.stale = trained, False
+        if self.workspace.auto != (trained.auto is not None) and self.workspace.task().labels == trained.task.labels:
+            self.workspace.auto = trained.auto is not None
+            self.changed()
         if trained.auto is not None and "objective" in trained.auto:
             self._settle(trained.auto)
         for tab in self.tabs:
@@ -338,7 +343,7 @@ class Session:
 
     def _describe(self, learner: "Learner", trained: "Trained") -> None:
         k = trained.task.labels[0][0]
-        with doubts():
+        with collected_warnings():
             trained.sentences = material_of(trained, learner.store.load(k, trained.rule.recipes)).summary.sentences
 
     def _send_model(self, trained: "Trained", more: dict[str, Any] | None = None) -> None:

@@ -18,18 +18,15 @@ import numpy as np
 from bimichi._extras import import_optional
 from bimichi._files import replacing
 from bimichi.errors import InvalidInputError
-from bimichi.io.annotations.write import write_annotations
 from bimichi.io.dataset import open_scenes
+from bimichi.io.project import FILE_NAME
 from bimichi.io.raster import gdal_settings, open_dataset, open_source
 from bimichi.io.scene import OpenScene
-from bimichi.scenes.annotations import ImageAnnotations
 from bimichi.scenes.grid import Window
-from bimichi.scenes.labels import Placement
-from bimichi.studio.labels import Shape, Shapes, Size, annotations_of, reach
+from bimichi.studio.labels import Shape, Shapes, Size, reach
 from bimichi.studio.learning import Learner, Trained
 from bimichi.studio.scenes import SceneStore
-from bimichi.studio.settings import Settings, Task
-from bimichi.studio.workspace import SceneLabels, Workspace
+from bimichi.studio.workspace import SceneLabels, Settings, Task, Workspace
 
 SIDE = 256
 """Pixels of the side of a window."""
@@ -199,20 +196,13 @@ def learner_of(store: SceneStore, n_jobs: int | None = None, before: Learner | N
     return made
 
 
-def as_windows(work: Workspace, folder: Path) -> tuple[Workspace, Path]:
-    """Cut out what is learned from into a folder; return its workspace, and the file of its annotations."""
+def as_windows(work: Workspace, folder: Path) -> Workspace:
+    """Cut out what is learned from into a folder; return the workspace of a project in it, which is saved."""
     assert work.store is not None  # or there would be nothing to export
-    task = work.task()
-    windows = Windows(work.store, task, folder)
+    windows = Windows(work.store, work.task(), folder)
     labels = [SceneLabels(1, piece.shapes) for piece in windows.pieces]
-    made = replace(work, store=windows.store, labels=labels, arguments=[str(one) for one in windows.folders])
-    sizes = [(piece.window.height, piece.window.width) for piece in windows.pieces]
-    found: dict[str | None, ImageAnnotations] = {
-        piece.name: annotations_of(piece.shapes, size) for piece, size in zip(windows.pieces, sizes, strict=True)
-    }
-    places: dict[str | None, Placement] = {
-        piece.name: Placement(size) for piece, size in zip(windows.pieces, sizes, strict=True)
-    }
-    path = folder / "labels.json"
-    write_annotations(path, found, places)
-    return made, path
+    cut = Workspace(windows.store, labels, work.settings, work.auto, title=work.title, with_empty=True)
+    cut.project, cut.label_file = folder / FILE_NAME, folder / "labels.json"
+    cut.arguments = [str(path) for path in windows.folders]
+    cut.save()
+    return cut
