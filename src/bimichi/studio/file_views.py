@@ -181,6 +181,8 @@ class FileViews:
             found = choose_project(found, place)
         if not trusted and found.store is not None:  # a project may name files anywhere
             self._check(found.store.scenes)
+            for path in found.named:
+                self.session.roots.allowed(str(path.absolute()))
         return found
 
     def _check(self, scenes: Iterable[StudioScene]) -> None:

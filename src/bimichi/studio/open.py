@@ -147,7 +147,7 @@ def _located(
     try:
         collection = project.open(drivers=drivers)
     except BimichiError:
-        if not view.scenes:
+        if not view.scenes or len(view.sources) != len(project.sources):
             raise
         names = project.names()
         computed = tuple(parse_expression(text) for text in project.expressions)
@@ -158,8 +158,9 @@ def _located(
     moved: list[str] = []
     for name, saved in view.scenes.items():
         places = [(project.folder / file["path"]).resolve() for file in saved.files]
-        if name in listed and places != [file.resolve() for file in listed[name].files]:
-            continue  # the project was edited
+        edited = name in listed and places != [file.resolve() for file in listed[name].files]
+        if edited or len(places) != len(project.sources):
+            continue
         located = finder.locate(saved, project.folder)
         listed[name] = SceneFiles(name, located.files, tuple(source.bands for source in project.sources))
         if located.problem:
@@ -176,7 +177,7 @@ def _show_truth(work: Workspace) -> None:
     collection = work.store.collection
     try:
         masks = collection.companions(work.truth, TRUTH, partial=True) if work.truth else {}
-    except InvalidInputError:
+    except (InvalidInputError, OSError):  # they are only looked at
         masks = {}
     for scene in work.store.scenes:
         scene.truth = masks.get(scene.name)
@@ -202,6 +203,7 @@ def _draw_labels(work: Workspace, project: Project, options: Options, discovered
         (project.located(str(project.labels[key])) for key in ("boxes", "labels") if key in project.labels), None
     )
     own = None if work.project is None else own_label_file(work.project, named)
+    work.named = [] if named is None or is_pattern(named) else [Path(named)]
     if own is not None:
         work.label_file = own
         _draw_saved(work, own)

@@ -119,7 +119,7 @@ def _without_holes(mask: Flags, left: int, top: int) -> list[Any]:
 
 
 def labels_text(labels: Iterable[SavedLabels], kept: Iterable[SavedLabels] = ()) -> str:
-    """Return the text of a label file; what is `kept` is of scenes whose images are missing, and is not learned from."""
+    """Return the text of a label file; what is `kept` belongs to missing images, and is not learned from."""
     data: dict[str, Any] = {
         "info": {"description": LABEL_MARK},
         "images": [],
@@ -237,6 +237,8 @@ def read_view(project: Path) -> View:
     try:
         data = _read_json(view_file(project))
         threshold, mode = data["threshold"], str(data["mode"])
+        if threshold is not None and not -1 <= float(threshold) <= 1:
+            return View()
         return View(
             str(data["saved"])[:40],
             str(data["title"])[:200],
@@ -250,7 +252,7 @@ def read_view(project: Path) -> View:
                 for one in data["scenes"]
             },
         )
-    except (InvalidInputError, KeyError, TypeError, ValueError, AttributeError):
+    except (InvalidInputError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return View()
 
 

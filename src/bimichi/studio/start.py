@@ -11,6 +11,7 @@ from typing import Any
 
 from bimichi._extras import import_optional
 from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.io.project import FILE_NAME
 from bimichi.studio.notebook import Server, in_notebook, widget_of
 from bimichi.studio.open import Options, choose_project, folders_of, gone_on, open_workspace
 from bimichi.studio.security import new_token
@@ -108,14 +109,14 @@ def open_studio(
     Parameters
     ----------
     sources : path, sequence of paths, array, or mapping of names to arrays, optional
-        A project of the studio, a folder with images, or sources as `bimichi.io.open_scenes` takes them. Without
+        A project (`bimichi.toml`), a folder with images, or sources as `bimichi.io.open_scenes` takes them. Without
         any, a page to choose some. Arrays are written to a folder of their own, so that a project can name them.
     names, recipes : sequence of str, optional
         Names of the sources, and how they are made of images, as `bimichi train` takes them.
     boxes, truth : path, optional
         Annotations to start with, of any format; and masks of targets, to look at.
     project : path, optional
-        The project file to save to, and to go on with if it exists; by default studio.json in the current folder.
+        The project file to save to, and to go on with if it exists; by default bimichi.toml in the current folder.
     allow : sequence of paths
         Folders whose files the page may open, besides the current folder and those of `sources`.
     align : bool, default=False
@@ -177,26 +178,30 @@ class Start:
 
     def workspace(self) -> Workspace:
         """Open what was named, and decide where it is saved."""
+        project = self.project
+        if project is not None and project.is_dir():
+            project = project / FILE_NAME
+        if project is not None and project.suffix != ".toml":
+            raise InvalidInputError(f"project (--project) must be a file that ends in .toml, got {project}.")
         if not self.paths:
-            if self.project is None:
+            if project is None:
                 return Workspace()
-            if not self.project.exists():
-                raise InvalidInputError(f"There is no project {self.project} yet; name the sources of a new one, too.")
-            return open_workspace([str(self.project)], self.options, [Path.cwd()])
+            if not project.exists():
+                raise InvalidInputError(f"There is no project {project} yet; name the sources of a new one, too.")
+            return open_workspace([str(project)], self.options, [Path.cwd()])
         work = open_workspace(self.paths, self.options, [Path.cwd()])
         if work.project is not None:
-            if self.project is not None and self.project.resolve() != work.project.resolve():
+            if project is not None and project.resolve() != work.project.resolve():
                 raise InvalidInputError(f"{work.project} is a project already; leave out --project.")
             return work
-        if self.project is None:
+        if project is None:
             return choose_project(work, Path.cwd())
-        if not self.project.exists():
-            return replace(work, project=self.project)
-        again = gone_on(work, self.project)
+        if not project.exists():
+            return replace(work, project=project)
+        again = gone_on(work, project)
         if again is None:
             raise InvalidInputError(
-                f"{self.project} exists, but is no project of the studio about these images and sources. Name another "
-                "file."
+                f"{project} exists, but is no project of the studio about these images and sources. Name another file."
             )
         return again
 

@@ -192,6 +192,8 @@ class Workspace:
     title: str = "bimichi studio"
     project: Path | None = None
     label_file: Path | None = None
+    named: Sequence[Path] = ()
+    """Files of labels that a project names."""
     notes: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     """The sources, as `bimichi train` would take them."""
