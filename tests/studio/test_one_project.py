@@ -8,7 +8,7 @@ import pytest
 from studio_server import SIZE, shapes, write_scenes
 
 from bimichi.io import write_image
-from bimichi.io.project import read_project
+from bimichi.io.project import LABEL_OPTIONS, read_project
 from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, open_project, open_workspace
 from bimichi.studio.project import view_file
@@ -86,6 +86,20 @@ def test_every_setting(work, tmp_path, monkeypatch, name):
     drawn = [{**shape, "id": name, "label": "target"} for name, shape in DRAWN.items()]
     work.draw(0, 1, [*drawn, against])
     check(work, tmp_path, monkeypatch)
+
+
+def test_every_command_reads_the_project(work, tmp_path, monkeypatch):
+    work.draw(0, 1, [*shapes(), {**DRAWN["stroke around a hole"], "id": "x", "label": "not"}])
+    work.draw(1, 1, shapes("two"))
+    work.save()
+    trained(tmp_path, monkeypatch)
+    program.run("check", "--project", ".")
+    program.run("bags", "--project", ".", "-o", "bags")
+    program.run("fuse", "command.json", "--project", ".", "-o", "fused")
+    program.run("report", "command.json", "--project", ".", "-o", "report")
+    (tmp_path / "bimichi.toml").unlink()
+    program.run("init", ".")  # which knows what the labels mean
+    assert read_project(tmp_path).labels == {"boxes": "labels.json", **LABEL_OPTIONS}
 
 
 def test_what_cross_validation_chooses(work, tmp_path, monkeypatch):

@@ -29,7 +29,7 @@ from bimichi.sources.recipes import default_recipe
 FILE_NAME = "bimichi.toml"
 EXPORTS = "bimichi-export"
 """The folder beside it in which the studio writes what is exported."""
-SIZE_LIMIT = 2**20  # bytes
+SIZE_LIMIT = 2**24  # bytes; a project may list thousands of scenes
 SOURCE_KEYS = ("path", "bands", "name", "names", "recipe", "recipes")
 TOP_KEYS = ("sources", "scenes", "expressions", "names", "recipes", "align", "labels")
 LABEL_MARK = "bimichi labels"

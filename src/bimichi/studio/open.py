@@ -100,7 +100,8 @@ def open_project(path: Path, options: Options | None = None, folders: Sequence[P
     work = _of_project(project, options, view, Finder([path.resolve().parent, *folders], Hashes()))
     work.project = path
     unused = [key for key in project.labels if key not in OWN_LABELS]
-    unused += [key for key in project.commands.get("train", {}) if key not in OWN_TRAIN]
+    train = project.commands.get("train", {})
+    unused += [key for key in train if key not in OWN_TRAIN or "solver" in train]
     if unused:
         work.notes.append(f"The studio does not use what {path.name} says about {first_few(unused)}.")
     _draw_labels(work, project, options)
@@ -110,7 +111,7 @@ def open_project(path: Path, options: Options | None = None, folders: Sequence[P
 def _of_project(project: Project, options: Options, view: View, finder: Finder) -> Workspace:
     """Return the workspace of a project with its settings, and nothing drawn."""
     train = project.commands.get("train", {})
-    settings = Settings.of_options(project.labels, train)
+    settings = Settings.of_options(project.labels, {} if "solver" in train else train)
     recipes = options.recipes or project.recipes()
     if recipes is not None and options.recipes is None:
         settings, recipes = settings.without_ranks(recipes)
@@ -203,7 +204,7 @@ def _draw_labels(work: Workspace, project: Project, options: Options, discovered
         (project.located(str(project.labels[key])) for key in ("boxes", "labels") if key in project.labels), None
     )
     own = None if work.project is None else own_label_file(work.project, named)
-    work.named = [] if named is None or is_pattern(named) else [Path(named)]
+    work.named = [] if named is None else folders_of([named]) if is_pattern(named) else [Path(named)]
     if own is not None:
         work.label_file = own
         _draw_saved(work, own)

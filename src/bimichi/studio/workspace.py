@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from bimichi._checks import check_choice
@@ -208,6 +209,7 @@ class Workspace:
     """Whether scenes without labels are learned from, too, as windows of a large scene are."""
     _texts: dict[Path, str] = field(default_factory=dict)
     _files: dict[str, list[Path]] | None = None
+    _saving: Lock = field(default_factory=Lock)
 
     @classmethod
     def of(
@@ -293,6 +295,10 @@ class Workspace:
 
     def save(self) -> str:
         """Write the project, its labels and what the studio alone knows; return the time of it."""
+        with self._saving:  # an export saves, too
+            return self._save()
+
+    def _save(self) -> str:
         if self.project is None or self.store is None:
             raise BimichiError("There is nothing to save: no scenes are open, or no project file is named.")
         saved = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -300,9 +306,11 @@ class Workspace:
             self.label_file = new_label_file(self.project)
         pairs = list(zip(list(self.labels), self.store.scenes, strict=False))  # scenes are added before their labels
         labels = [
-            labels_of(scene.name, one.revision, one.shapes, scene.size) for one, scene in pairs if self._learned(one)
+            labels_of(scene.name, drawn.revision, drawn.shapes, scene.size)
+            for drawn, scene in pairs
+            if self._learned(drawn)
         ]
-        kept = [one.kept for one, _ in pairs if one.kept is not None and one.kept.annotations]
+        kept = [drawn.kept for drawn, _ in pairs if drawn.kept is not None and drawn.kept.annotations]
         name = "." if self.project.name == FILE_NAME else self.project.name
         texts = {
             self.label_file: labels_text(labels, [*kept, *self.unmatched]),
@@ -323,6 +331,7 @@ class Workspace:
         collection, folder = self.store.collection, self.project.parent
         listed = self._listed()
         names = self.store.source_names if listed else list(collection.given or ())
+        names = [] if any("," in name for name in names) else names  # at which a project file would part them
         recipes = self.store.recipes if self.auto else self.settings.recipes(self.store.recipes)
         recipes = () if any(":" in recipe for recipe in recipes) else recipes  # a project file runs no code
         pairs = [selected_bands(argument) for argument in self.arguments]
