@@ -69,9 +69,9 @@ class Arguments(list[str]):
             return open_scenes(list(self), names, **options)
         first = self.scenes[0]
         picks = [f"[{','.join(pick)}]" if pick else "" for pick in first.picks]
-        found = open_scenes([f"{file}{pick}" for file, pick in zip(first.files, picks, strict=True)], names, **options)
+        opened = open_scenes([f"{file}{pick}" for file, pick in zip(first.files, picks, strict=True)], names, **options)
         labels = distinct_names([name_of_source(path) for path in self])
-        return replace(found, scenes=self.scenes, source_names=labels, many=True)
+        return replace(opened, scenes=self.scenes, source_names=labels, many=True)
 
 
 @dataclass(frozen=True)
@@ -451,7 +451,7 @@ def _single(root: Path, images: Sequence[Path]) -> list[_Group]:
 
 
 def _is_mask(group: _Group, image: Image) -> bool:
-    """Whether images are masks of targets: by their name, or since they are of one band with few whole values."""
+    """Return whether images are masks of targets: by their name, or as they are of one band with few whole values."""
     if image.ndim != 2:
         return False
     if TARGETS.search(group.name):
@@ -477,21 +477,21 @@ def _annotations(
         by_suffix[path.suffix].append(path)
     for files in by_suffix.values():
         stems = {path.stem for path in files}
-        given = _pattern(folder, files)
-        if given is None or len(first) < 2 or not all({scene, path.stem} & stems for scene, path in first.items()):
+        pattern = _pattern(folder, files)
+        if pattern is None or len(first) < 2 or not all({scene, path.stem} & stems for scene, path in first.items()):
             continue
-        known = format_of(files[0])
+        kind = format_of(files[0])
         result.found.append(
-            f"annotations, one file per scene: {given} ({known.name if known else 'of an unknown format'})"
+            f"annotations, one file per scene: {pattern} ({kind.name if kind else 'of an unknown format'})"
         )
-        if known:
+        if kind:
             used.update(files)
-            return {"labels": given}
+            return {"labels": pattern}
     for files in by_suffix.values():
-        known = format_of(files[0]) if len(files) == 1 else None
-        if known:
+        kind = format_of(files[0]) if len(files) == 1 else None
+        if kind:
             used.update(files)
-            result.found.append(f"annotations: {files[0].relative_to(folder).as_posix()} ({known.name})")
+            result.found.append(f"annotations: {files[0].relative_to(folder).as_posix()} ({kind.name})")
             return {"boxes": files[0].relative_to(folder).as_posix()}
     return {}
 

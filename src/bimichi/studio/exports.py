@@ -123,21 +123,21 @@ class Exporter:
             "python": lambda: self._text(python_text),
         }
         if kind == "all":
-            done = [kinds[one]() for one in ("coco", "masks", "model", "report", "fused")]
-            return Exported(tuple(path for one in done for path in one.files))
+            done = [kinds[name]() for name in ("coco", "masks", "model", "report", "fused")]
+            return Exported(tuple(path for exported in done for path in exported.files))
         if kind not in kinds:
             raise InvalidInputError(f"There is no export {kind!r:.40}; there are {', '.join([*kinds, 'all'])}.")
         return kinds[kind]()
 
     def _drawn(self) -> dict[str, tuple[StudioScene, ImageAnnotations]]:
         """Return the scenes on which something is drawn, and what."""
-        found = {}
+        drawn = {}
         for k, scene in enumerate(self._store.scenes):
             if self._work.labels[k].shapes and self._store.load(k) is not None:
-                found[scene.name] = (scene, annotations_of(self._work.labels[k].shapes, scene.size))
-        if not found:
+                drawn[scene.name] = (scene, annotations_of(self._work.labels[k].shapes, scene.size))
+        if not drawn:
             raise InvalidInputError("Nothing is drawn yet; draw a box around a target first.")
-        return found
+        return drawn
 
     def _labels(self, name: str) -> Exported:
         drawn = self._drawn()
@@ -145,7 +145,7 @@ class Exporter:
         places: Mapping[str | None, Placement] = {
             image: scene.placement or Placement(scene.size) for image, (scene, _) in drawn.items()
         }
-        write_annotations(path, {image: found for image, (_, found) in drawn.items()}, places)
+        write_annotations(path, {image: annotations for image, (_, annotations) in drawn.items()}, places)
         return Exported((path,))
 
     def _masks(self) -> Exported:
@@ -211,14 +211,14 @@ class Exporter:
         page = self._path(f"report/scene-{_safe(scene.name)}.html" if many else "report.html")
         read = self._store.load(k, trained.rule.recipes)
         assert read is not None  # as it is usable
-        boxes = annotations_of([one for one in drawn if one.label == "target"], scene.size).boxes
+        boxes = annotations_of([shape for shape in drawn if shape.label == "target"], scene.size).boxes
         truth = self._store.truth(k)
-        known = truth is not None and bool((truth == 1).any() and (truth == 0).any())
-        given: dict[str, Any] = {"truth": truth == 1, "ignore": truth == 255} if known else {}
+        scored = truth is not None and bool((truth == 1).any() and (truth == 0).any())
+        masks: dict[str, Any] = {"truth": truth == 1, "ignore": truth == 255} if scored else {}
         files = ", ".join(file.name for file in scene.files.files)
         title = scene.name if many else self._work.title
         rule = trained.rule
-        write_report(page, rule, read, boxes=boxes, title=title, notes={"Image files": files}, **given)
+        write_report(page, rule, read, boxes=boxes, title=title, notes={"Image files": files}, **masks)
         fused = rule.fuse(read.sources, self._n_jobs)
         return IndexEntry(scene.name, page, thumbnail(fused), (fused.shape[0], fused.shape[1]), None, "")
 
@@ -259,9 +259,9 @@ def write_geotiff(path: Path, image: NDArray[Any], grid: Any) -> None:
     """Write one band with the place of a scene, whole or not at all."""
     rasterio = import_optional("rasterio")
     height, width = image.shape
-    how = {"driver": "GTiff", "height": height, "width": width, "count": 1, "dtype": image.dtype.name}
-    how |= {"crs": grid.crs, "transform": grid.transform, "compress": "deflate"}
-    with replacing(path) as temporary, gdal_settings(), rasterio.open(temporary, "w", **how) as file:
+    profile = {"driver": "GTiff", "height": height, "width": width, "count": 1, "dtype": image.dtype.name}
+    profile |= {"crs": grid.crs, "transform": grid.transform, "compress": "deflate"}
+    with replacing(path) as temporary, gdal_settings(), rasterio.open(temporary, "w", **profile) as file:
         file.write(image, 1)
 
 

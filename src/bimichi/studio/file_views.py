@@ -39,22 +39,22 @@ def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> Added:
 
     Every scene is read, so that none is added that could not be learned from.
     """
-    found = _found(store.collection, paths)
-    order = _order(store.collection, found, paths)
-    known = {_resolved(scene.files) for scene in store.collection.scenes}
-    picks, names, notes = store.collection.scenes[0].picks, {one.name for one in store.scenes}, list[str]()
+    collection = _found(store.collection, paths)
+    order = _order(store.collection, collection, paths)
+    open_files = {_resolved(scene.files) for scene in store.collection.scenes}
+    picks, names, notes = store.collection.scenes[0].picks, {scene.name for scene in store.scenes}, list[str]()
     scenes: list[SceneFiles] = []
-    for scene in found.scenes:
+    for scene in collection.scenes:
         files = tuple(scene.files[k] for k in order)
-        if _resolved(files) in known:
+        if _resolved(files) in open_files:
             continue
         name = _free(scene.name, names)
         names.add(name)
         scenes.append(SceneFiles(name, files, picks))
     if not scenes:
         raise InvalidInputError(f"All scenes of {first_few(list(paths))} are open already.")
-    if len(scenes) < len(found.scenes):
-        notes.append(f"{len(found.scenes) - len(scenes)} of {len(found.scenes)} scenes were open already.")
+    if len(scenes) < len(collection.scenes):
+        notes.append(f"{len(collection.scenes) - len(scenes)} of {len(collection.scenes)} scenes were open already.")
     return Added(_read(store, scenes), notes)
 
 
@@ -107,7 +107,7 @@ def _resolved(files: Sequence[Path]) -> tuple[Path, ...]:
 def _free(name: str, taken: set[str]) -> str:
     """Return a name that no other scene has."""
     numbers = (f"{name} ({number})" for number in range(2, len(taken) + 3))
-    return name if name not in taken else next(one for one in numbers if one not in taken)
+    return name if name not in taken else next(text for text in numbers if text not in taken)
 
 
 TYPES = {
@@ -131,11 +131,11 @@ def json_response(content: Any, status: int = 200) -> Response:
 
 async def full_state(session: Session) -> dict[str, Any]:
     """Return the state of a session, as the page asks for it."""
-    found = await run_in_threadpool(session.workspace.state)
+    state = await run_in_threadpool(session.workspace.state)
     more: dict[str, Any] = {"colours": list(SCALE), "missing": MISSING}
     more |= {"primary": session.primary is None, "model": session.model_message, "stale": session.stale}
     more |= {"folders": [str(folder) for folder in session.roots.outermost]}
-    return found | more | {"recent": await run_in_threadpool(recent_json)}
+    return state | more | {"recent": await run_in_threadpool(recent_json)}
 
 
 FILE_LIMIT = 512 << 20  # bytes of one file that is dragged in
@@ -158,12 +158,12 @@ class FileViews:
 
     async def open(self, request: Request) -> Response:
         """Open a project, a folder or images; or look in one more folder for images that were moved."""
-        given = (await _json(request)).get("paths")
-        if not isinstance(given, list) or not given:
+        names = (await _json(request)).get("paths")
+        if not isinstance(names, list) or not names:
             raise InvalidInputError("paths must be a list of files or folders.")
         recent = {str(path) for path in recent_projects() if ADDED not in path.parts}
-        paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in given]
-        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in given)))
+        paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in names]
+        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in names)))
         return json_response(await full_state(self.session))
 
     def _opened(self, paths: list[str], trusted: bool) -> Workspace:
@@ -173,17 +173,17 @@ class FileViews:
             again = open_workspace([str(work.project)], Options(), [Path(paths[0])])
             if len(again.lost) < len(work.lost):
                 return again
-        found = open_workspace(paths, Options(), self.session.roots.folders)
-        if found.project is None:
+        opened = open_workspace(paths, Options(), self.session.roots.folders)
+        if opened.project is None:
             place = Path(paths[0]) if Path(paths[0]).is_dir() else Path(paths[0]).parent
             if work.project is not None and place.is_relative_to((work.project.parent / ADDED).resolve()):
                 place = work.project.resolve().parent
-            found = choose_project(found, place)
-        if not trusted and found.store is not None:  # a project may name files anywhere
-            self._check(found.store.scenes)
-            for path in found.named:
+            opened = choose_project(opened, place)
+        if not trusted and opened.store is not None:  # a project may name files anywhere
+            self._check(opened.store.scenes)
+            for path in opened.named:
                 self.session.roots.allowed(str(path.absolute()))
-        return found
+        return opened
 
     def _check(self, scenes: Iterable[StudioScene]) -> None:
         """Raise an error if images or masks lie outside the folders that may be read."""
@@ -195,18 +195,18 @@ class FileViews:
 
     async def add(self, request: Request) -> Response:
         """Add scenes of the same sources to those that are open."""
-        given, store = (await _json(request)).get("paths"), self.session.workspace.store
-        if not isinstance(given, list) or not given:
+        names, store = (await _json(request)).get("paths"), self.session.workspace.store
+        if not isinstance(names, list) or not names:
             raise InvalidInputError("paths must be a list of files or folders.")
         if store is None:
             raise InvalidInputError("Open scenes before others are added to them.")
-        paths = [str(self.session.roots.allowed(path)) for path in given]
+        paths = [str(self.session.roots.allowed(path)) for path in names]
         async with self._adding:  # or two requests could add the same scenes
-            found = await run_in_threadpool(fitting_scenes, store, paths)
-            self._check(found.scenes)
+            added = await run_in_threadpool(fitting_scenes, store, paths)
+            self._check(added.scenes)
             if self.session.workspace.store is not store:
                 raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
-            self.session.add(found.scenes, found.notes)
+            self.session.add(added.scenes, added.notes)
         return json_response(await full_state(self.session))
 
     async def try_out(self, _: Request) -> Response:
@@ -257,16 +257,16 @@ class FileViews:
         added = work.project.parent / ADDED
         if (added, batch) not in self._batches:
             numbered = (added / str(number) for number in range(2, FILES_LIMIT + 3))
-            free = added if not added.exists() else next((one for one in numbered if not one.exists()), added)
+            free = added if not added.exists() else next((folder for folder in numbered if not folder.exists()), added)
             self._batches[added, batch] = free if batch else added
         return self._batches[added, batch]
 
     async def import_labels(self, request: Request) -> Response:
         """Draw what an annotation file says."""
-        given = await _json(request)
-        path, work = self.session.roots.allowed(given.get("path")), self.session.workspace
+        body = await _json(request)
+        path, work = self.session.roots.allowed(body.get("path")), self.session.workspace
         before = len(work.notes)
-        drawn = await run_in_threadpool(add_annotations, work, path, given.get("add") is True)
+        drawn = await run_in_threadpool(add_annotations, work, path, body.get("add") is True)
         for k in drawn:
             self.session.broadcast(self.session.labels_message(k))
         self.session.changed()
@@ -321,12 +321,12 @@ async def _json(request: Request) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError("The request must be JSON.") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise InvalidInputError("The request must be an object of JSON.")
-    return found
+    return content
 
 
 def safe_name(given: str) -> Path:

@@ -47,46 +47,46 @@ class Shape:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the page takes it."""
-        made: dict[str, Any] = {"id": self.id, "kind": self.kind, "label": self.label, "points": _lists(self.points)}
+        entry: dict[str, Any] = {"id": self.id, "kind": self.kind, "label": self.label, "points": _lists(self.points)}
         if self.width is not None:
-            made["width"] = self.width
-        return made | ({"holes": [_lists(ring) for ring in self.holes]} if self.holes else {})
+            entry["width"] = self.width
+        return entry | ({"holes": [_lists(ring) for ring in self.holes]} if self.holes else {})
 
 
 Shapes = tuple[Shape, ...]
 
 
-def parse_shapes(given: Any, size: Size) -> Shapes:
+def parse_shapes(entries: Any, size: Size) -> Shapes:
     """Return the shapes of a scene from JSON; what is not as it must be is an error."""
-    if not isinstance(given, list) or len(given) > MOST_SHAPES:
+    if not isinstance(entries, list) or len(entries) > MOST_SHAPES:
         raise InvalidInputError(f"shapes must be a list of up to {MOST_SHAPES:,} shapes.")
-    found = tuple(_parse(one, k + 1, size) for k, one in enumerate(given))
-    names = [shape.id for shape in found]
+    shapes = tuple(_parse(entry, k + 1, size) for k, entry in enumerate(entries))
+    names = [shape.id for shape in shapes]
     if len(set(names)) < len(names):
         raise InvalidInputError("Two shapes have the same id; each needs one of its own.")
-    return found
+    return shapes
 
 
-def _parse(given: Any, number: int, size: Size) -> Shape:
+def _parse(entry: Any, number: int, size: Size) -> Shape:
     what = f"Shape {number}"
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         raise InvalidInputError(f"{what} must be an object.")
-    name, kind, label = given.get("id"), given.get("kind"), given.get("label")
+    name, kind, label = entry.get("id"), entry.get("kind"), entry.get("label")
     if not isinstance(name, str) or not 0 < len(name) <= 64:
         raise InvalidInputError(f"{what} needs an id: text of up to 64 characters.")
     if kind not in KINDS or label not in CLASSES:
         raise InvalidInputError(f"{what}: kind must be one of {', '.join(KINDS)}, label one of {', '.join(CLASSES)}.")
-    points = _points(given.get("points"), LEAST_POINTS[kind], what)
+    points = _points(entry.get("points"), LEAST_POINTS[kind], what)
     width = None
     if kind == "stroke":
-        width = _number(given.get("width"), f"width of {what}")
+        width = _number(entry.get("width"), f"width of {what}")
         if not 0 < width <= 10_000:
             raise InvalidInputError(f"{what}: the width of a stroke must be above 0 and up to 10,000, got {width:g}.")
     if kind == "box":
         if len(points) != 2 or points[0][0] == points[1][0] or points[0][1] == points[1][1]:
             raise InvalidInputError(f"{what}: a box needs two corners that differ in x and in y.")
         points = (tuple(map(min, *points)), tuple(map(max, *points)))  # type: ignore[assignment]
-    holes = given.get("holes") or []
+    holes = entry.get("holes") or []
     if not isinstance(holes, list) or (holes and kind != "polygon"):
         raise InvalidInputError(f"{what}: holes must be a list of rings of a polygon.")
     shape = Shape(name, kind, str(label), points, width, tuple(_points(ring, 3, f"{what}, a hole") for ring in holes))
@@ -94,18 +94,18 @@ def _parse(given: Any, number: int, size: Size) -> Shape:
     return shape
 
 
-def _points(given: Any, least: int, what: str) -> Ring:
-    if not isinstance(given, list) or not least <= len(given) <= MOST_POINTS:
+def _points(points: Any, least: int, what: str) -> Ring:
+    if not isinstance(points, list) or not least <= len(points) <= MOST_POINTS:
         raise InvalidInputError(f"{what} needs {least} to {MOST_POINTS:,} points.")
-    pairs = [pair if isinstance(pair, list | tuple) and len(pair) == 2 else (None, None) for pair in given]
+    pairs = [pair if isinstance(pair, list | tuple) and len(pair) == 2 else (None, None) for pair in points]
     return tuple((_number(x, f"x in {what}"), _number(y, f"y in {what}")) for x, y in pairs)
 
 
-def _number(given: Any, what: str) -> float:
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not number or abs(given) > 1e7 or not math.isfinite(given):  # in this order: whole numbers may be too large
+def _number(value: Any, what: str) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or abs(value) > 1e7 or not math.isfinite(value):  # in this order: whole numbers may be too large
         raise InvalidInputError(f"{what} must be a finite number of pixels.")
-    return round(float(given), DIGITS) + 0.0  # no -0.0
+    return round(float(value), DIGITS) + 0.0  # no -0.0
 
 
 def _check_inside(shape: Shape, what: str, size: Size) -> None:
@@ -171,18 +171,19 @@ def stroke_mask(shape: Shape, size: Size, left: int = 0, top: int = 0) -> Flags:
     return mask
 
 
-def shapes_of(found: ImageAnnotations, size: Size, prefix: str, target: str | None = None) -> Shapes:
+def shapes_of(annotations: ImageAnnotations, size: Size, prefix: str, target: str | None = None) -> Shapes:
     """Return the annotations of a scene, in its pixels, as shapes; those marked "not" or ignored keep that class.
 
     With `target`, labels or values of masks that are another one are left out.
     """
-    made: list[Shape] = []
+    shapes: list[Shape] = []
 
     def add(kind: str, label: str, rings: Sequence[Floats]) -> None:
         points, *holes = (tuple((round(x, DIGITS) + 0.0, round(y, DIGITS) + 0.0) for x, y in ring) for ring in rings)
-        made.append(Shape(f"{prefix}-{len(made) + 1}", kind, label, points, None, tuple(holes)))
+        shapes.append(Shape(f"{prefix}-{len(shapes) + 1}", kind, label, points, None, tuple(holes)))
 
-    for box, shape, own, out in zip(found.boxes, found.outlines, found.labels, found.is_ignored, strict=True):
+    rows = zip(annotations.boxes, annotations.outlines, annotations.labels, annotations.is_ignored, strict=True)
+    for box, shape, own, out in rows:
         label = "ignore" if out else "not" if own == "not" else "target"
         if label == "target" and target is not None and own != target:
             continue
@@ -196,12 +197,12 @@ def shapes_of(found: ImageAnnotations, size: Size, prefix: str, target: str | No
             shape.paint(mask)
             for polygon in outline(mask):
                 add("polygon", label, [ring[:-1] for ring in polygon])
-    targets = found.mask_of(target)
-    if targets is not None and found.unknown is not None:
-        for region, label in ((targets, "target"), (found.unknown, "ignore")):
+    targets = annotations.mask_of(target)
+    if targets is not None and annotations.unknown is not None:
+        for region, label in ((targets, "target"), (annotations.unknown, "ignore")):
             for polygon in outline(np.asarray(region)):
                 add("polygon", label, [ring[:-1] for ring in polygon])
-    return tuple(made)
+    return tuple(shapes)
 
 
 _collecting: ContextVar[list[str] | None] = ContextVar("bimichi_warnings", default=None)

@@ -1,26 +1,32 @@
 """From what is drawn to a model: the fit that `bimichi train` would make, quick enough to follow every edit."""
 
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bimichi._files import plain
 from bimichi.errors import InvalidInputError
 from bimichi.fit.candidates import Candidate
 from bimichi.fit.choose import Contender, How, Selection, cross_validate
 from bimichi.fit.direction import spread
 from bimichi.fit.parts import Remembered, read_part
 from bimichi.io.labelled import BagCounts, bag_scene
+from bimichi.measures.base import TOLERANCE
 from bimichi.methods.cross_validated import BiMIChICV, scene_rule
 from bimichi.rule import FusionRule
 from bimichi.scenes.scene import Scene
 from bimichi.studio.labels import Shape, Shapes, annotations_of, collected_warnings
 from bimichi.studio.scenes import SceneStore
 from bimichi.studio.workspace import Settings, Task
+
+if TYPE_CHECKING:
+    from bimichi.report.inputs import Material
 
 STEPS = 65534  # of a fused map; one more means that there is no data
 MISSING = 65535
@@ -194,9 +200,75 @@ def score_of(selection: Selection, model: Contender) -> dict[str, Any]:
     return found | {"sentence": f"{sentence}."}
 
 
+SHOWN = 64
+"""Values of a measure that are listed at most, those that training uses most first."""
+
+
+def map_bytes(number: int, last: int, values: NDArray[np.uint16]) -> bytes:
+    """Return a map with its header: the number of the model, width, height, and one more number."""
+    height, width = values.shape
+    return struct.pack("<4I", number, width, height, last) + np.ascontiguousarray(values, "<u2").tobytes()
+
+
+def material_of(trained: Trained, scene: Any) -> "Material":
+    """Return what the report would show of this model on a scene."""
+    from bimichi.report.inputs import gather
+
+    return gather(trained.rule, scene.sources)
+
+
+def model_json(trained: Trained, material: "Material") -> dict[str, Any]:
+    """Return a model as the page shows it."""
+    from bimichi.report.contents import rule_contents
+
+    rule = trained.rule
+    model = {
+        "number": trained.number,
+        "revision": trained.task.revisions,
+        "setting": trained.task.settings.to_json(),
+        "J": trained.objective_value,
+        "status": trained.status,
+        "rule": rule_contents(material)
+        | {"output_range": list(rule.output_range), "recipes": list(rule.recipes or ())},
+        "inverted": list(rule.inverted),
+        "sentences": trained.sentences,
+        "notes": trained.notes,
+        rule.measure.parts: _listed(material),
+        "auto": trained.auto,
+        "seconds": trained.seconds,
+        "score": trained.score,
+    }
+    message: dict[str, Any] = plain(model)
+    return message
+
+
+def _listed(material: "Material") -> list[dict[str, Any]]:
+    """Return the values of the measure that are shown: sets of sources for and against, value, use, interval."""
+    measure, use = material.rule.measure, material.training_use
+    codes = np.arange(len(measure.values))
+    if use is not None:
+        codes = np.argsort(-use.counts, kind="stable")
+    listed = []
+    for code in codes[:SHOWN].tolist():
+        up, down = measure.sets(code)
+        entry: dict[str, Any] = {
+            "code": code,
+            "for": list(up),
+            "against": list(down),
+            "value": float(measure.values[code]),
+        }
+        if use is not None:
+            entry |= {"count": int(use.counts[code]), "touched": int(use.touched[code])}
+            if measure.parts == "elements":
+                low, high = float(use.lower[code]), float(use.upper[code])
+                entry |= {"lower": low, "upper": high, "open": high - low > TOLERANCE}
+        listed.append(entry)
+    return listed
+
+
 def warm_up() -> None:
     """Import what is not needed before; learn and fuse once what takes no time, but runs the code of real scenes."""
-    for name in ("suggestions", "messages", "windows"):
+    for name in ("suggestions", "windows"):
         import_module(f"bimichi.studio.{name}")
     for name in ("contents", "inputs"):
         import_module(f"bimichi.report.{name}")

@@ -85,7 +85,7 @@ class SavedLabels:
 def labels_of(name: str, revision: int, shapes: Shapes, size: Size) -> SavedLabels:
     """Return what is drawn on a scene as a label file holds it."""
     image = {"file_name": name, "height": size[0], "width": size[1], "revision": revision}
-    annotations = ({"category_id": CLASSES.index(one.label) + 1, **_object(one, size)} for one in shapes)
+    annotations = ({"category_id": CLASSES.index(shape.label) + 1, **_object(shape, size)} for shape in shapes)
     return SavedLabels(image, tuple(annotations))
 
 
@@ -162,7 +162,7 @@ def shapes_from(saved: SavedLabels, size: Size, path: Path) -> Shapes:
                     shapes.append(drawn)
                     continue
             placed = read_annotations(path)[saved.name].objects[k]
-            shapes += [one.to_json() for one in shapes_of(image_annotations([placed]), size, f"file-{k + 1}")]
+            shapes += [shape.to_json() for shape in shapes_of(image_annotations([placed]), size, f"file-{k + 1}")]
         return parse_shapes(shapes, size)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, BimichiError):
@@ -248,8 +248,8 @@ def read_view(project: Path) -> View:
             bool(data["many"]),
             str(data["truth"]),
             {
-                str(one["name"]): SavedScene(str(one["name"]), tuple(map(_image, one["files"])))
-                for one in data["scenes"]
+                str(scene["name"]): SavedScene(str(scene["name"]), tuple(map(_image, scene["files"])))
+                for scene in data["scenes"]
             },
         )
     except (InvalidInputError, KeyError, TypeError, ValueError, AttributeError, OverflowError):

@@ -71,7 +71,7 @@ class Settings:
         if not isinstance(self.inverted, tuple) or not all(isinstance(k, int) for k in self.inverted):
             raise InvalidInputError(f"inverted must be numbers of sources, got {self.inverted!r:.40}.")
         shares = self.core if isinstance(self.core, tuple) else ()
-        if len(shares) != 2 or not all(isinstance(one, int | float) and 0 < one <= 1 for one in shares):
+        if len(shares) != 2 or not all(isinstance(share, int | float) and 0 < share <= 1 for share in shares):
             raise InvalidInputError(
                 f"core must be two shares in (0, 1], of the width and the height, got {self.core!r:.40}."
             )
@@ -114,14 +114,14 @@ class Settings:
                 settings["core"] = str(labels["core"])  # which is refused in words
         return cls().changed(settings)
 
-    def recipes(self, given: Sequence[str]) -> tuple[str, ...]:
+    def recipes(self, images: Sequence[str]) -> tuple[str, ...]:
         """Return the recipes of the sources, of which those are given that the user asked for."""
         if self.sources == "given":
-            return tuple(given)
+            return tuple(images)
         from bimichi.methods.cross_validated import followed
 
-        own = ["inverted|rarity" if k in self.inverted else "rarity" for k in range(len(given))]
-        return tuple(followed(recipe, f"{AS_IS}|{more}") for recipe, more in zip(given, own, strict=True))
+        own = ["inverted|rarity" if k in self.inverted else "rarity" for k in range(len(images))]
+        return tuple(followed(recipe, f"{AS_IS}|{more}") for recipe, more in zip(images, own, strict=True))
 
     def without_ranks(self, recipes: Sequence[str]) -> tuple["Settings", list[str]]:
         """Return the settings and recipes of which `recipes` are made: the opposite of `recipes`."""
@@ -352,7 +352,7 @@ class Workspace:
                 ProjectSource(relative_to(Path(path), folder), bands, *own)
                 for (path, bands), own in zip(pairs, parts, strict=True)
             ],
-            [f"{one.name}: {one.text}" for one in collection.computed],
+            [f"{source.name}: {source.text}" for source in collection.computed],
             labels,
             {"train": train, **self.commands},
             folder,
@@ -366,7 +366,8 @@ class Workspace:
         """Return the scenes that the project must list, as the paths of the sources do not find them as they are."""
         assert self.store is not None
         assert self.project is not None
-        usable = [(one, scene) for one, scene in zip(self.labels, self.store.scenes, strict=False) if one.kept is None]
+        pairs = zip(self.labels, self.store.scenes, strict=False)
+        usable = [(drawn, scene) for drawn, scene in pairs if drawn.kept is None]
         if self._files is None:
             try:
                 scenes = collect_scenes(self.arguments, len(self.arguments)).scenes
@@ -374,7 +375,7 @@ class Workspace:
             except BimichiError:
                 self._files = {}
         same = all(self._files.get(scene.name) == _resolved(scene.files.files) for _, scene in usable)
-        learned = [scene.name for one, scene in usable if self._learned(one)]
+        learned = [scene.name for drawn, scene in usable if self._learned(drawn)]
         if same and learned == [name for name in self._files if name in learned]:
             return []
         folder = self.project.parent
