@@ -1,7 +1,7 @@
 """What a studio gives away: labels, masks, the model, reports, maps, and how to make the model again without it."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,28 +26,27 @@ from bimichi.scenes.superpixels import CORE
 from bimichi.studio.labels import annotations_of
 from bimichi.studio.learning import Trained
 from bimichi.studio.project import export_folder, relative_to
-from bimichi.studio.scenes import SceneStore, StudioScene
+from bimichi.studio.scenes import StudioScene
 from bimichi.studio.windows import as_windows
 from bimichi.studio.workspace import Workspace
 
 
 def command_line(work: Workspace, model: Path) -> str:
     """Return a command that learns the same model, to the last bit, from a project that is saved."""
-    folder, name, store = _folder(work), work.project.name if work.project else "", _store(work)
+    drivers, name = work.opened.collection.drivers, work.project.name if work.project else ""
     words = ["bimichi", "train", "--project", "." if name == FILE_NAME else name]
-    recipes = list(_recipes(work))
-    words += ["--recipe", ",".join(recipes)] if any(":" in recipe for recipe in recipes) else []
-    words += ["--driver", ",".join(store.collection.drivers)] if store.collection.drivers else []
-    words += ["-o", relative_to(model, folder)]
-    return f"cd {shlex.quote(str(folder))}\n{shlex.join(words)}\n"
+    words += ["--recipe", ",".join(work.recipes)] if any(":" in recipe for recipe in work.recipes) else []
+    words += ["--driver", ",".join(drivers)] if drivers else []
+    words += ["-o", relative_to(model, work.folder)]
+    return f"cd {shlex.quote(str(work.folder))}\n{shlex.join(words)}\n"
 
 
 def python_text(work: Workspace, model: Path) -> str:
     """Return Python that learns the same model, to the last bit, from a project that is saved."""
-    settings, store = work.settings, _store(work)
+    settings, collection = work.settings, work.opened.collection
     assert work.project is not None  # as it is saved
     assert work.label_file is not None
-    drivers = f"drivers={list(store.collection.drivers)!r}" if store.collection.drivers else ""
+    drivers = f"drivers={list(collection.drivers)!r}" if collection.drivers else ""
     labelling = {"boxes": str(work.label_file.resolve()), **LABEL_OPTIONS}
     labelling |= {"rest": settings.rest} if settings.rest != "negative" else {}
     labelling |= {"core": settings.core} if settings.core != CORE else {}
@@ -65,29 +64,12 @@ from bimichi.methods.cross_validated import fit_scenes, scene_rule
 
 project = read_project({str(work.project.resolve())!r})
 labels = Labelling({", ".join(f"{key}={value!r}" for key, value in labelling.items())})
-reader = SceneReader(project.open({drivers}), labels, recipes={list(_recipes(work))!r})
+reader = SceneReader(project.open({drivers}), labels, recipes={list(work.recipes)!r})
 model = {estimator}
 fit_scenes(model, reader.scenes)
 rule = scene_rule(model, reader.recipes, reader.inputs)
 rule.save({str(model.resolve())!r})
 """
-
-
-def _recipes(work: Workspace) -> Sequence[str]:
-    recipes = _store(work).recipes
-    return recipes if work.auto else work.settings.recipes(recipes)
-
-
-def _store(work: Workspace) -> SceneStore:
-    if work.store is None:
-        raise InvalidInputError("No scenes are open.")
-    return work.store
-
-
-def _folder(work: Workspace) -> Path:
-    if work.project is None:
-        raise InvalidInputError("The project has no file yet.")
-    return work.project.resolve().parent
 
 
 LABELS = {"coco": "labels.json", "geojson": "labels.geojson", "csv": "labels.csv"}

@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,8 @@ from bimichi.studio.session import Session
 from bimichi.studio.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Added:
-    """Scenes that fit to those that are open, and what is to be said about them."""
-
-    scenes: list[StudioScene]
-    notes: list[str] = field(default_factory=list)
-
-
-def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> Added:
-    """Return the scenes of a folder, or of one file per source, if they have the sources of the open ones.
+def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> tuple[list[StudioScene], list[str]]:
+    """Return the scenes of a folder, or of one file per source, if they have the sources of the open ones; and notes.
 
     Every scene is read, so that none is added that could not be learned from.
     """
@@ -55,7 +47,7 @@ def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> Added:
         raise InvalidInputError(f"All scenes of {first_few(list(paths))} are open already.")
     if len(scenes) < len(collection.scenes):
         notes.append(f"{len(collection.scenes) - len(scenes)} of {len(collection.scenes)} scenes were open already.")
-    return Added(_read(store, scenes), notes)
+    return _read(store, scenes), notes
 
 
 def _read(store: SceneStore, scenes: Sequence[SceneFiles]) -> list[StudioScene]:
@@ -202,11 +194,11 @@ class FileViews:
             raise InvalidInputError("Open scenes before others are added to them.")
         paths = [str(self.session.roots.allowed(path)) for path in names]
         async with self._adding:  # or two requests could add the same scenes
-            added = await run_in_threadpool(fitting_scenes, store, paths)
-            self._check(added.scenes)
+            scenes, notes = await run_in_threadpool(fitting_scenes, store, paths)
+            self._check(scenes)
             if self.session.workspace.store is not store:
                 raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
-            self.session.add(added.scenes, added.notes)
+            self.session.add(scenes, notes)
         return json_response(await full_state(self.session))
 
     async def try_out(self, _: Request) -> Response:

@@ -174,13 +174,12 @@ def _located(
 
 def _show_truth(work: Workspace) -> None:
     """Let scenes know the masks of the truth, as far as there are any."""
-    assert work.store is not None  # as it was made just now
-    collection = work.store.collection
+    collection = work.opened.collection
     try:
         masks = collection.companions(work.truth, TRUTH, partial=True) if work.truth else {}
     except (InvalidInputError, OSError):  # they are only looked at
         masks = {}
-    for scene in work.store.scenes:
+    for scene in work.opened.scenes:
         scene.truth = masks.get(scene.name)
 
 
@@ -199,7 +198,6 @@ def _draw_labels(work: Workspace, project: Project, options: Options, discovered
 
     Masks that were `discovered` rather than named are the truth: a folder with images has them more often as that.
     """
-    assert work.store is not None  # as it was made just now
     named = next(
         (project.located(str(project.labels[key])) for key in ("boxes", "labels") if key in project.labels), None
     )
@@ -211,7 +209,7 @@ def _draw_labels(work: Workspace, project: Project, options: Options, discovered
     if options.annotations is not None:
         add_annotations(work, options.annotations)
     elif named is not None and own is None:
-        if discovered and SceneTargets(named, work.store.collection).masks:
+        if discovered and SceneTargets(named, work.opened.collection).masks:
             if work.truth is None:
                 work.truth = named
                 _show_truth(work)
@@ -224,8 +222,7 @@ def _draw_saved(work: Workspace, path: Path) -> None:
     """Take over what was drawn; of scenes that cannot be used, it is kept as it is."""
     labels, kept = read_labels(path)
     by_name = {saved.name: saved for saved in (*kept, *labels)}
-    store = work.store
-    assert store is not None  # as it was made just now
+    store = work.opened
     for k, scene in enumerate(store.scenes):
         saved = by_name.pop(scene.name, None)
         if saved is None:
@@ -277,26 +274,19 @@ def choose_project(work: Workspace, folder: Path) -> Workspace:
 
 def gone_on(work: Workspace, path: Path) -> Workspace | None:
     """Return what a project file holds, if it is about the same images and sources as a new workspace."""
-    assert work.store is not None  # or it would not be asked for
+    new = work.opened
     try:
-        again = open_project(path, Options(drivers=work.store.collection.drivers))
-        assert again.store is not None  # as it was opened
-        own, new = (
-            [file.resolve() for scene in store.scenes for file in scene.files.files]
-            for store in (again.store, work.store)
-        )
-        if own != new:
-            return None
-        named, chosen = work.store.collection.given is not None, work.store.recipes_given
-        if named and again.store.source_names != work.store.source_names:
-            return None
-        if chosen and again.store.recipes != work.store.recipes:
+        again = open_project(path, Options(drivers=new.collection.drivers))
+        own = again.opened
+        files = [[file.resolve() for scene in store.scenes for file in scene.files.files] for store in (own, new)]
+        named = new.collection.given is not None and own.source_names != new.source_names
+        if files[0] != files[1] or named or (new.recipes_given and own.recipes != new.recipes):
             return None
     except BimichiError:
         return None
     if any(labels.shapes for labels in work.labels):  # labels that were given now are newer
         again.replace({k: labels.shapes for k, labels in enumerate(work.labels) if labels.shapes})
-    for scene, added in zip(again.store.scenes, work.store.scenes, strict=True):
+    for scene, added in zip(own.scenes, new.scenes, strict=True):
         scene.truth = scene.truth or added.truth
     again.truth = again.truth or work.truth
     again.notes.append(f"Went on with {path.name}, saved at {read_view(path).saved}.")

@@ -263,11 +263,6 @@ def _image(entry: Mapping[str, Any]) -> dict[str, Any]:
 MODES = ("live", "once", "off")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    atomic_write(path, lambda file: file.write(text.encode()))
-
-
 def exists(path: Path) -> bool:
     """Return whether there is such a file or folder; a path that cannot be one is none."""
     try:

@@ -198,8 +198,7 @@ def learner_of(store: SceneStore, n_jobs: int | None = None, before: Learner | N
 
 def as_windows(work: Workspace, folder: Path) -> Workspace:
     """Cut out what is learned from into a folder; return the workspace of a project in it, which is saved."""
-    assert work.store is not None  # or there would be nothing to export
-    windows = Windows(work.store, work.task(), folder)
+    windows = Windows(work.opened, work.task(), folder)
     labels = [SceneLabels(1, piece.shapes) for piece in windows.pieces]
     cut = Workspace(windows.store, labels, work.settings, work.auto, title=work.title, with_empty=True)
     cut.project, cut.label_file = folder / FILE_NAME, folder / "labels.json"

@@ -13,13 +13,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from bimichi._checks import check_choice
+from bimichi._files import atomic_write
 from bimichi._version import __version__
 from bimichi.errors import BimichiError, InvalidInputError
 from bimichi.fit.objectives import OBJECTIVES, get_objective
 from bimichi.io.dataset import SceneCollection, collect_scenes
 from bimichi.io.labelled import Labelling
 from bimichi.io.open import selected_bands
-from bimichi.io.project import FILE_NAME, LABEL_OPTIONS, Project, ProjectScene, ProjectSource
+from bimichi.io.project import LABEL_OPTIONS, Project, ProjectScene, ProjectSource
 from bimichi.scenes.superpixels import CORE
 from bimichi.sources.recipes import AS_IS
 from bimichi.studio.labels import Shapes, parse_shapes
@@ -33,7 +34,6 @@ from bimichi.studio.project import (
     new_label_file,
     relative_to,
     view_file,
-    write_text,
 )
 from bimichi.studio.scenes import SceneStore, StudioScene
 
@@ -179,6 +179,9 @@ class SceneLabels:
     """What the label file has of a scene whose images cannot be used, to be written again as it is."""
 
 
+Drawn = tuple[SceneLabels, StudioScene]
+
+
 @dataclass(eq=False)
 class Workspace:
     """The state of a studio, apart from models and tabs; one thread changes it."""
@@ -208,7 +211,8 @@ class Workspace:
     with_empty: bool = False
     """Whether scenes without labels are learned from, too, as windows of a large scene are."""
     _texts: dict[Path, str] = field(default_factory=dict)
-    _files: dict[str, list[Path]] | None = None
+    _in_order: list[str] | None = None
+    """Scenes that the paths of the sources find as they are."""
     _saving: Lock = field(default_factory=Lock)
 
     @classmethod
@@ -225,9 +229,23 @@ class Workspace:
         return cls(store, [SceneLabels() for _ in store.scenes], title=_title(collection))
 
     @property
-    def folder(self) -> Path | None:
-        """Where it may write."""
-        return None if self.project is None else self.project.parent
+    def opened(self) -> SceneStore:
+        """The scenes that are open."""
+        if self.store is None:
+            raise InvalidInputError("No scenes are open.")
+        return self.store
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the project, to which paths are relative."""
+        if self.project is None:
+            raise InvalidInputError("The project has no file yet.")
+        return self.project.resolve().parent
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """The recipes by which `bimichi train` makes the sources of the model."""
+        return self.opened.recipes if self.auto else self.settings.recipes(self.opened.recipes)
 
     @property
     def lost(self) -> list[str]:
@@ -245,16 +263,14 @@ class Workspace:
     def draw(self, k: Any, revision: Any, shapes: Any) -> bool:
         """Take over what is drawn on a scene; False if it is not newer than what is there."""
         number = self.scene(k)
-        assert self.store is not None  # or there would be no scene
-        if self.store.load(number) is None:
-            raise InvalidInputError(
-                f"Scene {self.store.scenes[number].name!r} cannot be used, so nothing is drawn on it."
-            )
+        scene = self.opened.scenes[number]
+        if self.opened.load(number) is None:
+            raise InvalidInputError(f"Scene {scene.name!r} cannot be used, so nothing is drawn on it.")
         if isinstance(revision, bool) or not isinstance(revision, int) or revision < 0:
             raise InvalidInputError(f"revision must be a whole number, got {revision!r}.")
         if revision <= self.labels[number].revision:
             return False
-        self.labels[number] = SceneLabels(revision, parse_shapes(shapes, self.store.scenes[number].size))
+        self.labels[number] = SceneLabels(revision, parse_shapes(shapes, scene.size))
         self.auto = False
         return True
 
@@ -269,7 +285,7 @@ class Workspace:
         if self.store is None:
             raise InvalidInputError("Open scenes before others are added to them.")
         self.store.add(scenes)
-        self._files = None
+        self._in_order = None
         self.labels += [SceneLabels() for _ in scenes]
         self.notes += notes
 
@@ -295,121 +311,95 @@ class Workspace:
 
     def save(self) -> str:
         """Write the project, its labels and what the studio alone knows; return the time of it."""
-        with self._saving:  # an export saves, too
-            return self._save()
-
-    def _save(self) -> str:
         if self.project is None or self.store is None:
             raise BimichiError("There is nothing to save: no scenes are open, or no project file is named.")
-        saved = datetime.now(UTC).isoformat(timespec="milliseconds")
-        if self.label_file is None or self.label_file.resolve().parent != self.project.resolve().parent:
-            self.label_file = new_label_file(self.project)
-        pairs = list(zip(list(self.labels), self.store.scenes, strict=False))  # scenes are added before their labels
-        labels = [
-            labels_of(scene.name, drawn.revision, drawn.shapes, scene.size)
-            for drawn, scene in pairs
-            if self._learned(drawn)
-        ]
-        kept = [drawn.kept for drawn, _ in pairs if drawn.kept is not None and drawn.kept.annotations]
-        name = "." if self.project.name == FILE_NAME else self.project.name
-        texts = {
-            self.label_file: labels_text(labels, [*kept, *self.unmatched]),
-            self.project: self.to_project().to_toml([ABOUT.format(name)]),
-            view_file(self.project): self._view(saved, pairs),
-        }
-        for path, text in texts.items():
-            if self._texts.get(path) != text or not path.exists():
-                write_text(path, text)
-                self._texts[path] = text
+        with self._saving:  # an export saves, too
+            if self.label_file is None or self.label_file.resolve().parent != self.folder:
+                self.label_file = new_label_file(self.project)
+            saved = datetime.now(UTC).isoformat(timespec="milliseconds")
+            pairs = list(zip(list(self.labels), self.store.scenes, strict=False))  # scenes are added before labels
+            labels = [
+                labels_of(scene.name, drawn.revision, drawn.shapes, scene.size)
+                for drawn, scene in pairs
+                if self._learned(drawn)
+            ]
+            kept = [drawn.kept for drawn, _ in pairs if drawn.kept is not None and drawn.kept.annotations]
+            texts = {
+                self.label_file: labels_text(labels, [*kept, *self.unmatched]),
+                self.project: self._to_project(self.label_file.name, pairs).to_toml([ABOUT]),
+                view_file(self.project): self._view(saved, pairs),
+            }
+            for path, text in texts.items():
+                if self._texts.get(path) != text or not path.exists():
+                    atomic_write(path, lambda file, text=text: file.write(text.encode()))  # type: ignore[misc]
+                    self._texts[path] = text
         return saved
 
-    def to_project(self) -> Project:
+    def _to_project(self, label_file: str, pairs: Sequence[Drawn]) -> Project:
         """Return the project from which `bimichi train` learns the model of the labels and settings."""
-        assert self.project is not None  # or there is nothing to be relative to
-        assert self.store is not None
-        assert self.label_file is not None
-        collection, folder = self.store.collection, self.project.parent
-        listed = self._listed()
-        names = self.store.source_names if listed else list(collection.given or ())
+        collection, listed = self.opened.collection, self._listed(pairs)
+        names = self.opened.source_names if listed else list(collection.given or ())
         names = [] if any("," in name for name in names) else names  # at which a project file would part them
-        recipes = self.store.recipes if self.auto else self.settings.recipes(self.store.recipes)
-        recipes = () if any(":" in recipe for recipe in recipes) else recipes  # a project file runs no code
-        pairs = [selected_bands(argument) for argument in self.arguments]
-        each = len(pairs) in (1, len(recipes)) and len(pairs) in (1, len(names) or len(pairs))
-        parts = (
-            [(tuple(names), tuple(recipes))]
-            if len(pairs) == 1
-            else [(tuple(names[k : k + 1]), tuple(recipes[k : k + 1])) if each else ((), ()) for k in range(len(pairs))]
-        )
+        recipes = () if any(":" in recipe for recipe in self.recipes) else self.recipes  # a project file runs no code
+        each = len(self.arguments) == len(recipes) and len(names) in (0, len(recipes))
+        sources = []
+        for k, (path, bands) in enumerate(map(selected_bands, self.arguments)):
+            own = (tuple(names[k : k + 1]), recipes[k : k + 1]) if each else ((), ())
+            sources.append(ProjectSource(relative_to(Path(path), self.folder), bands, *own))
         labels, train = self.settings.options()
-        labels = {"boxes": self.label_file.name, **LABEL_OPTIONS, **labels}
-        if self.truth is not None and all(scene.truth is not None for scene in self.store.scenes):
-            labels["truth"] = relative_to(Path(self.truth), folder)
-        if self.auto:
-            train = {"objective": AUTO, "seed": self.settings.seed}
+        if self.truth is not None and all(scene.truth is not None for _, scene in pairs):
+            labels["truth"] = relative_to(Path(self.truth), self.folder)
         return Project(
-            [
-                ProjectSource(relative_to(Path(path), folder), bands, *own)
-                for (path, bands), own in zip(pairs, parts, strict=True)
-            ],
+            sources,
             [f"{source.name}: {source.text}" for source in collection.computed],
-            labels,
-            {"train": train, **self.commands},
-            folder,
+            {"boxes": label_file, **LABEL_OPTIONS, **labels},
+            {"train": {"objective": AUTO, "seed": self.settings.seed} if self.auto else train, **self.commands},
+            self.folder,
             listed,
             () if each else names,
             () if each else recipes,
             collection.align,
         )
 
-    def _listed(self) -> list[ProjectScene]:
+    def _listed(self, pairs: Sequence[Drawn]) -> list[ProjectScene]:
         """Return the scenes that the project must list, as the paths of the sources do not find them as they are."""
-        assert self.store is not None
-        assert self.project is not None
-        pairs = zip(self.labels, self.store.scenes, strict=False)
         usable = [(drawn, scene) for drawn, scene in pairs if drawn.kept is None]
-        if self._files is None:
-            try:
+        if self._in_order is None:
+            self._in_order = []
+            with suppress(BimichiError):
                 scenes = collect_scenes(self.arguments, len(self.arguments)).scenes
-                self._files = {scene.name: _resolved(scene.files) for scene in scenes}
-            except BimichiError:
-                self._files = {}
-        same = all(self._files.get(scene.name) == _resolved(scene.files.files) for _, scene in usable)
+                files = {scene.name: _resolved(scene.files) for scene in scenes}
+                if all(files.get(scene.name) == _resolved(scene.files.files) for _, scene in usable):
+                    self._in_order = list(files)
         learned = [scene.name for drawn, scene in usable if self._learned(drawn)]
-        if same and learned == [name for name in self._files if name in learned]:
+        if self._in_order and learned == [name for name in self._in_order if name in learned]:
             return []
-        folder = self.project.parent
         return [
-            ProjectScene(scene.name, tuple(relative_to(file, folder) for file in scene.files.files))
+            ProjectScene(scene.name, tuple(relative_to(file, self.folder) for file in scene.files.files))
             for _, scene in usable
         ]
 
-    def _view(self, saved: str, pairs: Sequence[tuple[SceneLabels, StudioScene]]) -> str:
+    def _view(self, saved: str, pairs: Sequence[Drawn]) -> str:
         """Return the text of the file of what the studio alone knows."""
-        assert self.project is not None
-        assert self.store is not None
-        folder, scenes = self.project.parent, []
-        for labels, scene in pairs:
+        scenes, collection = [], self.opened.collection
+        for drawn, scene in pairs:
             files: Sequence[Mapping[str, Any]] = ()
-            if labels.kept is not None and scene.name in self.images:
+            if drawn.kept is not None and scene.name in self.images:
                 files = self.images[scene.name].files
             else:
                 with suppress(BimichiError):  # without its images, a scene is known by name
-                    hashes = [(file, *self.store.hashes.keep(file)) for file in scene.files.files]
-                    files = [{"path": relative_to(file, folder), "size": n, "sha256": text} for file, n, text in hashes]
+                    hashes = [(file, *self.opened.hashes.keep(file)) for file in scene.files.files]
+                    names = [relative_to(file, self.folder) for file, _, _ in hashes]
+                    files = [
+                        {"path": name, "size": size, "sha256": digest}
+                        for name, (_, size, digest) in zip(names, hashes, strict=True)
+                    ]
             scenes += [{"name": scene.name, "files": files}] if files else []
         some = self.truth is not None and not all(scene.truth is not None for _, scene in pairs)
-        data = {
-            "about": "What the studio alone knows of a project; it may be deleted.",
-            "saved": saved,
-            "title": self.title,
-            "mode": self.mode,
-            "threshold": self.threshold,
-            "sources": self.store.collection.source_names,
-            "many": self.store.collection.many,
-            "truth": relative_to(Path(self.truth), folder) if some and self.truth else "",
-            "scenes": scenes,
-        }
+        truth = relative_to(Path(self.truth), self.folder) if some and self.truth else ""
+        data: dict[str, Any] = {"about": "What the studio alone knows of a project; it may be deleted.", "saved": saved}
+        data |= {"title": self.title, "mode": self.mode, "threshold": self.threshold, "truth": truth}
+        data |= {"sources": collection.source_names, "many": collection.many, "scenes": scenes}
         return json.dumps(data, indent=1, allow_nan=False)
 
     def state(self) -> dict[str, Any]:
@@ -439,8 +429,7 @@ class Workspace:
             self.store.planes(first, self.settings.recipes(self.store.recipes))
 
     def _scene(self, k: int) -> dict[str, Any]:
-        assert self.store is not None
-        scene, drawn = self.store.look(k), self.labels[k]
+        scene, drawn = self.opened.look(k), self.labels[k]
         height, width = scene.size
         return {
             "name": scene.name,
