@@ -1,4 +1,4 @@
-"""What a studio gives away: labels, masks, the model, reports, maps, and how to make the model again without it."""
+"""Exports of a studio: labels, masks, the model, reports, maps, and a command and Python that make the model again."""
 
 import shlex
 from collections.abc import Callable, Mapping

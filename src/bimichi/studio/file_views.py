@@ -113,7 +113,7 @@ BYTES = "application/octet-stream"
 
 
 class Missing(BimichiError):
-    """What was asked for is not there."""
+    """The error of a request for what is not there."""
 
 
 def json_response(content: Any, status: int = 200) -> Response:

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 def is_large(scene: OpenScene) -> bool:
-    """Whether a scene is shown in tiles: it is large, and its files can be read in parts."""
+    """Return whether a scene is shown in tiles: it is large, and its files can be read in parts."""
     tiled = all(isinstance(layer, RasterLayer) for layer in scene.layers)
     return tiled and scene.grid.width * scene.grid.height > LARGE
 
@@ -77,20 +77,7 @@ class ByteCache:
 
 
 class TiledScene:
-    """A large scene whose sources are made by recipes that take each pixel alone; from any thread.
-
-    Parameters
-    ----------
-    opened : OpenScene
-        Its files, all of them rasters.
-    recipes : sequence of str
-        How its sources are made.
-
-    Raises
-    ------
-    InvalidInputError
-        If a recipe needs the whole image.
-    """
+    """A large scene whose sources are made by recipes that take each pixel alone; from any thread."""
 
     def __init__(self, opened: OpenScene, recipes: Sequence[str], cache: ByteCache | None = None) -> None:
         for name, recipe in zip(opened.source_names, recipes, strict=True):

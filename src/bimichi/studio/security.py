@@ -35,16 +35,8 @@ def new_token() -> str:
 class Guard:
     """An ASGI application that lets through what may pass, without the token in its path, and adds headers.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What is guarded.
-    token : str
-        The first part of every path.
-    hosts : iterable of str
-        Names in the header Host that are allowed besides those of loopback.
-    frames : sequence of str
-        Origins of pages that may show this one in a frame, such as that of a notebook.
+    `hosts` are names in the header Host that are allowed besides those of loopback, and `frames` origins of pages that
+    may show this one in a frame, such as that of a notebook.
     """
 
     app: Any
@@ -95,7 +87,7 @@ class Guard:
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         ancestors = " ".join(self.frames) if self.frames else "'none'"
-        found = {
+        headers = {
             "content-security-policy": POLICY.format(ancestors),
             "x-content-type-options": "nosniff",
             "referrer-policy": "no-referrer",
@@ -104,7 +96,7 @@ class Guard:
             "cross-origin-resource-policy": "same-origin",
             "permissions-policy": "camera=(), microphone=(), geolocation=()",
         }
-        return [(name.encode(), value.encode()) for name, value in found.items()]
+        return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 def _bracketed(name: str) -> str:

@@ -51,7 +51,7 @@ class Tab:
 
 
 class Session:
-    """What all tabs share; its methods are called in the thread of the event loop."""
+    """The state that all tabs share; its methods are called in the thread of the event loop."""
 
     def __init__(self, workspace: Workspace, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
@@ -84,7 +84,7 @@ class Session:
 
     @property
     def learner(self) -> Learner | None:
-        """What learns from the scenes that are open; imported when first asked for: the page comes first."""
+        """The learner of the scenes that are open."""
         if self._learner is None and self.workspace.store is not None:
             self._learner = learner_of(self.workspace.store, self.n_jobs)
         return self._learner

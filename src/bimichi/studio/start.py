@@ -59,15 +59,8 @@ def serve(
 ) -> None:
     """Serve until it is asked to end.
 
-    Parameters
-    ----------
-    make : callable
-        Takes the token and returns the application; what it returns has ``close_with``, which takes a function that
-        ends the server.
-    host, port, browser
-        Where to listen, and whether to open the page in a browser.
-    ready : callable, optional
-        Called with the address of the page.
+    `make` takes the token and returns the application, whose ``end`` is set to a function that ends the server; `ready`
+    is called with the address of the page.
     """
     uvicorn = import_optional("uvicorn")
     import_optional("websockets")
@@ -168,7 +161,7 @@ def _paths(sources: Any) -> tuple[list[str], list[str] | None]:
 
 @dataclass(frozen=True)
 class Start:
-    """What a studio is started with."""
+    """The sources, options and folders that a studio is started with."""
 
     paths: Sequence[str]
     options: Options
@@ -309,20 +302,7 @@ class Server:
 
 
 def widget_of(server: Server, height: int = 800) -> Any:
-    """Return a widget that shows the page of a studio.
-
-    Parameters
-    ----------
-    server : Server
-        What serves it.
-    height : int, default=800
-        Of the widget, in pixels.
-
-    Returns
-    -------
-    anywidget.AnyWidget
-        Shown where it is the result of a cell. ``close()`` ends the studio, too.
-    """
+    """Return a widget that shows the page of a studio, so many pixels high; ``close()`` ends the studio, too."""
     anywidget, traitlets = import_optional("anywidget"), import_optional("traitlets", "notebook")
     tall = check_integer(height, "height", minimum=100)
 
