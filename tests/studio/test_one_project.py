@@ -1,5 +1,6 @@
 """What the studio shows is what `bimichi train --project .` learns from the files that it saves."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -140,7 +141,23 @@ def test_every_way_to_name_sources(tmp_path, monkeypatch, case):
         folder = work.project.parent
         folder.mkdir()
     check(work, folder, monkeypatch)
-    assert bool(read_project(folder).scenes) == (case == "moved")
+    assert bool(read_project(folder).scenes) == (case in ("moved", "two bands"))  # which is named by its folder
+
+
+def test_a_scene_that_is_named_by_its_folder_keeps_its_name(tmp_path, monkeypatch):
+    warm, grey = write_scenes(tmp_path)
+    (tmp_path / "before").mkdir()
+    for folder, name in ((warm, "warm.png"), (grey, "grey.png")):
+        shutil.move(f"{folder}/one.png", tmp_path / "before" / name)
+    work = open_workspace([str(tmp_path / "before" / name) for name in ("warm.png", "grey.png")], Options())
+    work.project = tmp_path / "before" / "bimichi.toml"
+    work.draw(0, 1, shapes())
+    work.save()
+    shutil.move(tmp_path / "before", tmp_path / "after")
+    again = open_project(tmp_path / "after" / "bimichi.toml")
+    assert [scene.name for scene in again.store.scenes] == ["before"]
+    assert again.labels == work.labels
+    check(again, tmp_path / "after", monkeypatch)
 
 
 def test_images_on_other_grids_and_recipes_in_python(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from bimichi.errors import InvalidInputError
 from bimichi.io.annotations import format_of
 from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, SceneFiles, open_scenes
 from bimichi.io.images import distinct_names, read_image
-from bimichi.io.open import SUFFIXES, name_of_source
+from bimichi.io.open import SUFFIXES, is_many, name_of_source
 from bimichi.sources.bands import Image, first_few
 from bimichi.sources.expressions import parse_expression
 from bimichi.sources.recipes import default_recipe
@@ -71,7 +71,8 @@ class Arguments(list[str]):
         picks = [f"[{','.join(pick)}]" if pick else "" for pick in first.picks]
         opened = open_scenes([f"{file}{pick}" for file, pick in zip(first.files, picks, strict=True)], names, **options)
         labels = distinct_names([name_of_source(path) for path in self])
-        return replace(opened, scenes=self.scenes, source_names=labels, many=True)
+        many = len(self.scenes) > 1 or any(map(is_many, self))
+        return replace(opened, scenes=self.scenes, source_names=labels, many=many)
 
 
 @dataclass(frozen=True)

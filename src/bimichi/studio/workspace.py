@@ -369,8 +369,9 @@ class Workspace:
             with suppress(BimichiError):
                 scenes = collect_scenes(self.arguments, len(self.arguments)).scenes
                 files = {scene.name: _resolved(scene.files) for scene in scenes}
-                if all(files.get(scene.name) == _resolved(scene.files.files) for _, scene in usable):
-                    self._in_order = list(files)
+                same = all(files.get(scene.name) == _resolved(scene.files.files) for _, scene in usable)
+                by_folder = {path.parent.name for paths in files.values() for path in paths}  # which may be renamed
+                self._in_order = list(files) if same and not by_folder & set(files) else []
         learned = [scene.name for drawn, scene in usable if self._learned(drawn)]
         if self._in_order and learned == [name for name in self._in_order if name in learned]:
             return []
