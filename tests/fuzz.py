@@ -36,8 +36,7 @@ from bimichi.io.annotations.yolo import CLASS_FILES
 from bimichi.io.project import Project, ProjectSource, read_project, write_project
 from bimichi.scenes import rasterise
 from bimichi.scenes.annotations import in_pixels
-from bimichi.studio.open import Options, open_studio, open_workspace
-from bimichi.studio.project import read_studio
+from bimichi.studio.open import Options, open_project, open_workspace
 
 OUTPUT = Path("output/fuzz")
 MEMORY = 8 << 30  # bytes of address space; a bomb ends in a MemoryError, which is a bug
@@ -167,12 +166,16 @@ def _studio(folder: Path) -> None:
         {"id": "2", "kind": "stroke", "label": "not", "points": [[9, 2], [14, 5]], "width": 2},
     ]
     work.draw(0, 1, shapes)
-    work.project = folder / "studio.json"
+    work.project = folder / "bimichi.toml"
     work.save()
 
 
 def _read_studio(path: Path) -> None:
-    open_studio(read_studio(path), [Path(_studio_images().name)]).state()
+    """Open a project one of whose files is damaged."""
+    for name, content in originals("studio").items():
+        if name != path.name:
+            (path.parent / name).write_bytes(content)
+    open_project(path.parent / "bimichi.toml", folders=[Path(_studio_images().name)]).state()
 
 
 TARGETS = {

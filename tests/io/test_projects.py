@@ -88,7 +88,7 @@ REFUSED = {
     f"{SOURCE}[labels]\nboxes = 2020-01-01": "got date",
     "not toml": "is not valid TOML",
     "a = " + "[" * 5000: "is not valid TOML",
-    "x = '" + "a" * 2**20 + "'": "larger than",
+    "x = '" + "a" * 2**24 + "'": "larger than",
 }
 
 

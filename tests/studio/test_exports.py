@@ -53,7 +53,7 @@ def test_labels_that_are_exported_and_imported_give_the_same_model(work, tmp_pat
         work.draw(1, 1, [*shapes("two"), STROKE])
     model = bytes_of(learned(work).rule, tmp_path / "model.json")
     (path,) = Exporter(work, None).write(kind).files
-    assert path.parent == tmp_path / "work" / "studio-export"
+    assert path.parent == tmp_path / "work" / "bimichi-export"
     assert again(work, path, tmp_path) == model
 
 
@@ -102,15 +102,11 @@ def test_masks_of_strokes_and_polygons_give_the_same_model(work, tmp_path, rest)
     trained = learned(work)
     exporter = Exporter(work, trained)
     masks = exporter.write("masks").files[0].parent
-    command = exporter.write("command").text.splitlines()[1]
-    labels = "--boxes studio-export/labels.json"
-    assert labels in command
-    command = command.replace(labels, f"--labels {masks} --ignore {masks.parent / 'ignore'}")
-    for option in (" --target target", " --negative not", " --rest unknown"):
-        command = command.replace(option, "")
+    words = ["train", "warm", "grey", "--names", "heat,light", "--labels", masks, "--ignore", masks.parent / "ignore"]
+    words += ["--bags", "boxes", "--labelled-only", "--objective", "logistic", "--additivity", 1]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path / "work")
-        result = CliRunner().invoke(app, shlex.split(command)[1:])
+        result = CliRunner().invoke(app, [*map(str, words), "-o", str(exporter.folder / "model.json")])
     assert result.exit_code == 0, result.output
     assert (exporter.folder / "model.json").read_bytes() == bytes_of(trained.rule, tmp_path / "model.json")
     work.draw(0, 3, [brushed, LASSO])
@@ -121,12 +117,15 @@ def test_masks_of_strokes_and_polygons_give_the_same_model(work, tmp_path, rest)
 
 def test_the_command_of_a_chosen_model_chooses_again(work, tmp_path):
     work.draw(1, 1, shapes("two"))
+    work.settings = replace(work.settings, objective="mean", additivity=2)  # which does not matter
     trained = Learner(work.store, 1).auto(work.task())
+    work.auto = True
     exporter = Exporter(work, trained)
     (path,) = exporter.write("model").files
     model = path.read_bytes()
     command = exporter.write("command").text.splitlines()[1]
-    assert "--objective" not in command
+    assert command == "bimichi train --project . -o bimichi-export/model.json"
+    path.unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path / "work")
         assert CliRunner().invoke(app, shlex.split(command)[1:]).exit_code == 0
@@ -190,7 +189,7 @@ def test_exports_are_downloaded_and_imported_by_the_page(work, monkeypatch, tmp_
         assert len(json.loads(found.content)["annotations"]) == 2
         tab.draw(0, 2, [])
         tab.until("model")
-        told = client.post(f"{client.base}import", {"path": "studio-export/labels.json"}).json()
+        told = client.post(f"{client.base}import", {"path": "bimichi-export/labels.json"}).json()
         assert told["drawn"] == {"0": 2}
         assert len(tab.until("labels")["shapes"]) == 2
         assert tab.until("model")["revision"] == {"0": 3}
@@ -206,7 +205,7 @@ def test_labels_land_in_map_coordinates_and_come_back(tmp_path):
     with rasterio.open(tmp_path / "a.tif", "w", transform=rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6), **how) as file:
         file.write(image)
     work = open_workspace([str(tmp_path / "a.tif")], Options())
-    work.project = tmp_path / "studio.json"
+    work.project = tmp_path / "bimichi.toml"
     work.draw(0, 1, [*shapes(), STROKE, LASSO])
     trained = learned(work)
     model = bytes_of(trained.rule, tmp_path / "model.json")

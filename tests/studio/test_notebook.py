@@ -12,8 +12,8 @@ import pytest
 
 import bimichi
 from bimichi.errors import InvalidInputError
-from bimichi.studio import notebook
-from bimichi.studio.notebook import ORIGIN, in_notebook
+from bimichi.studio import start as notebook
+from bimichi.studio.start import ORIGIN, in_notebook
 
 NOTEBOOK = "http://localhost:8888"
 

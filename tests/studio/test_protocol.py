@@ -12,7 +12,7 @@ from bimichi._progress import Stopped, checkpoint, stopping
 from bimichi.io import write_image
 from bimichi.studio.learning import Learner
 from bimichi.studio.open import Options, open_workspace
-from bimichi.studio.settings import Settings
+from bimichi.studio.workspace import Settings
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_the_state_describes_sources_and_scenes(client):
     assert [one["recipe"] for one in state["sources"]] == ["to_bipolar", "to_bipolar"]
     assert [(one["name"], one["height"], one["width"]) for one in state["scenes"]] == [("one", *SIZE), ("two", *SIZE)]
     assert state["model"] is None
-    assert state["project"] == "studio.json"
+    assert state["project"] == "bimichi.toml"
     assert state["settings"]["objective"] == "logistic"
 
 

@@ -7,9 +7,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from bimichi.errors import InvalidInputError
 from bimichi.studio import file_views
 from bimichi.studio.file_views import safe_name
-from bimichi.studio.security import new_token
+from bimichi.studio.security import Roots, new_token
 from bimichi.studio.start import address, bind
-from bimichi.studio.workspace import Roots
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +79,10 @@ def test_answers_have_strict_headers(client):
         "static/report/templates/page.html",
         "static/report/..%2freport%2fwrite.py",
         "static/report/..%2f..%2frule.py",
-        "exports/../studio.json",
-        "exports/..%2fstudio.json",
+        "exports/../bimichi.toml",
+        "exports/..%2fbimichi.toml",
         "exports/%2fetc%2fpasswd",
-        "exports/..%5cstudio.json",
+        "exports/..%5cbimichi.toml",
     ],
 )
 def test_paths_lead_nowhere_else(client, path):

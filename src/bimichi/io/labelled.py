@@ -21,14 +21,7 @@ from bimichi.record import SourceInput
 from bimichi.scenes.annotations import ImageAnnotations
 from bimichi.scenes.dataset import Dataset
 from bimichi.scenes.grid import Grid, Placement
-from bimichi.scenes.labels import (
-    BagCounts,
-    Labelling,
-    bag_scene,
-    check_both,
-    rasterise,
-    split_negative,
-)
+from bimichi.scenes.labels import BagCounts, Labelling, bag_scene, check_both, rasterise, split_negative
 from bimichi.scenes.scene import Scene
 from bimichi.sources.bands import Image, first_few
 from bimichi.sources.recipes import choose_recipes, load_recipe, make_plane

@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,43 +19,35 @@ from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, SceneCollection, SceneFiles
 from bimichi.io.open import SUFFIXES
 from bimichi.io.project import FILE_NAME, discover, read_project
 from bimichi.sources.bands import first_few
-from bimichi.studio.open import NAME, Options, add_annotations, choose_project, open_workspace
-from bimichi.studio.project import exists, export_folder, is_studio, recent_json, recent_projects
+from bimichi.studio.open import Options, add_annotations, choose_project, open_workspace
+from bimichi.studio.project import exists, export_folder, recent_json, recent_projects
 from bimichi.studio.scenes import SceneStore, StudioScene
 from bimichi.studio.session import Session
 from bimichi.studio.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Added:
-    """Scenes that fit to those that are open, and what is to be said about them."""
-
-    scenes: list[StudioScene]
-    notes: list[str] = field(default_factory=list)
-
-
-def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> Added:
-    """Return the scenes of a folder, or of one file per source, if they have the sources of the open ones.
+def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> tuple[list[StudioScene], list[str]]:
+    """Return the scenes of a folder, or of one file per source, if they have the sources of the open ones; and notes.
 
     Every scene is read, so that none is added that could not be learned from.
     """
-    found = _found(store.collection, paths)
-    order = _order(store.collection, found, paths)
-    known = {_resolved(scene.files) for scene in store.collection.scenes}
-    picks, names, notes = store.collection.scenes[0].picks, {one.name for one in store.scenes}, list[str]()
+    collection = _found(store.collection, paths)
+    order = _order(store.collection, collection, paths)
+    open_files = {_resolved(scene.files) for scene in store.collection.scenes}
+    picks, names, notes = store.collection.scenes[0].picks, {scene.name for scene in store.scenes}, list[str]()
     scenes: list[SceneFiles] = []
-    for scene in found.scenes:
+    for scene in collection.scenes:
         files = tuple(scene.files[k] for k in order)
-        if _resolved(files) in known:
+        if _resolved(files) in open_files:
             continue
         name = _free(scene.name, names)
         names.add(name)
         scenes.append(SceneFiles(name, files, picks))
     if not scenes:
         raise InvalidInputError(f"All scenes of {first_few(list(paths))} are open already.")
-    if len(scenes) < len(found.scenes):
-        notes.append(f"{len(found.scenes) - len(scenes)} of {len(found.scenes)} scenes were open already.")
-    return Added(_read(store, scenes), notes)
+    if len(scenes) < len(collection.scenes):
+        notes.append(f"{len(collection.scenes) - len(scenes)} of {len(collection.scenes)} scenes were open already.")
+    return _read(store, scenes), notes
 
 
 def _read(store: SceneStore, scenes: Sequence[SceneFiles]) -> list[StudioScene]:
@@ -72,7 +64,7 @@ def _found(own: SceneCollection, paths: Sequence[str]) -> SceneCollection:
     """Return the files of scenes: in folders named like those of the open sources, or as a new studio finds them."""
     alone = Path(paths[0]) if len(paths) == 1 else None
     if alone is None or not alone.is_dir():
-        if alone is not None and is_studio(alone):
+        if alone is not None and alone.suffix == ".toml":
             raise InvalidInputError(f"{alone} is a project of its own; open it instead of adding it.")
         return collect_scenes(list(paths), MAX_ADDITIVE_SOURCES)
     alike = [alone / file.resolve().parent.name for file in own.scenes[0].files]
@@ -107,14 +99,14 @@ def _resolved(files: Sequence[Path]) -> tuple[Path, ...]:
 def _free(name: str, taken: set[str]) -> str:
     """Return a name that no other scene has."""
     numbers = (f"{name} ({number})" for number in range(2, len(taken) + 3))
-    return name if name not in taken else next(one for one in numbers if one not in taken)
+    return name if name not in taken else next(text for text in numbers if text not in taken)
 
 
 BYTES = "application/octet-stream"
 
 
 class Missing(BimichiError):
-    """What was asked for is not there."""
+    """The error of a request for what is not there."""
 
 
 def json_response(content: Any, status: int = 200) -> Response:
@@ -124,11 +116,11 @@ def json_response(content: Any, status: int = 200) -> Response:
 
 async def full_state(session: Session) -> dict[str, Any]:
     """Return the state of a session, as the page asks for it."""
-    found = await run_in_threadpool(session.workspace.state)
+    state = await run_in_threadpool(session.workspace.state)
     more: dict[str, Any] = {"colours": list(SCALE), "missing": MISSING}
     more |= {"primary": session.primary is None, "model": session.model_message, "stale": session.stale}
     more |= {"folders": [str(folder) for folder in session.roots.outermost]}
-    return found | more | {"recent": await run_in_threadpool(recent_json)}
+    return state | more | {"recent": await run_in_threadpool(recent_json)}
 
 
 FILE_LIMIT = 512 << 20  # bytes of one file that is dragged in
@@ -151,12 +143,12 @@ class FileViews:
 
     async def open(self, request: Request) -> Response:
         """Open a project, a folder or images; or look in one more folder for images that were moved."""
-        given = (await _json(request)).get("paths")
-        if not isinstance(given, list) or not given:
+        names = (await _json(request)).get("paths")
+        if not isinstance(names, list) or not names:
             raise InvalidInputError("paths must be a list of files or folders.")
         recent = {str(path) for path in recent_projects() if ADDED not in path.parts}
-        paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in given]
-        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in given)))
+        paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in names]
+        await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in names)))
         return json_response(await full_state(self.session))
 
     def _opened(self, paths: list[str], trusted: bool) -> Workspace:
@@ -166,15 +158,17 @@ class FileViews:
             again = open_workspace([str(work.project)], Options(), [Path(paths[0])])
             if len(again.lost) < len(work.lost):
                 return again
-        found = open_workspace(paths, Options(), self.session.roots.folders)
-        if found.project is None:
+        opened = open_workspace(paths, Options(), self.session.roots.folders)
+        if opened.project is None:
             place = Path(paths[0]) if Path(paths[0]).is_dir() else Path(paths[0]).parent
             if work.project is not None and place.is_relative_to((work.project.parent / ADDED).resolve()):
                 place = work.project.resolve().parent
-            found = choose_project(found, place)
-        if not trusted and found.store is not None:  # a project may name files anywhere
-            self._check(found.store.scenes)
-        return found
+            opened = choose_project(opened, place)
+        if not trusted and opened.store is not None:  # a project may name files anywhere
+            self._check(opened.store.scenes)
+            for path in opened.named:
+                self.session.roots.allowed(str(path.absolute()))
+        return opened
 
     def _check(self, scenes: Iterable[StudioScene]) -> None:
         """Raise an error if images or masks lie outside the folders that may be read."""
@@ -186,18 +180,18 @@ class FileViews:
 
     async def add(self, request: Request) -> Response:
         """Add scenes of the same sources to those that are open."""
-        given, store = (await _json(request)).get("paths"), self.session.workspace.store
-        if not isinstance(given, list) or not given:
+        names, store = (await _json(request)).get("paths"), self.session.workspace.store
+        if not isinstance(names, list) or not names:
             raise InvalidInputError("paths must be a list of files or folders.")
         if store is None:
             raise InvalidInputError("Open scenes before others are added to them.")
-        paths = [str(self.session.roots.allowed(path)) for path in given]
+        paths = [str(self.session.roots.allowed(path)) for path in names]
         async with self._adding:  # or two requests could add the same scenes
-            found = await run_in_threadpool(fitting_scenes, store, paths)
-            self._check(found.scenes)
+            scenes, notes = await run_in_threadpool(fitting_scenes, store, paths)
+            self._check(scenes)
             if self.session.workspace.store is not store:
                 raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
-            self.session.add(found.scenes, found.notes)
+            self.session.add(scenes, notes)
         return json_response(await full_state(self.session))
 
     async def try_out(self, _: Request) -> Response:
@@ -244,20 +238,20 @@ class FileViews:
         """Return where files that are dragged in together are kept: beside the project, and over no earlier ones."""
         work = self.session.workspace
         if work.project is None:
-            work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / NAME
+            work.project = Path(tempfile.mkdtemp(prefix="bimichi-studio-")) / FILE_NAME
         added = work.project.parent / ADDED
         if (added, batch) not in self._batches:
             numbered = (added / str(number) for number in range(2, FILES_LIMIT + 3))
-            free = added if not added.exists() else next((one for one in numbered if not one.exists()), added)
+            free = added if not added.exists() else next((folder for folder in numbered if not folder.exists()), added)
             self._batches[added, batch] = free if batch else added
         return self._batches[added, batch]
 
     async def import_labels(self, request: Request) -> Response:
         """Draw what an annotation file says."""
-        given = await _json(request)
-        path, work = self.session.roots.allowed(given.get("path")), self.session.workspace
+        body = await _json(request)
+        path, work = self.session.roots.allowed(body.get("path")), self.session.workspace
         before = len(work.notes)
-        drawn = await run_in_threadpool(add_annotations, work, path, given.get("add") is True)
+        drawn = await run_in_threadpool(add_annotations, work, path, body.get("add") is True)
         for k in drawn:
             self.session.broadcast(self.session.labels_message(k))
         self.session.changed()
@@ -312,12 +306,12 @@ async def _json(request: Request) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError("The request must be JSON.") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise InvalidInputError("The request must be an object of JSON.")
-    return found
+    return content
 
 
 def safe_name(given: str) -> Path:

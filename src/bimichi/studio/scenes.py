@@ -25,7 +25,7 @@ from bimichi.scenes.labels import Labelling
 from bimichi.scenes.scene import Scene
 from bimichi.scenes.shapes import outline
 from bimichi.scenes.superpixels import superpixels
-from bimichi.studio.labels import Ring, Size, doubts
+from bimichi.studio.labels import Ring, Size, collected_warnings
 from bimichi.studio.project import Hashes
 from bimichi.studio.rasters import ByteCache, TiledScene, is_large
 
@@ -180,7 +180,7 @@ class SceneStore:
                 return self._read[k, recipes]
             if scene.problems and not scene.usable:
                 return None
-            with doubts() as told:
+            with collected_warnings() as texts:
                 try:
                     for file in scene.files.files:
                         self.hashes.keep(file)
@@ -190,7 +190,7 @@ class SceneStore:
                     scene.opened = None
                     scene.problems.append(str(error) or type(error).__name__)
                     return None
-            scene.problems += [text for text in told if text not in scene.problems]
+            scene.problems += [text for text in texts if text not in scene.problems]
             self._read[k, recipes] = found
             return found
 

@@ -73,7 +73,7 @@ def test_killed_server_moved_images_and_hostile_names(visit, serve, tmp_path):
     expect(page.locator(".notice.lost")).to_contain_text("kept in this tab")
     after = tmp_path / "after"
     folder.rename(after)
-    again, other = visit(serve(tmp_path / "studio.json", home=home).url)
+    again, other = visit(serve(tmp_path / "bimichi.toml", home=home).url)
     assert other.shapes() == drawn
     expect(again.locator("#scene-list b").first).to_have_text(HOSTILE)
 

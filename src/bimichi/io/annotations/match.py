@@ -402,4 +402,5 @@ def _fitting(image: str, index: _Index) -> tuple[int, set[str]]:
             return PATH, best
     if named:
         return NAME, {scene for _, scene in named}
-    return STEM, next(filter(None, map(index.scenes.get, (image, path.name, path.stem))), set())
+    fitting = next(filter(None, map(index.scenes.get, (image, path.name, path.stem))), set[str]())
+    return STEM, {image} if image in fitting else fitting  # a scene of this very name goes before its files' names

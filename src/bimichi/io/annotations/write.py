@@ -53,7 +53,7 @@ def write_annotations(path: str | PathLike[str], annotations: Annotations, place
         raise InvalidInputError(f"path must be a path, got {path!r}.") from error
     if file.suffix.lower() not in writers:
         raise InvalidInputError(f"path must end in {', '.join(writers)}, which decides the format, got {file.name!r}.")
-    images = {image: _objects(found, placed(placement, image)) for image, found in annotations.items()}
+    images = {image: _objects(objects, placed(placement, image)) for image, objects in annotations.items()}
     text = writers[file.suffix.lower()](images, placement)
     atomic_write(file, lambda opened: opened.write(text.encode()))
 
@@ -63,20 +63,20 @@ def placed(placement: Placements, image: str | None) -> Placement | None:
     return placement if placement is None or isinstance(placement, Placement) else placement.get(image)
 
 
-def _objects(given: ImageAnnotations, placement: Placement | None) -> list[Found]:
-    found = in_pixels(given, placement)
-    objects = found.objects
-    if found.mask is not None:
-        size = (found.mask.shape[0], found.mask.shape[1])
-        for value in np.unique(found.mask[found.mask > 0]).tolist():
-            objects.append(Found(runs_of(found.mask == value, image=size), f"{value:g}"))
-        if found.unknown is not None and found.unknown.any():
-            objects.append(Found(runs_of(found.unknown, image=size), None, True))
+def _objects(annotations: ImageAnnotations, placement: Placement | None) -> list[Found]:
+    annotations = in_pixels(annotations, placement)
+    objects = annotations.objects
+    if annotations.mask is not None:
+        size = (annotations.mask.shape[0], annotations.mask.shape[1])
+        for value in np.unique(annotations.mask[annotations.mask > 0]).tolist():
+            objects.append(Found(runs_of(annotations.mask == value, image=size), f"{value:g}"))
+        if annotations.unknown is not None and annotations.unknown.any():
+            objects.append(Found(runs_of(annotations.unknown, image=size), None, True))
     return objects
 
 
 def _coco(images: Images, placement: Placements) -> str:
-    labels = sorted({one.label or "" for some in images.values() for one in some})
+    labels = sorted({item.label or "" for some in images.values() for item in some})
     data: dict[str, Any] = {
         "images": [],
         "annotations": [],
@@ -84,18 +84,18 @@ def _coco(images: Images, placement: Placements) -> str:
     }
     for number, (image, objects) in enumerate(images.items(), 1):
         where = placed(placement, image)
-        sizes = {one.place.image for one in objects if isinstance(one.place, Runs)} - {None}
+        sizes = {item.place.image for item in objects if isinstance(item.place, Runs)} - {None}
         size = where.shape if where is not None else next(iter(sizes), None)
         entry = {"id": number, "file_name": image or ""}
         data["images"].append(entry | ({} if size is None else {"height": size[0], "width": size[1]}))
-        for one in objects:
+        for item in objects:
             data["annotations"].append(
                 {
                     "id": len(data["annotations"]) + 1,
                     "image_id": number,
-                    "category_id": labels.index(one.label or "") + 1,
-                    "iscrowd": int(one.ignored),
-                    **_coco_place(one.place, size, image),
+                    "category_id": labels.index(item.label or "") + 1,
+                    "iscrowd": int(item.ignored),
+                    **_coco_place(item.place, size, image),
                 }
             )
     return json.dumps(data, allow_nan=False)
@@ -125,12 +125,12 @@ def _csv(images: Images, placement: Placements) -> str:
     writer.writerow(COLUMNS if named else COLUMNS[1:])
     for image, objects in images.items():
         start = [image or ""] if named else []
-        for one in objects:
-            if not isinstance(one.place, np.ndarray):
+        for item in objects:
+            if not isinstance(item.place, np.ndarray):
                 raise InvalidInputError(
                     f"CSV holds boxes only, but the image {image!r} has other shapes; write .json (COCO) or .geojson."
                 )
-            writer.writerow([*start, *map(repr, one.place.tolist()), one.label or "", int(one.ignored)])
+            writer.writerow([*start, *map(repr, item.place.tolist()), item.label or "", int(item.ignored)])
         if not objects and named:
             writer.writerow([*start, "", "", "", "", "", ""])
     return text.getvalue()
@@ -144,14 +144,14 @@ def _geojson(images: Images, placement: Placements) -> str:
     features = []
     for image, objects in images.items():
         where = on_map.get(image)
-        for one in objects:
-            about: dict[str, Any] = {"label": one.label} | ({"ignored": True} if one.ignored else {})
+        for item in objects:
+            about: dict[str, Any] = {"label": item.label} | ({"ignored": True} if item.ignored else {})
             about |= {} if image is None else {"image": image}
-            if isinstance(one.place, np.ndarray):
-                about["box"] = one.place.tolist() if where is None else True
-            if isinstance(one.place, Disc) and one.place.radius:
-                about["radius_pixels"] = one.place.radius
-            features.append({"type": "Feature", "properties": about, "geometry": _geometry(one.place, where, image)})
+            if isinstance(item.place, np.ndarray):
+                about["box"] = item.place.tolist() if where is None else True
+            if isinstance(item.place, Disc) and item.place.radius:
+                about["radius_pixels"] = item.place.radius
+            features.append({"type": "Feature", "properties": about, "geometry": _geometry(item.place, where, image)})
     crs = {"type": "name", "properties": {"name": systems.pop()}} if systems else None
     data = {"type": "FeatureCollection", "crs": crs, "images": [name for name in images if name is not None]}
     return json.dumps(data | {"features": features}, allow_nan=False)

@@ -122,7 +122,7 @@ export class Files {
     const path = make("input", {
       type: "text",
       id: "path",
-      placeholder: "/data/night or project.json",
+      placeholder: "/data/night or bimichi.toml",
       spellcheck: "false",
       autocomplete: "off",
     });
