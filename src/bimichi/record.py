@@ -119,30 +119,40 @@ class TrainingRecord:
         kept = {f.name: header[f.name] for f in fields(cls) if f.name not in ("history", "usage")}
         for what, kinds in TYPES.items():
             if type(kept[what]) not in kinds:
-                raise InvalidInputError(f"{what} of its training must be {kinds[0].__name__}, got {kept[what]!r}.")
+                raise InvalidInputError(
+                    f"{what} of its training must be {kinds[0].__name__}, got {kept[what]!r}.", code="model-record"
+                )
         if len(kept["classes"]) not in (0, 2) or not all(type(label) in LABELS for label in kept["classes"]):
-            raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.")
+            raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.", code="model-classes")
         if kept["feature_names"] is not None:
             check_names(kept["feature_names"], len(kept["feature_names"]))
         for what in ("n_iter", "n_nodes"):
             if not 0 <= kept[what] < 2**53:
-                raise InvalidInputError(f"{what} of its training must be a count, got {str(kept[what])[:20]}.")
+                raise InvalidInputError(
+                    f"{what} of its training must be a count, got {str(kept[what])[:20]}.", code="model-record"
+                )
         value = kept["objective_value"]
         kept["objective_value"] = math.nan if value is None else float(value)
         for what in ("lower_bound", "global_bound"):
             kept[what] = None if kept[what] is None else float(kept[what])
         if kept["global_bound"] is not None and not 0 <= kept["global_bound"] < math.inf:
-            raise InvalidInputError(f"global_bound of its training must be finite, got {kept['global_bound']}.")
+            raise InvalidInputError(
+                f"global_bound of its training must be finite, got {kept['global_bound']}.",
+                code="model-record",
+                argument="global_bound",
+            )
         history, named = arrays["history"], header["usage"]
         if np.isnan(history).any():
-            raise InvalidInputError("its array history must hold numbers.")
+            raise InvalidInputError("its array history must hold numbers.", code="model-record")
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-            raise InvalidInputError("usage of its training must be a list of names.")
+            raise InvalidInputError(
+                "usage of its training must be a list of names.", code="model-record", argument="usage"
+            )
         line = kept["label_line"]
         numbers = isinstance(line, list) and len(line) == 2 and all(type(part) in (int, float) for part in line)
         if line is not None and (not numbers or not all(map(math.isfinite, line)) or line[0] < 0):
             rule = "label_line of its training must be a slope, not negative, and an offset"
-            raise InvalidInputError(f"{rule}, got {line!r}.")
+            raise InvalidInputError(f"{rule}, got {line!r}.", code="model-record", value=line)
         kept["label_line"] = None if line is None else (float(line[0]), float(line[1]))
         return cls(**kept, history=history, usage={name: unpack_counts(name, arrays, size) for name in named})
 
@@ -176,13 +186,23 @@ class SourceInput:
         numbers = (self.low, self.high, *self.usual)
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers) or len(numbers) != 4:
             raise InvalidInputError(
-                f"inputs must give low, high and two usual values as finite numbers, got {numbers}."
+                f"inputs must give low, high and two usual values as finite numbers, got {numbers}.",
+                code="model-inputs",
+                argument="inputs",
+                value=numbers,
             )
         if type(self.dtype) is not str or self.dtype not in DTYPES:
-            raise InvalidInputError(f"inputs must give a type of real numbers, got {self.dtype!r}.")
+            raise InvalidInputError(
+                f"inputs must give a type of real numbers, got {self.dtype!r}.",
+                code="model-inputs",
+                argument="inputs",
+                value=self.dtype,
+            )
         for text in (self.units, self.expression):
             if not isinstance(text, str | None):
-                raise InvalidInputError(f"units and expressions of inputs must be text, got {text!r}.")
+                raise InvalidInputError(
+                    f"units and expressions of inputs must be text, got {text!r}.", code="model-inputs", value=text
+                )
         object.__setattr__(self, "usual", tuple(self.usual))
 
 
@@ -190,7 +210,9 @@ def updated_header(header: dict[str, Any]) -> dict[str, Any]:
     """Return the header of a model of version 1 or 2 as version 3 would have it."""
     objective, additivity, solver = header["objective"], header.get("additivity"), header["solver"]
     if objective not in OLD_OBJECTIVES or additivity not in (None, 1, 2):
-        raise InvalidInputError(f"its objective and additivity must be known, got {objective!r} and {additivity!r}.")
+        raise InvalidInputError(
+            f"its objective and additivity must be known, got {objective!r} and {additivity!r}.", code="model-record"
+        )
     shared = ("objective", "polarity", "scale", "nan")
     parameters = {name: header[name] for name in shared} | {"additivity": additivity}
     parameters["source_names"] = header["source_names"] if header["named_by_user"] else None

@@ -131,7 +131,7 @@ class SelfTestError(BimichiError):
 
 def _ensure(holds: bool, what: str) -> None:
     if not holds:
-        raise SelfTestError(what)
+        raise SelfTestError(what, code="self-test")
 
 
 def check_integral() -> str:

@@ -106,7 +106,8 @@ def fuse(
 
     if prior_shift + prior_shift_batch + (base_rate is not None) > 1:
         raise InvalidInputError(
-            "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one."
+            "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one.",
+            code="base-rate-twice",
         )
     scenes = opt.open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
     rule = bimichi.FusionRule.load(model)
@@ -134,7 +135,9 @@ def fuse(
         if not scene.placed or path.suffix.lower() == ".png":
             fused[name] = fuse_scene(rule, scene, path, png, threads, prior_shift)
         elif png:
-            raise InvalidInputError(f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
+            raise InvalidInputError(
+                f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.", code="geotiff-only"
+            )
         elif prior_shift:
             raise _unknown_share(name)
         else:
@@ -194,7 +197,8 @@ def _unknown_share(name: str) -> InvalidInputError:
     """Return the error for rasters whose share of targets would have to be estimated."""
     return InvalidInputError(
         f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
-        "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
+        "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted.",
+        code="base-rate-windows",
     )
 
 
@@ -202,13 +206,15 @@ def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: Deci
     """Refuse, before anything is fused, a file of detections that could not be written."""
     if decision.threshold is None:
         raise InvalidInputError(
-            "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision."
+            "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision.",
+            code="threshold-missing",
         )
     pictures = [files[0] for files in maps.values() if files[0].suffix.lower() == ".png"]
     if pictures:
         raise InvalidInputError(
             f"{pictures[0]} has 8 bits, too few for a threshold. With --detections, write the map as .tif; --png adds "
-            "a picture."
+            "a picture.",
+            code="detections-bits",
         )
     output_file(path, SUFFIXES)
 

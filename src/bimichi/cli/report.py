@@ -1,6 +1,5 @@
 """`bimichi report`: a page that shows a fused scene and explains every pixel."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
@@ -14,7 +13,7 @@ import bimichi
 import bimichi.cli.options as opt
 from bimichi._progress import Stopwatch
 from bimichi.cli.console import Output, Run, failures, keep_inputs, output_files, run_path
-from bimichi.errors import AnnotationWarning
+from bimichi.errors import AnnotationWarning, warn, with_code
 from bimichi.io.dataset import SceneCollection, SceneFiles
 
 if TYPE_CHECKING:
@@ -93,7 +92,12 @@ def report(
                 entries.append(writer.attempt(one, pages[one.name]) if scenes.many else writer.write(one, output))
             say.note(_outcome(entries[-1]))
             if entries[-1].note and truth and not scenes.many:
-                warnings.warn(f"{truth} gives no scores: {entries[-1].note} {WHICH}", AnnotationWarning, stacklevel=2)
+                warn(
+                    f"{truth} gives no scores: {entries[-1].note} {WHICH}",
+                    code="scores-missing",
+                    kind=AnnotationWarning,
+                    stacklevel=2,
+                )
         if index:
             write_index(index, entries, title or f"Reports of {len(entries):,} scenes")
             say.note(f"Wrote {index}.")
@@ -150,7 +154,7 @@ class _SceneReports:
         except ImportError:
             raise  # without that package, no scene can be reported
         except Exception as error:  # whatever it is, the other scenes can still be reported
-            return IndexEntry(scene.name, note=str(error) or type(error).__name__)
+            return IndexEntry(scene.name, note=with_code(error) or type(error).__name__)
 
     def write(self, scene: SceneFiles, page: Path) -> "IndexEntry":
         """Write the report of one scene; return what the index shows of it."""

@@ -63,7 +63,9 @@ def pedestrian_sources(
     warm = (make.to_bipolar(thermal, percentiles=FULL_THERMAL) + 1) / 2
     if light.shape != warm.shape:
         raise InvalidInputError(
-            f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels."
+            f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels.",
+            code="image-sizes",
+            argument="rgb",
         )
     sources = {
         "adaptive threshold": make.adaptive_threshold(light, offset=offset),
@@ -102,7 +104,9 @@ def subfolder(folder: Path, *names: str, source: str) -> Path:
         if (folder / name).is_dir():
             return folder / name
     missing = " or ".join(map(repr, names))
-    raise InvalidInputError(f"{folder} has no folder {missing}; as root, pass the folder of {source}.")
+    raise InvalidInputError(
+        f"{folder} has no folder {missing}; as root, pass the folder of {source}.", code="data-folder"
+    )
 
 
 def list_frames(
@@ -121,14 +125,16 @@ def list_frames(
     found = {f"{prefix}{stem}": (group, stem) for prefix, group in groups.items() for stem in files(group.visible)}
     found = {name: where for name, where in found.items() if keep(name)}
     if not found:
-        raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.")
+        raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.", code="frame-missing")
     frames = {}
     for name in _choose(list(found), names, root):
         group, stem = found[name]
         for folder in group:
             if stem not in files(folder):
                 missing = f"{folder / stem} (with an ending such as .png or .txt) is missing"
-                raise InvalidInputError(f"{missing}, but there is {files(group.visible)[stem]}. Get it from {source}.")
+                raise InvalidInputError(
+                    f"{missing}, but there is {files(group.visible)[stem]}. Get it from {source}.", code="frame-count"
+                )
         frames[name] = Frame(*(files(folder)[stem] for folder in group))
     return frames
 
@@ -145,7 +151,7 @@ def _choose(found: list[str], names: str | Iterable[str] | None, root: str | Pat
     for name in wanted:
         if not any(f"{one}/".startswith(f"{name}/") for one in found):
             rule = f"names has {name!r}, which is neither a frame nor a folder of frames in {Path(root)}"
-            raise InvalidInputError(f"{rule}; the first of {len(found)} there is {found[0]!r}.")
+            raise InvalidInputError(f"{rule}; the first of {len(found)} there is {found[0]!r}.", code="frame-count")
     return [one for one in found if f"{one}/".startswith(tuple(f"{name}/" for name in wanted))]
 
 
@@ -217,10 +223,14 @@ def _read_pair(frame: Frame) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     if thermal.ndim == 3:
         thermal = np.ascontiguousarray(thermal[..., 0])
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
-        raise InvalidInputError(f"{frame.visible} must be an RGB image of 8 bits, got {rgb.dtype} {rgb.shape}.")
+        raise InvalidInputError(
+            f"{frame.visible} must be an RGB image of 8 bits, got {rgb.dtype} {rgb.shape}.", code="image-8-bit"
+        )
     if rgb.shape[:2] != thermal.shape:
         both = f"{frame.visible} and {frame.thermal}"
-        raise InvalidInputError(f"{both} must be of one size, got {rgb.shape[:2]} and {thermal.shape}.")
+        raise InvalidInputError(
+            f"{both} must be of one size, got {rgb.shape[:2]} and {thermal.shape}.", code="image-sizes"
+        )
     return rgb, thermal
 
 
@@ -358,6 +368,8 @@ def _labels(path: Path, shape: tuple[int, int]) -> dict[str, Any]:
     classes = read_image(path)
     if classes.shape != shape or classes.dtype.kind not in "iu":
         rule = f"{path} must hold one class (a whole number) per pixel, {shape}"
-        raise InvalidInputError(f"{rule}, got {classes.dtype} {classes.shape}. Get it from {MSRS.source}.")
+        raise InvalidInputError(
+            f"{rule}, got {classes.dtype} {classes.shape}. Get it from {MSRS.source}.", code="frame-image"
+        )
     truth = classes == PERSON
     return {"boxes": boxes_of(truth), "truth": truth}

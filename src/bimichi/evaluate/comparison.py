@@ -162,13 +162,15 @@ def compare(
     named = dict(methods) if isinstance(methods, Mapping) else {type(m).__name__: m for m in methods}
     if len(named) < len(methods) or not named:
         raise InvalidInputError(
-            "methods must be distinct; give a mapping of name to method to compare several of one class."
+            "methods must be distinct; give a mapping of name to method to compare several of one class.",
+            code="methods-distinct",
+            argument="methods",
         )
     learned = _checked(train, "train")
     scenes = learned if test is None else _checked(test, "test")
     for scene in scenes:
         if scene.truth is None:
-            raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.")
+            raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.", code="truth-missing")
     rows = [Candidate(name, "", labels_needed(type(method)), method) for name, method in named.items()]
     data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Scenes))
     done: dict[str, Result] = {}
@@ -183,5 +185,7 @@ def _checked(scenes: Scene | Sequence[Scene], what: str) -> Sequence[Scene]:
     """Return a list of scenes, or `Scenes`, which stay unread."""
     listed = scenes if isinstance(scenes, Scenes) else [scenes] if isinstance(scenes, Scene) else list(scenes)
     if not listed or not (isinstance(listed, Scenes) or all(isinstance(scene, Scene) for scene in listed)):
-        raise InvalidInputError(f"{what} must be a Scene or a sequence of at least one Scene.")
+        raise InvalidInputError(
+            f"{what} must be a Scene or a sequence of at least one Scene.", code="scenes-kind", argument=what
+        )
     return listed

@@ -192,7 +192,7 @@ class TrainingData:
         X, y = [], []
         for scene in self._scenes:
             if scene.truth is None:
-                raise NotRunError(NO_TRUTH)
+                raise NotRunError(NO_TRUTH, code="truth-missing")
             counted = _counted(scene)
             X.append(scene.sources[counted])
             y.append(scene.truth[counted])
@@ -205,7 +205,7 @@ class TrainingData:
         def read() -> Iterator[Scene]:  # reads each scene once, for its bags and for its truth
             for scene in self._scenes:
                 if scene.segments is None or scene.labels is None:
-                    raise NotRunError("no labelled bags given")
+                    raise NotRunError("no labelled bags given", code="bags-missing")
                 truths.append(scene.truth)
                 yield scene
 
@@ -226,7 +226,7 @@ def _columns(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth: Any) 
     if candidate.method.needs == "bags":
         return X, of_bags, bags
     if candidate.labels == "pixels" and truth is None:
-        raise NotRunError(NO_TRUTH)
+        raise NotRunError(NO_TRUTH, code="truth-missing")
     return X, truth if candidate.labels == "pixels" else of_bags
 
 
@@ -303,5 +303,5 @@ def _fuse(model: Fusion, scene: Scene) -> NDArray[Any]:
     if model.needs != "image":
         return model.fuse(scene.sources)
     if scene.rgb is None:
-        raise NotRunError(f"scene {scene.name!r} has no RGB image")
+        raise NotRunError(f"scene {scene.name!r} has no RGB image", code="rgb-missing")
     return model.fuse(scene.rgb, name=scene.name)  # type: ignore[call-arg]  # as detectors take it

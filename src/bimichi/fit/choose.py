@@ -1,7 +1,6 @@
 """From training data to the fusion that holds best on scenes it has not seen."""
 
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 
 from bimichi._progress import one_blas_thread
 from bimichi._tables import Cell, Table
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.candidates import Candidate, check_candidates, default_candidates, source_terms
 from bimichi.fit.direction import Signs, Spread, shown_spread, spread, trusted_signs
 from bimichi.fit.engine import CrossValidation, Row, prepare_all
@@ -168,9 +167,13 @@ class Selection:
             names = tuple(tuple(map(str, data[what])) for what in ("scenes", "weak"))
             found = cls(rows, int(data["chosen"]), names[0], int(data["n_folds"]), names[1])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInputError(f"its selection is not what Selection.to_dict gives: {error!r}.") from error
+            raise InvalidInputError(
+                f"its selection is not what Selection.to_dict gives: {error!r}.", code="model-selection"
+            ) from error
         if not 0 <= found.chosen < len(rows):
-            raise InvalidInputError(f"its selection has {len(rows)} contenders, but chose number {found.chosen}.")
+            raise InvalidInputError(
+                f"its selection has {len(rows)} contenders, but chose number {found.chosen}.", code="model-selection"
+            )
         return found
 
 
@@ -271,7 +274,9 @@ def _compared(items: Sequence[Any], how: How, groups: Any, nan: Any) -> "_Compar
     for what, side in (("target", "targets"), ("pixel that is no target", "others")):
         if not any(len(getattr(sample, side)) for sample in samples):
             raise InvalidInputError(
-                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least one of each class."
+                f"No scene has a labelled {what}: all bags are of one class. Learning needs at least "
+                "one of each class.",
+                code="one-class",
             )
     signs = trusted_signs(samples, how.n_folds)
     if how.polarity == "given":
@@ -288,9 +293,13 @@ class _Looked(Totals):
         self._material, self.names = material, how.names
         super().__init__(material.parts(self._look))
         if np.isinf(self.low).all():
-            raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+            raise InvalidInputError(
+                "None of the scenes has a labelled bag. Label some segments of each class.", code="bags-missing"
+            )
         if (self.low == self.high).all():
-            raise InvalidInputError("All sources are constant, so that nothing can be learned from them.")
+            raise InvalidInputError(
+                "All sources are constant, so that nothing can be learned from them.", code="sources-constant"
+            )
         if how.scale is None:
             for k in np.flatnonzero((self.low < -1) | (self.high > 1)):
                 worst = float(max(self.low[k], self.high[k], key=abs))
@@ -321,7 +330,8 @@ def _candidates(how: How, samples: Sequence[Sample], n_sources: int) -> list[Can
         if candidate.labels == "cores" and not cores:
             raise InvalidInputError(
                 f"The candidate {candidate.name!r} learns from cores of boxes, but not all data are scenes with boxes. "
-                "Use labels='bags' (and sources='given'), or give scenes with boxes."
+                "Use labels='bags' (and sources='given'), or give scenes with boxes.",
+                code="candidate-cores",
             )
     return found
 
@@ -386,16 +396,17 @@ class _Compared:
         """Choose, and learn the best from all data."""
         first = self.candidates[0]
         if len(self.validation.folds) < 2:
-            warnings.warn(
+            warn(
                 f"There are too few targets to leave some out: {first.name} is learned without being checked. Label "
                 "targets in at least two scenes, or at least two in one.",
+                code="targets-few",
                 stacklevel=4,
             )
             return self._learned([Row(first.name, first.parameters)], 0, first, False)
         rows = self.validation.candidates(self.candidates, self.how.progress)
         failed = [row for row in rows if not len(row.ap)]
         if len(failed) == len(rows):
-            raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}")
+            raise InvalidInputError(f"No candidate could be learned: {failed[0].problem}", code="candidates-failed")
         rows += self.sources()
         best = simplest_of_best(rows)
         candidate = self.candidates[best] if best < len(self.candidates) else None

@@ -169,7 +169,9 @@ class CrossValidation:
         filled = self._filled(candidate, units)
         labels = np.concatenate([part.labels for part in filled]) if filled else np.empty(0, bool)
         if labels.all() or not labels.any():
-            raise InvalidInputError("What is left to learn from has bags of one class only; label more of the other.")
+            raise InvalidInputError(
+                "What is left to learn from has bags of one class only; label more of the other.", code="one-class"
+            )
         solver = QUICK if quick else ConvexSolver()
         training = PreparedTraining(filled, self.n_sources)
         more |= {"n_jobs": 1, "verbose": -1} if quick else {"n_jobs": self.n_jobs}  # the final fit warns, folds do not

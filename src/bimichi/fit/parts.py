@@ -79,7 +79,9 @@ def read_scene(scenes: Scenes, name: str) -> Scene:
     except InvalidInputError as error:
         if repr(name) in str(error):
             raise
-        raise InvalidInputError(f"Scene {name!r}: {error}") from error
+        raise InvalidInputError(
+            f"Scene {name!r}: {error}", code=error.code, argument=error.argument, value=error.value
+        ) from error
 
 
 def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
@@ -91,7 +93,9 @@ def read_part(item: Any, nan: Literal["raise", "drop"] = "raise") -> Part:
         return scene
     if not isinstance(scene, Scene):
         raise InvalidInputError(
-            f"A scene must be a Scene, its path, or a function that returns it, got {type(scene).__name__}."
+            f"A scene must be a Scene, its path, or a function that returns it, got {type(scene).__name__}.",
+            code="scene-kind",
+            value=scene,
         )
     bags = join_bags([scene], one_class=True, nan=nan) if scene.labels is None or len(scene.labels) else None
     return Part(bags, int(np.prod(scene.shape)), scene.n_sources, scene.source_names, scene.name, scene)
@@ -171,7 +175,7 @@ class Totals:
             bags.append(one.bags)
             samples += one.samples
         if not bags:
-            raise InvalidInputError("There are no scenes to learn from; give at least one.")
+            raise InvalidInputError("There are no scenes to learn from; give at least one.", code="scenes-empty")
         self.low: Floats = np.min(lows, axis=0)
         self.high: Floats = np.max(highs, axis=0)
         self.n_sources = len(self.low)

@@ -202,7 +202,7 @@ class SummedTerms(Sums):
     def with_signs(self, signs: Floats) -> "SummedTerms":
         """Return the problem itself: signs have been applied."""
         if not (signs == 1).all():
-            raise InvalidInputError("Signs must be applied before squares are added up.")
+            raise InvalidInputError("Signs must be applied before squares are added up.", code="signs-order")
         return self
 
     def value(self, values: Floats) -> float:

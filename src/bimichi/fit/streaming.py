@@ -75,7 +75,9 @@ class PartitionedTraining(Training):
         in_range = totals.low.min() >= -1 and totals.high.max() <= 1  # else the caller, who checks them, raises
         labels = totals.bags.labels
         if in_range and (labels.all() or not labels.any()):
-            raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
+            raise InvalidInputError(
+                "All bags are of one class. Learning needs at least one bag of each class.", code="one-class"
+            )
         self._items = ()
         return totals
 
@@ -89,7 +91,9 @@ class PartitionedTraining(Training):
 
             totals = Totals(counted())
         if np.isinf(totals.low).all():
-            raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+            raise InvalidInputError(
+                "None of the scenes has a labelled bag. Label some segments of each class.", code="bags-missing"
+            )
         return totals
 
 
@@ -180,7 +184,9 @@ def lazy_training(
 def scene_items(X: Any, y: Any, bags: Any, sample_weight: Any, nan: str = "raise") -> Sequence[Any]:
     """Return scenes as `bimichi.fit.parts.read_part` takes them; nothing else may be given to `fit`."""
     if y is not None or bags is not None or sample_weight is not None:
-        raise InvalidInputError("Scenes have labels and bags of their own; give fit no y, bags or sample_weight.")
+        raise InvalidInputError(
+            "Scenes have labels and bags of their own; give fit no y, bags or sample_weight.", code="bags-with-labels"
+        )
     items = [partial(read_scene, X, name) for name in X.names] if isinstance(X, Scenes) else X
     return [partial(read_part, item, "drop") for item in items] if nan == "drop" else items
 

@@ -138,7 +138,8 @@ def check_training(
     if polarity == "learn" and objective.measure == "capacity":
         raise InvalidInputError(
             f"polarity='learn' inverts sources around 0, but objective {objective.name!r} is for sources in [0, 1]. "
-            "Use polarity='given'."
+            "Use polarity='given'.",
+            code="polarity-objective",
         )
     check_solver(solver, objective, offers)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bimichi._progress import progress_bar
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, with_code
 from bimichi.fuse.rasters import Sources, fuse_raster
 from bimichi.integral.labelled import fuser_of
 from bimichi.integral.planes import check_n_jobs
@@ -86,7 +86,11 @@ def fuse_frames(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"output_folder cannot be {folder}: {error.strerror or error}.") from error
+        raise InvalidInputError(
+            f"output_folder cannot be {folder}: {error.strerror or error}.",
+            code="output-folder-unusable",
+            argument="output_folder",
+        ) from error
     outputs = {name: [folder / f"{name}.tif"] for name in named}
 
     def fuse(name: str) -> None:
@@ -120,7 +124,7 @@ def fuse_each(
         except ImportError:
             raise
         except Exception as error:  # whatever it is, the other frames can still be fused
-            failed[name] = str(error) or type(error).__name__
+            failed[name] = with_code(error) or type(error).__name__
 
     with progress_bar("fusing frames", len(left), verbose) as advance:
         pool = ThreadPoolExecutor(jobs)
@@ -138,19 +142,28 @@ def fuse_each(
 
 def _named(frames: Mapping[str, Sources] | Sequence[Sources]) -> Mapping[str, Sources]:
     if isinstance(frames, str | PathLike):
-        raise InvalidInputError(f"frames must be several sets of files, got the single path {frames!s}.")
+        raise InvalidInputError(
+            f"frames must be several sets of files, got the single path {frames!s}.",
+            code="frames-single",
+            argument="frames",
+        )
     if not frames:
-        raise InvalidInputError("frames is empty; give at least one.")
+        raise InvalidInputError("frames is empty; give at least one.", code="frames-empty", argument="frames")
     if not isinstance(frames, Mapping):
         firsts = [frame if isinstance(frame, str | PathLike) else next(iter(frame), "") for frame in frames]
         stems = [Path(first).stem for first in firsts]
         name, times = Counter(stems).most_common(1)[0]
         if times > 1:
             raise InvalidInputError(
-                f"{times} frames would be named {name!r} by their first file; give a mapping of names to files."
+                f"{times} frames would be named {name!r} by their first file; give a mapping of names to files.",
+                code="frames-names",
             )
         frames = dict(zip(stems, frames, strict=True))
     for name in frames:
         if not isinstance(name, str) or Path(name).name != name or "\0" in name:
-            raise InvalidInputError(f"The name of a frame must be that of a file, without folder, got {name!r}.")
+            raise InvalidInputError(
+                f"The name of a frame must be that of a file, without folder, got {name!r}.",
+                code="frame-name",
+                value=name,
+            )
     return frames

@@ -89,7 +89,8 @@ def _known_link(rule: FusionRule) -> Link:
     if rule.link is None:
         raise InvalidInputError(
             "Only the share of targets behind probabilities can be shifted, and this model gives none. Train it with "
-            "objective='logistic', or leave out prior_shift (--prior-shift, --prior-shift-batch)."
+            "objective='logistic', or leave out prior_shift (--prior-shift, --prior-shift-batch).",
+            code="shift-without-link",
         )
     return rule.link
 

@@ -1,6 +1,5 @@
 """From image files and annotations to scenes with labelled bags, for learning and scoring."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 
 from bimichi._checks import check_choice
 from bimichi._types import Flags, Floats, Ints
-from bimichi.errors import AnnotationWarning, InvalidInputError
+from bimichi.errors import AnnotationWarning, InvalidInputError, warn
 from bimichi.integral.planes import Planes
 from bimichi.io.annotations.mask import read_mask
 from bimichi.io.annotations.match import NOTHING, Doubt, SceneTargets, check_annotations, check_targets, target_files
@@ -70,10 +69,13 @@ class Labelling:
         if self.bags != "boxes" and (self.negative is not None or self.rest != "negative" or self.core != CORE):
             raise InvalidInputError(
                 "negative, rest and core (--negative, --rest, --core) are about pixels of regions; use them with "
-                "bags='boxes' (--bags boxes)."
+                "bags='boxes' (--bags boxes).",
+                code="regions-options",
             )
         if self.negative is not None and self.negative == self.target:
-            raise InvalidInputError(f"target and negative are both {self.target!r}; give two labels.")
+            raise InvalidInputError(
+                f"target and negative are both {self.target!r}; give two labels.", code="labels-same"
+            )
 
     @property
     def annotations(self) -> str | None:
@@ -168,9 +170,10 @@ def _superpixels(scene: Scene, n_segments: int) -> Ints:
     stack = scene.sources
     n_pixels = int((~np.isnan(stack).any(axis=2)).sum())
     if n_segments > n_pixels:
-        warnings.warn(
+        warn(
             f"superpixels (--superpixels) is {n_segments:,}, but scene {scene.name!r} has {n_pixels:,} pixels with "
             "data, so that most bags are single pixels. Use fewer.",
+            code="superpixels-many",
             stacklevel=2,
         )
     if np.nanmin(stack) < -1 or np.nanmax(stack) > 1:
@@ -248,13 +251,16 @@ class SceneReader:
         target = self._labelling.target
         if not positive and self._values and target is not None and float(target) not in self._values:
             shown = first_few([f"{value:g}" for value in sorted(self._values)])
-            raise InvalidInputError(f"No mask has the value {target} (--target); the masks have {shown}.")
+            raise InvalidInputError(
+                f"No mask has the value {target} (--target); the masks have {shown}.", code="label-unknown"
+            )
         if not self._n_targets:
             n = len(self.counts)
             raise InvalidInputError(
                 f"Of {positive + negative + left_out} bags, 0 are positive, as {self._labelling.annotations} has no "
                 f"targets in {n} scene{'s' * (n != 1)}; learning needs at least one of each class. Check that it names "
-                "these images, which labels it has (--target), and that targets are above 0 if it is a mask."
+                "these images, which labels it has (--target), and that targets are above 0 if it is a mask.",
+                code="targets-missing",
             )
         check_both(positive, negative, left_out, remedy)
 
@@ -264,18 +270,21 @@ class SceneReader:
         if len(scene.sources) != len(self.source_names):
             raise InvalidInputError(
                 f"Scene {name!r} has {len(scene.sources)} bands, but scene {self._first!r} has "
-                f"{len(self.source_names)}."
+                f"{len(self.source_names)}.",
+                code="bands-differ",
             )
         if set(scene.source_names) != set(self.source_names):
             raise InvalidInputError(
                 f"Scene {name!r} has the sources {', '.join(scene.source_names)}, but scene {self._first!r} has "
-                f"{', '.join(self.source_names)}. If they are the same, name them with names (--names)."
+                f"{', '.join(self.source_names)}. If they are the same, name them with names (--names).",
+                code="sources-differ",
             )
         scene = scene.ordered([scene.source_names.index(source) for source in self.source_names])
         if choose_recipes(self._given, scene.examples, self.source_names) != self.recipes:
             raise InvalidInputError(
                 f"Scene {name!r} has integers where scene {self._first!r} has floats, or the other way round. "
-                "Choose a recipe (--recipe)."
+                "Choose a recipe (--recipe).",
+                code="types-differ",
             )
         return scene
 
@@ -309,7 +318,8 @@ class SceneReader:
                 grid = open_layer(path).grid
                 if grid.shape == scene.shape and not scene.grid.matches(grid):
                     raise InvalidInputError(
-                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Reproject it to that."
+                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Reproject it to that.",
+                        code="grids-differ",
                     )
 
     def _described(self, image: Image, source: SceneSource, scene: str) -> SourceInput:
@@ -318,7 +328,8 @@ class SceneReader:
         if found is None:
             raise InvalidInputError(
                 f"Source {source.name!r} of scene {scene!r} has no data: every pixel is nodata or NaN. Check its file "
-                "and its nodata value, or leave it out."
+                "and its nodata value, or leave it out.",
+                code="source-no-data",
             )
         if source.name not in self._filled and warn_of_fill(image, source.name, scene):
             self._filled.add(source.name)
@@ -331,7 +342,8 @@ class SceneReader:
             if means_other(recipe, one.dtype, first.dtype):
                 raise InvalidInputError(
                     f"Source {source!r} is {one.dtype} in scene {name!r}, but {first.dtype} in scene {other!r}: "
-                    f"{recipe} would map them differently. Convert them to one type."
+                    f"{recipe} would map them differently. Convert them to one type.",
+                    code="types-differ",
                 )
 
     def _labelled(self, scene: Scene) -> Scene:
@@ -374,7 +386,7 @@ class SceneReader:
         for kind, text in doubts:
             if kind not in self._doubted:
                 self._doubted.add(kind)
-                warnings.warn(text, AnnotationWarning, stacklevel=2)
+                warn(text, code=kind.replace(" ", "-"), kind=AnnotationWarning, stacklevel=2)
 
 
 def with_truth(scene: Scene, found: ImageAnnotations, target: str | None) -> Scene:
@@ -388,7 +400,9 @@ def with_truth(scene: Scene, found: ImageAnnotations, target: str | None) -> Sce
 def _segments(path: Path, scene: Scene) -> Image:
     segments = read_scene_mask(path, scene).mask
     if segments is None or segments.dtype.kind not in "iu":
-        raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
+        raise InvalidInputError(
+            f"{path} must number bags by integers, one per pixel, but holds other values.", code="bags-integers"
+        )
     missing = np.isnan(scene.sources).any(axis=2)
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
@@ -404,5 +418,6 @@ def _check_size(found: ImageAnnotations, scene: Scene, where: str) -> None:
     if found.mask is not None and found.mask.shape != scene.shape:
         raise InvalidInputError(
             f"{where} is {size_of(found.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}. "
-            "Name the mask of this scene, or resample it without interpolation."
+            "Name the mask of this scene, or resample it without interpolation.",
+            code="mask-size",
         )

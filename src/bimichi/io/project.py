@@ -77,7 +77,8 @@ class Project:
         missing = [source.path for source, values in zip(self.sources, given, strict=True) if not values]
         if missing and len(missing) < len(given):
             raise InvalidInputError(
-                f"Source {missing[0]!r} of the project file has no {what}, but others have; give each one, or none."
+                f"Source {missing[0]!r} of the project file has no {what}, but others have; give each one, or none.",
+                code="project-source-keys",
             )
         return None if missing else [value for values in given for value in values]
 
@@ -106,7 +107,9 @@ def read_project(path: str | PathLike[str]) -> Project:
     tables = _tables(file)
     entries = tables.pop("sources", [])
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidInputError(f"{file} must have one table [[sources]] per source, each with a path.")
+        raise InvalidInputError(
+            f"{file} must have one table [[sources]] per source, each with a path.", code="project-sources"
+        )
     expressions = _texts(tables.pop("expressions", []), file, "expressions")
     for text in expressions:
         parse_expression(text)
@@ -119,7 +122,9 @@ def read_project(path: str | PathLike[str]) -> Project:
             if not all(isinstance(part, str | int | float) for part in parts):
                 kinds = first_few(sorted({type(part).__name__ for part in parts}))
                 rule = "must be text, a number, true or false"
-                raise InvalidInputError(f"{key} in [{title}] of {file} {rule}, got {kinds}.")
+                raise InvalidInputError(
+                    f"{key} in [{title}] of {file} {rule}, got {kinds}.", code="project-value", value=kinds
+                )
     sources = tuple(_source(file, k + 1, entry) for k, entry in enumerate(entries))
     return Project(sources, expressions, tables.pop("labels", {}), tables, file.parent)
 
@@ -137,23 +142,29 @@ def unknown_key(file: Path, key: str, known: Iterable[str], where: str) -> Inval
     hint = f" Did you mean {near[0]!r}?" if near else ""
     section = f" in [{where}]" if where else ""
     listed = ", ".join(choices) or "none"
-    return InvalidInputError(f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known keys: {listed}.")
+    return InvalidInputError(
+        f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known keys: {listed}.", code="project-key"
+    )
 
 
 def _tables(file: Path) -> dict[str, Any]:
     try:
         if not file.is_file():
             reason = "it is not a regular file" if file.exists() else "there is no such file; `bimichi init` writes one"
-            raise InvalidInputError(f"Cannot read the project file {file}: {reason}.")
+            raise InvalidInputError(f"Cannot read the project file {file}: {reason}.", code="project-unreadable")
         if file.stat().st_size > SIZE_LIMIT:
-            raise InvalidInputError(f"Cannot read the project file {file}: it is larger than {SIZE_LIMIT:,} bytes.")
+            raise InvalidInputError(
+                f"Cannot read the project file {file}: it is larger than {SIZE_LIMIT:,} bytes.", code="project-large"
+            )
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInputError(
-            f"Cannot read the project file {file}: it is not valid TOML ({str(error)[:200]})."
+            f"Cannot read the project file {file}: it is not valid TOML ({str(error)[:200]}).", code="project-toml"
         ) from error
     except OSError as error:
-        raise InvalidInputError(f"Cannot read the project file {file}: {error.strerror or error}.") from error
+        raise InvalidInputError(
+            f"Cannot read the project file {file}: {error.strerror or error}.", code="project-unreadable"
+        ) from error
 
 
 def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
@@ -162,10 +173,16 @@ def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
             raise unknown_key(file, key, SOURCE_KEYS, "[sources]")
     path = entry.get("path")
     if not isinstance(path, str) or not path.strip() or "\0" in path:
-        raise InvalidInputError(f"Source {number} of {file} needs a path: a file, a folder or a pattern, got {path!r}.")
+        raise InvalidInputError(
+            f"Source {number} of {file} needs a path: a file, a folder or a pattern, got {path!r}.",
+            code="project-source-path",
+            value=path,
+        )
     for one, several in (("name", "names"), ("recipe", "recipes")):
         if one in entry and several in entry:
-            raise InvalidInputError(f"Source {number} of {file} has both {one} and {several}; keep one of them.")
+            raise InvalidInputError(
+                f"Source {number} of {file} has both {one} and {several}; keep one of them.", code="project-source-keys"
+            )
     bands = _texts(entry.get("bands", []), file, "bands")
     names = _texts(entry.get("names", entry.get("name", [])), file, "names")
     recipes = _texts(entry.get("recipes", entry.get("recipe", [])), file, "recipes")
@@ -173,7 +190,8 @@ def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
         if ":" in recipe:
             raise InvalidInputError(
                 f"{file} names the recipe {recipe[:80]!r} by an import path, which a project file may not do, as it "
-                "would run code. Give it on the command line, with --recipe."
+                "would run code. Give it on the command line, with --recipe.",
+                code="project-recipe",
             )
     n_made = max(len(bands), len(names))
     if len(recipes) == 1 and n_made > 1:
@@ -184,9 +202,13 @@ def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
 def _texts(value: Any, file: Path, key: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(text, str) and text.strip() for text in listed):
-        raise InvalidInputError(f"{key} in {file} must be text, or a list of texts, got {str(value)[:80]!r}.")
+        raise InvalidInputError(
+            f"{key} in {file} must be text, or a list of texts, got {str(value)[:80]!r}.", code="project-text"
+        )
     if key != "expressions" and any("," in text for text in listed if key != "recipes"):
-        raise InvalidInputError(f'{key} in {file} must not hold commas; write a list, as in ["a", "b"].')
+        raise InvalidInputError(
+            f'{key} in {file} must not hold commas; write a list, as in ["a", "b"].', code="project-commas"
+        )
     return tuple(listed)
 
 
@@ -232,7 +254,7 @@ def discover(folder: Path) -> Discovery:
     known format, one for all or one per scene. Nothing is written.
     """
     if not folder.is_dir():
-        raise InvalidInputError(f"{folder} is not a folder; name one that holds images.")
+        raise InvalidInputError(f"{folder} is not a folder; name one that holds images.", code="not-folder")
     images, others = _files(folder)
     result = Discovery()
     groups = (
@@ -277,7 +299,9 @@ def _files(folder: Path) -> tuple[list[Path], list[Path]]:
     for path in _walk(folder, DEPTH):
         (images if path.suffix.lower() in SUFFIXES else others).append(path)
         if len(images) + len(others) > MOST_FILES:
-            raise InvalidInputError(f"{folder} holds more than {MOST_FILES:,} files; name a folder with fewer.")
+            raise InvalidInputError(
+                f"{folder} holds more than {MOST_FILES:,} files; name a folder with fewer.", code="folder-large"
+            )
     return images, [path for path in others if path.name != FILE_NAME and not path.name.endswith(".aux.xml")]
 
 

@@ -1,6 +1,5 @@
 """`BiMIChI`: a bi-capacity learned from labelled bags."""
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.engine import link_of_bags, link_of_scenes
 from bimichi.fit.objectives import Objective, get_objective
 from bimichi.fit.solvers import get_solver
@@ -164,14 +163,20 @@ class BiMIChI(FusionClassifier, BagFusion):
             return rule
 
         if hasattr(data, "__dask_graph__"):
-            raise InvalidInputError("calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.")
+            raise InvalidInputError(
+                "calibrate=True takes no Dask arrays; pass X.compute(), or a list of scenes.", code="dask-unsupported"
+            )
         if isinstance(data, Bags):
             link = link_of_bags(data, fit, CALIBRATION_FOLDS)
         else:
             items = scene_items(data, None, None, None, self.nan)
             link = link_of_scenes(items, fit, CALIBRATION_FOLDS, self.nan, check_n_jobs(self.n_jobs))
         if link is None:
-            warnings.warn("There are too few targets, or they rank too low, to calibrate the output.", stacklevel=3)
+            warn(
+                "There are too few targets, or they rank too low, to calibrate the output.",
+                code="calibration-failed",
+                stacklevel=3,
+            )
             return self
         self.rule_ = replace(self.rule_, link=link)
         return self

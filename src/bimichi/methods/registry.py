@@ -91,11 +91,20 @@ def register_method(name: str, estimator: type[Fusion], parameters: Any = Mappin
         If the class is no `Fusion`, or if a row of the same table has this name.
     """
     if not (isinstance(estimator, type) and issubclass(estimator, Fusion)):
-        raise InvalidInputError(f"estimator must be a subclass of Fusion, got {estimator!r}.")
+        raise InvalidInputError(
+            f"estimator must be a subclass of Fusion, got {estimator!r}.",
+            code="method-kind",
+            argument="estimator",
+            value=estimator,
+        )
     entry = Method(name, estimator, parameters, **{"labels": labels_needed(estimator)} | more)
     for other in _REGISTRY:
         if other.name == name and set(other.tables) & set(entry.tables):
-            raise InvalidInputError(f"name is {name!r}, which {other.estimator.__name__} has; choose another name.")
+            raise InvalidInputError(
+                f"name is {name!r}, which {other.estimator.__name__} has; choose another name.",
+                code="method-taken",
+                argument="name",
+            )
     _REGISTRY.append(entry)
     return entry
 

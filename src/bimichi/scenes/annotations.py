@@ -98,7 +98,12 @@ class ImageAnnotations:
         try:
             return np.asarray(self.mask == float(label))
         except ValueError as error:
-            raise InvalidInputError(f"target must be a value of the mask, a number, got {label!r}.") from error
+            raise InvalidInputError(
+                f"target must be a value of the mask, a number, got {label!r}.",
+                code="target-number",
+                argument="target",
+                value=label,
+            ) from error
 
 
 Annotations = Mapping[str | None, ImageAnnotations]

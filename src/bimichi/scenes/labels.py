@@ -43,7 +43,12 @@ class Placement:
     def __post_init__(self) -> None:
         check_shape(self.shape)
         if self.transform is not None and (len(self.transform) < 6 or abs(self._determinant) == 0):
-            raise InvalidInputError(f"transform must be six numbers that can be inverted, got {self.transform!r}.")
+            raise InvalidInputError(
+                f"transform must be six numbers that can be inverted, got {self.transform!r}.",
+                code="transform",
+                argument="transform",
+                value=self.transform,
+            )
 
     @property
     def _determinant(self) -> float:
@@ -82,7 +87,9 @@ def in_pixels(found: ImageAnnotations, placement: Placement | None, where: str =
     if found.units == "pixels":
         return found
     if placement is None:
-        raise InvalidInputError(f"{where} gives {found.units} instead of pixels; pass the placement of the image.")
+        raise InvalidInputError(
+            f"{where} gives {found.units} instead of pixels; pass the placement of the image.", code="annotations-units"
+        )
     height, width = placement.shape
     if found.units == "fractions":
         size = np.array([width, height], dtype=np.float64)
@@ -107,7 +114,8 @@ def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Fl
         raise InvalidInputError(
             f"{where} gives map coordinates ({crs or 'unknown'}), but the image has no "
             f"{'coordinate reference system' if placement.transform is not None else 'georeference'}. Use a GeoTIFF "
-            'that has one; for coordinates in pixels, a GeoJSON file says so by "crs": null.'
+            'that has one; for coordinates in pixels, a GeoJSON file says so by "crs": null.',
+            code="annotations-units",
         )
     systems = import_optional("rasterio.crs").CRS
     errors = import_optional("rasterio.errors")
@@ -115,7 +123,9 @@ def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Fl
         own = systems.from_user_input(placement.crs)
         other = systems.from_user_input("EPSG:4326" if crs in LONGITUDE_LATITUDE else crs)
     except (errors.RasterioError, ValueError) as error:
-        raise InvalidInputError(f"{where}: the coordinate reference system {crs!r} is not known ({error}).") from error
+        raise InvalidInputError(
+            f"{where}: the coordinate reference system {crs!r} is not known ({error}).", code="crs-unknown"
+        ) from error
     if own == other:
         return placement.to_pixels
     warp = import_optional("rasterio.warp")
@@ -173,7 +183,9 @@ def rasterise(
     """
     height, width = check_shape(shape)
     if found.units != "pixels":
-        raise InvalidInputError(f"Annotations are in {found.units}; convert them with in_pixels first.")
+        raise InvalidInputError(
+            f"Annotations are in {found.units}; convert them with in_pixels first.", code="annotations-units"
+        )
     targets, ignored = np.zeros((height, width), np.bool_), np.zeros((height, width), np.bool_)
     out = np.zeros(len(found.boxes), np.bool_) if count_ignored else found.is_ignored
     for k, one in enumerate(found.objects):
@@ -185,7 +197,8 @@ def rasterise(
     if mask is not None and unknown is not None:
         if mask.shape != targets.shape:
             raise InvalidInputError(
-                f"The mask has {mask.shape[1]} x {mask.shape[0]} pixels, but the image {width} x {height}."
+                f"The mask has {mask.shape[1]} x {mask.shape[0]} pixels, but the image {width} x {height}.",
+                code="mask-size",
             )
         targets |= mask
         ignored |= unknown

@@ -42,10 +42,17 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> Flags:
     mask = np.zeros(check_shape(shape), np.bool_)
     array = _numbers(boxes, "boxes")
     if array.size and array.shape[1:] != (4,):
-        raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.")
+        raise InvalidInputError(
+            f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.",
+            code="boxes-shape",
+            argument="boxes",
+            value=array.shape,
+        )
     for k, box in enumerate(array.reshape(-1, 4)):
         if (box[2:] <= 0).any():
-            raise InvalidInputError(f"Box {k} {shown_box(box)} has no area; width and height must be above 0.")
+            raise InvalidInputError(
+                f"Box {k} {shown_box(box)} has no area; width and height must be above 0.", code="box-size"
+            )
         if is_outside(box, mask.shape):
             raise outside_error(f"Box {k} {shown_box(box)}", mask.shape)
         mask[box_pixels(box, mask.shape)] = True
@@ -67,7 +74,8 @@ def outside_error(what: str, shape: tuple[int, ...]) -> InvalidInputError:
     """Return the error about a box that is outside the image."""
     return InvalidInputError(
         f"{what} lies outside the image of width {shape[1]} and height {shape[0]}. "
-        "Boxes are (x, y, width, height) in pixels of this image."
+        "Boxes are (x, y, width, height) in pixels of this image.",
+        code="shape-outside",
     )
 
 
@@ -97,14 +105,17 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
         corners = _numbers(polygon, f"Polygon {k}")
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3:
             raise InvalidInputError(
-                f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}."
+                f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}.",
+                code="polygon-points",
+                value=corners.shape,
             )
         within, crossed = ring_pixels(corners, (height, width))
         part = within | crossed
         if not part.any():
             raise InvalidInputError(
                 f"Polygon {k} overlaps no pixel of the image of width {width} and height {height}. "
-                "Corners are (x, y) in pixels of this image."
+                "Corners are (x, y) in pixels of this image.",
+                code="shape-outside",
             )
         mask |= part
     return mask
@@ -186,9 +197,16 @@ def label_bags(
     ids = np.asarray(refuse_masked(segments, "segments"))
     if ids.dtype.kind not in "iu" or ids.ndim != 2:
         got = f"{ids.dtype} of shape {ids.shape}"
-        raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
+        raise InvalidInputError(
+            f"segments must be whole numbers of shape (height, width), got {got}.",
+            code="segments-shape",
+            argument="segments",
+            value=got,
+        )
     if not (ids >= 0).any():
-        raise InvalidInputError("segments has no pixel in a bag: all are below 0.")
+        raise InvalidInputError(
+            "segments has no pixel in a bag: all are below 0.", code="segments-empty", argument="segments"
+        )
     check_number(min_overlap, "min_overlap", 0, 1)
     region = region_mask(boxes, polygons, mask, ids.shape)
     inside = ids >= 0
@@ -211,7 +229,8 @@ def check_both(positive: int, negative: int, left_out: int, remedy: str) -> None
     if not positive or not negative:
         raise InvalidInputError(
             f"Of {positive + negative + left_out} bags, {positive} are positive, {negative} negative and {left_out} "
-            f"left out; learning needs at least one of each class. Use more and smaller {remedy}."
+            f"left out; learning needs at least one of each class. Use more and smaller {remedy}.",
+            code="one-class",
         )
 
 
@@ -220,7 +239,7 @@ def region_mask(
 ) -> Flags:
     """Mark the pixels of all targets, at least one kind of which must be given."""
     if boxes is None and polygons is None and mask is None:
-        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.")
+        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.", code="targets-unnamed")
     region = box_mask([] if boxes is None else boxes, shape)
     if polygons is not None:
         region |= polygon_mask(polygons, shape)
@@ -267,7 +286,11 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
     try:
         array = np.asarray(refuse_masked(values, what), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{what} must be numbers, in rows of equal length: {error}.") from error
+        raise InvalidInputError(
+            f"{what} must be numbers, in rows of equal length: {error}.", code="rows-length", argument=what
+        ) from error
     if not np.isfinite(array).all():
-        raise InvalidInputError(f"{what} must be finite numbers, got NaN or infinity among them.")
+        raise InvalidInputError(
+            f"{what} must be finite numbers, got NaN or infinity among them.", code="finite", argument=what
+        )
     return array

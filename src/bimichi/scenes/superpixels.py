@@ -69,7 +69,11 @@ def superpixels(
     check_integer(n_segments, "n_segments")
     lab = given.dtype == np.uint8 and given.shape[2:] == (3,) if lab is None else lab
     if lab and given.shape[2:] != (3,):
-        raise InvalidInputError(f"lab=True needs an RGB image of shape (height, width, 3), got {given.shape}.")
+        raise InvalidInputError(
+            f"lab=True needs an RGB image of shape (height, width, 3), got {given.shape}.",
+            code="image-rgb",
+            value=given.shape,
+        )
     if compactness is None:
         compactness = 10.0 if lab else 0.2 * (given.size / (given.shape[0] * given.shape[1])) ** 0.5
     check_number(compactness, "compactness", minimum=0, exclusive=True)
@@ -132,7 +136,9 @@ def _wanted(image: Image, mask: ArrayLike | None) -> tuple[Flags, Image]:
     if missing.any():
         wanted = wanted & ~(missing if image.ndim == 2 else missing.any(axis=2))
     if not wanted.any():
-        raise InvalidInputError("No pixel is left for superpixels: all are masked out or NaN.")
+        raise InvalidInputError(
+            "No pixel is left for superpixels: all are masked out or NaN.", code="superpixels-empty"
+        )
     return wanted, np.where(missing, image[wanted].mean(), image) if missing.any() else image
 
 
@@ -320,5 +326,10 @@ def check_core(core: Any) -> tuple[float, float]:
     """Return the shares of the width and of the height that a core takes."""
     pair = list(core) if isinstance(core, Sequence | np.ndarray) else []
     if len(pair) != 2 or not all(is_number(share) and 0 < share <= 1 for share in pair):
-        raise InvalidInputError(f"core must be two shares in (0, 1], of the width and the height, got {core!r}.")
+        raise InvalidInputError(
+            f"core must be two shares in (0, 1], of the width and the height, got {core!r}.",
+            code="core",
+            argument="core",
+            value=core,
+        )
     return float(pair[0]), float(pair[1])

@@ -31,7 +31,7 @@ def raster_routes(session: Session) -> Sequence[Any]:
         assert work.store is not None  # or there would be no scene
         found = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
         if found is None:
-            raise Missing("This scene is not shown in tiles; ask for its sources.")
+            raise Missing("This scene is not shown in tiles; ask for its sources.", code="scene-without-tiles")
         return found
 
     def picture(request: Request) -> bytes:
@@ -41,17 +41,17 @@ def raster_routes(session: Session) -> Sequence[Any]:
             if layer == "fused":
                 trained = session.model
                 if trained is None:
-                    raise Missing("There is no model yet: label something first.")
+                    raise Missing("There is no model yet: label something first.", code="model-missing")
                 return raster(request, trained.rule.recipes).fused_tile(trained.rule, trained.number, z, x, y)
             if layer == "rgb":
                 if not raster(request).coloured:
-                    raise Missing("This scene has no colour image.")
+                    raise Missing("This scene has no colour image.", code="rgb-missing")
                 return raster(request).rgb_tile(z, x, y)
             if not layer.isdecimal() or len(layer) > 4:
-                raise Missing("A layer is the number of a source, rgb or fused.")
+                raise Missing("A layer is the number of a source, rgb or fused.", code="layer-unknown")
             return raster(request).source_tile(int(layer), z, x, y)
         except InvalidInputError as error:
-            raise Missing(str(error)) from error
+            raise Missing(str(error), code=error.code, argument=error.argument, value=error.value) from error
 
     async def tile(request: Request) -> Response:
         return Response(await run_in_threadpool(picture, request), media_type="image/png")
@@ -60,7 +60,7 @@ def raster_routes(session: Session) -> Sequence[Any]:
         try:
             x, y = float(request.query_params["x"]), float(request.query_params["y"])
         except (KeyError, ValueError) as error:
-            raise InvalidInputError("The sources at a point need x and y, in pixels.") from error
+            raise InvalidInputError("The sources at a point need x and y, in pixels.", code="point-missing") from error
         recipes = None if session.model is None else session.model.rule.recipes
         found = await run_in_threadpool(raster(request, recipes).values, x, y)
         return json_response({"values": found})
@@ -155,8 +155,8 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
     return guard
 
 
-async def _problem(_: Request, error: Exception) -> Response:
-    return json_response({"problem": str(error)}, 400)
+async def _problem(_: Request, error: BimichiError) -> Response:
+    return json_response({"problem": str(error), "code": error.code}, 400)
 
 
 async def _not_found(_: Request, error: Exception) -> Response:
@@ -168,7 +168,7 @@ def static_file(name: str, package: str = "bimichi.studio") -> tuple[bytes, str]
     kind = TYPES.get(f".{name.rpartition('.')[2]}")
     folder = files(package) / "static" if package == "bimichi.studio" else files(package)
     if kind is None or "/" in name or "\\" in name or name.startswith(".") or not (folder / name).is_file():
-        raise Missing("There is no such file.")
+        raise Missing("There is no such file.", code="file-missing")
     return (folder / name).read_bytes(), kind
 
 
@@ -182,13 +182,13 @@ class Views:
     def _store(self) -> SceneStore:
         store = self.session.workspace.store
         if store is None:
-            raise Missing("No scenes are open.")
+            raise Missing("No scenes are open.", code="scenes-empty")
         return store
 
     def _scene(self, request: Request) -> int:
         k = int(request.path_params["k"])
         if k >= len(self._store):
-            raise Missing(f"There is no scene {k}.")
+            raise Missing(f"There is no scene {k}.", code="scene-unknown")
         return k
 
     async def static(self, request: Request) -> Response:
@@ -200,7 +200,7 @@ class Views:
         """Give a file that the page shares with reports."""
         name = request.path_params["name"]
         if name not in FROM_REPORT:
-            raise Missing("There is no such file.")
+            raise Missing("There is no such file.", code="file-missing")
         content, kind = static_file(name, "bimichi.report")
         return Response(content, media_type=kind)
 
@@ -215,7 +215,7 @@ class Views:
         recipes = self.session.workspace.settings.recipes(store.recipes)
         planes = await run_in_threadpool(store.planes, k, recipes)
         if which >= len(planes):
-            raise Missing(f"Scene {k} has no source {which}.")
+            raise Missing(f"Scene {k} has no source {which}.", code="source-unknown")
         return Response(np.ascontiguousarray(planes[which][0], "<u2").tobytes(), media_type=BYTES)
 
     async def planes(self, request: Request) -> Response:
@@ -224,7 +224,9 @@ class Views:
         recipes = self.session.workspace.settings.recipes(store.recipes)
         planes = await run_in_threadpool(store.planes, k, recipes)
         if not planes:
-            raise InvalidInputError(" ".join(store.scenes[k].problems) or "This scene cannot be read.")
+            raise InvalidInputError(
+                " ".join(store.scenes[k].problems) or "This scene cannot be read.", code="scene-unreadable"
+            )
         return json_response([meaning for _, meaning in planes])
 
     async def rgb(self, request: Request) -> Response:
@@ -232,7 +234,7 @@ class Views:
         k, store = self._scene(request), self._store
         image = await run_in_threadpool(store.rgb, k)
         if image is None:
-            raise Missing("This scene has no colour image.")
+            raise Missing("This scene has no colour image.", code="rgb-missing")
         return Response(await run_in_threadpool(png, image), media_type="image/png")
 
     async def truth(self, request: Request) -> Response:
@@ -240,7 +242,7 @@ class Views:
         k, store = self._scene(request), self._store
         mask = await run_in_threadpool(store.truth, k)
         if mask is None:
-            raise Missing("The truth of this scene is not known.")
+            raise Missing("The truth of this scene is not known.", code="truth-missing")
         return Response(np.ascontiguousarray(mask).tobytes(), media_type=BYTES)
 
     async def thumbnail(self, request: Request) -> Response:
@@ -254,7 +256,7 @@ class Views:
         try:
             x, y = float(request.query_params["x"]), float(request.query_params["y"])
         except (KeyError, ValueError) as error:
-            raise BimichiError("A superpixel needs x and y, in pixels.") from error
+            raise BimichiError("A superpixel needs x and y, in pixels.", code="point-missing") from error
         rings = await run_in_threadpool(store.superpixel, k, x, y)
         return json_response({"points": rings[0] if rings else [], "holes": rings[1:]})
 
@@ -263,5 +265,5 @@ class Views:
         k = self._scene(request)
         found = await run_in_threadpool(self.session.fused, k)
         if found is None:
-            raise Missing("There is no model yet: label something first.")
+            raise Missing("There is no model yet: label something first.", code="model-missing")
         return Response(found, media_type=BYTES)

@@ -43,7 +43,8 @@ def arguments_of(work: Workspace) -> list[str]:
             return given
     raise InvalidInputError(
         "The images of labelled scenes do not lie in one folder per source, in the order of their names, so that no "
-        "command names them. Move the images of each source into a folder of their own, and open them from there."
+        "command names them. Move the images of each source into a folder of their own, and open them from there.",
+        code="export-folders",
     )
 
 
@@ -153,13 +154,13 @@ def python_text(work: Workspace, labels: Path, model: Path, trained: Trained | N
 
 def _store(work: Workspace) -> SceneStore:
     if work.store is None:
-        raise InvalidInputError("No scenes are open.")
+        raise InvalidInputError("No scenes are open.", code="scenes-empty")
     return work.store
 
 
 def _folder(work: Workspace) -> Path:
     if work.project is None:
-        raise InvalidInputError("The project has no file yet.")
+        raise InvalidInputError("The project has no file yet.", code="project-unnamed")
     return work.project.resolve().parent
 
 
@@ -180,7 +181,7 @@ class Exporter:
 
     def __init__(self, work: Workspace, trained: Trained | None, n_jobs: int | None = None) -> None:
         if work.store is None or work.project is None:
-            raise InvalidInputError("Open scenes before anything is exported.")
+            raise InvalidInputError("Open scenes before anything is exported.", code="scenes-empty")
         self._work, self._store, self._trained, self._n_jobs = work, work.store, trained, n_jobs
         self.folder = export_folder(work.project)
 
@@ -199,7 +200,9 @@ class Exporter:
             done = [kinds[one]() for one in ("coco", "masks", "model", "report", "fused")]
             return Exported(tuple(path for one in done for path in one.files))
         if kind not in kinds:
-            raise InvalidInputError(f"There is no export {kind!r:.40}; there are {', '.join([*kinds, 'all'])}.")
+            raise InvalidInputError(
+                f"There is no export {kind!r:.40}; there are {', '.join([*kinds, 'all'])}.", code="export-unknown"
+            )
         return kinds[kind]()
 
     def _drawn(self) -> dict[str, tuple[StudioScene, ImageAnnotations]]:
@@ -209,7 +212,7 @@ class Exporter:
             if self._work.labels[k].shapes and self._store.load(k) is not None:
                 found[scene.name] = (scene, annotations_of(self._work.labels[k].shapes, scene.size))
         if not found:
-            raise InvalidInputError("Nothing is drawn yet; draw a box around a target first.")
+            raise InvalidInputError("Nothing is drawn yet; draw a box around a target first.", code="nothing-drawn")
         return found
 
     def _labels(self, name: str) -> Exported:
@@ -254,10 +257,12 @@ class Exporter:
 
     def _learned(self) -> Trained:
         if self._trained is None:
-            raise InvalidInputError("There is no model yet; label something first.")
+            raise InvalidInputError("There is no model yet; label something first.", code="model-missing")
         now, then = self._work.task(), self._trained.task
         if now.labels != then.labels or (now != then and self._trained.auto is None):
-            raise InvalidInputError("The model is older than what is drawn; wait until it has learned, or press train.")
+            raise InvalidInputError(
+                "The model is older than what is drawn; wait until it has learned, or press train.", code="model-older"
+            )
         return self._trained
 
     def _reports(self) -> Exported:
@@ -268,7 +273,8 @@ class Exporter:
         if not usable:
             raise InvalidInputError(
                 "Reports hold whole images, and these scenes are too large for that. Export the fused maps instead, or "
-                "write a report of a part: crop the sources, and call bimichi report."
+                "write a report of a part: crop the sources, and call bimichi report.",
+                code="report-large",
             )
         many = len(usable) > 1
         entries = [self._report(k, trained, many) for k in usable]
@@ -321,7 +327,9 @@ class Exporter:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
+            raise BimichiError(
+                f"Cannot write to {path.parent}: {error.strerror or error}.", code="output-unwritable"
+            ) from error
         return path
 
 

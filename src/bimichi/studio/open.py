@@ -74,7 +74,7 @@ def _from_folder(folder: Path, options: Options, folders: Sequence[Path]) -> Wor
     projects = [path for path in sorted(folder.glob("*.json")) if is_studio(path)]
     if len(projects) > 1:
         shown = first_few([path.name for path in projects])
-        raise InvalidInputError(f"{folder} holds several projects: {shown}. Name one of them.")
+        raise InvalidInputError(f"{folder} holds several projects: {shown}. Name one of them.", code="projects-many")
     if projects:
         return open_studio(read_studio(projects[0]), folders, options.recipes)
     if (folder / FILE_NAME).is_file():
@@ -82,7 +82,7 @@ def _from_folder(folder: Path, options: Options, folders: Sequence[Path]) -> Wor
     found = discover(folder)
     if found.project is None:
         held = f"It holds {first_few(found.unknown)}." if found.unknown else "It is empty."
-        raise InvalidInputError(f"Found no images of sources in {folder}. {held}")
+        raise InvalidInputError(f"Found no images of sources in {folder}. {held}", code="images-missing")
     work = _from_project(found.project, options, found=True)
     work.notes += [f"Found {line}." for line in found.found]
     if found.unknown:
@@ -151,7 +151,7 @@ def add_annotations(
     """
     store = work.store
     if store is None:
-        raise InvalidInputError("Open scenes before labels.")
+        raise InvalidInputError("Open scenes before labels.", code="scenes-empty")
     with doubts() as told:
         targets = SceneTargets(named, store.collection, target, named_only=True)
     drawn: dict[int, Shapes] = {}
@@ -194,7 +194,9 @@ def open_studio(
         arguments = [str(folder / str(one)) for one in sources["arguments"]]
         masks = {name: folder / str(path) for name, path in dict(project.content.get("truth", {})).items()}
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"The project file {project.path} is damaged: {error}.") from error
+        raise InvalidInputError(
+            f"The project file {project.path} is damaged: {error}.", code=getattr(error, "code", "project-damaged")
+        ) from error
     work.project = project.path
     work.arguments = arguments
     assert work.store is not None  # as it was made just now
@@ -220,7 +222,12 @@ def _draw_saved(work: Workspace, project: StudioProject) -> None:
         try:
             shapes = parse_shapes(saved.shapes(scene.placement), scene.size)
         except BimichiError as error:
-            raise InvalidInputError(f"{project.path}, scene {scene.name!r}: {error}") from error
+            raise InvalidInputError(
+                f"{project.path}, scene {scene.name!r}: {error}",
+                code=error.code,
+                argument=error.argument,
+                value=error.value,
+            ) from error
         work.labels[k] = SceneLabels(revision, shapes)
 
 
@@ -234,7 +241,7 @@ def choose_project(work: Workspace, folder: Path) -> Workspace:
         again = gone_on(work, path)
         if again is not None:
             return again
-    raise InvalidInputError(f"{folder} has too many projects; name one with --project.")
+    raise InvalidInputError(f"{folder} has too many projects; name one with --project.", code="projects-many")
 
 
 def gone_on(work: Workspace, path: Path) -> Workspace | None:

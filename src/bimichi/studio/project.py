@@ -44,7 +44,7 @@ class Hashes:
             try:
                 self._kept[path] = (path.stat().st_size, self.of(path))
             except OSError as error:
-                raise BimichiError(f"Cannot read {path}: {error.strerror or error}.") from error
+                raise BimichiError(f"Cannot read {path}: {error.strerror or error}.", code="file-unreadable") from error
         return self._kept[path]
 
     def of(self, path: Path) -> str:
@@ -56,7 +56,7 @@ class Hashes:
                 self._known[key] = sha256_of(path)
             return self._known[key]
         except OSError as error:
-            raise BimichiError(f"Cannot read {path}: {error.strerror or error}.") from error
+            raise BimichiError(f"Cannot read {path}: {error.strerror or error}.", code="file-unreadable") from error
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,10 @@ class SavedScene:
         if self.entry.get("units") != "map":
             return list(shapes)
         if placement is None:
-            raise InvalidInputError(f"Scene {self.name!r} has labels in map coordinates, but no georeference any more.")
+            raise InvalidInputError(
+                f"Scene {self.name!r} has labels in map coordinates, but no georeference any more.",
+                code="georeference-lost",
+            )
 
         def moved(ring: Any) -> Any:
             return np.round(placement.to_pixels(np.array(ring, dtype=np.float64)), 6).tolist()
@@ -88,7 +91,9 @@ class SavedScene:
                 for one in shapes
             ]
         except (TypeError, ValueError, KeyError, IndexError) as error:
-            raise InvalidInputError(f"Shapes of scene {self.name!r} are damaged: {error}.") from error
+            raise InvalidInputError(
+                f"Shapes of scene {self.name!r} are damaged: {error}.", code="shapes-damaged"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -105,20 +110,28 @@ def read_studio(path: Path) -> StudioProject:
     """Read a project file; nothing in it is executed."""
     try:
         if not path.is_file():
-            raise InvalidInputError(f"There is no project file {path}.")
+            raise InvalidInputError(f"There is no project file {path}.", code="project-missing")
         if path.stat().st_size > SIZE_LIMIT:
-            raise InvalidInputError(f"The project file {path} is larger than {SIZE_LIMIT:,} bytes.")
+            raise InvalidInputError(
+                f"The project file {path} is larger than {SIZE_LIMIT:,} bytes.", code="project-large"
+            )
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInputError(f"Cannot read the project file {path}: {error.strerror or error}.") from error
+        raise InvalidInputError(
+            f"Cannot read the project file {path}: {error.strerror or error}.", code="project-unreadable"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"Cannot read the project file {path}: it is no JSON ({str(error)[:100]}).") from error
+        raise InvalidInputError(
+            f"Cannot read the project file {path}: it is no JSON ({str(error)[:100]}).",
+            code=getattr(error, "code", "project-unreadable"),
+        ) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InvalidInputError(f"{path} is not a project of the studio.")
+        raise InvalidInputError(f"{path} is not a project of the studio.", code="project-format")
     if data.get("version") != VERSION:
         raise InvalidInputError(
             f"{path} has version {data.get('version')!r:.20} of the project format, which this bimichi ({__version__}) "
-            "does not read. Update it: pip install -U bimichi"
+            "does not read. Update it: pip install -U bimichi",
+            code="project-version",
         )
     try:
         scenes = tuple(_saved_scene(one) for one in data["scenes"])
@@ -126,11 +139,15 @@ def read_studio(path: Path) -> StudioProject:
             if ":" in recipe:
                 raise InvalidInputError(
                     f"{path} names the recipe {recipe[:80]!r} by an import path, which a project file may not do, as "
-                    "it would run code. Give it on the command line, with --recipe."
+                    "it would run code. Give it on the command line, with --recipe.",
+                    code="project-recipe",
                 )
         return StudioProject(path, str(data.get("saved", "")), data, scenes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInputError(f"The project file {path} is damaged: {type(error).__name__} {error}.") from error
+        raise InvalidInputError(
+            f"The project file {path} is damaged: {type(error).__name__} {error}.",
+            code=getattr(error, "code", "project-damaged"),
+        ) from error
 
 
 def _saved_scene(one: Mapping[str, Any]) -> SavedScene:
@@ -327,12 +344,16 @@ class ProjectLock:
         try:
             file = path.open("ab")
         except OSError as error:
-            raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
+            raise BimichiError(
+                f"Cannot write to {path.parent}: {error.strerror or error}.", code="output-unwritable"
+            ) from error
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.close()
-            raise BimichiError(f"{project} is open in another studio; close that first, or open another.") from error
+            raise BimichiError(
+                f"{project} is open in another studio; close that first, or open another.", code="project-locked"
+            ) from error
         except OSError:  # a network disk without locks
             file.close()
             return

@@ -42,13 +42,26 @@ class Settings:
         check_choice(self.additivity, "additivity", ADDITIVITIES)
         check_choice(self.sources, "sources", SOURCES)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
-            raise InvalidInputError(f"seed must be a whole number from 0, got {self.seed!r}.")
+            raise InvalidInputError(
+                f"seed must be a whole number from 0, got {self.seed!r}.",
+                code="whole-number",
+                argument="seed",
+                value=self.seed,
+            )
         if not isinstance(self.inverted, tuple) or not all(isinstance(k, int) for k in self.inverted):
-            raise InvalidInputError(f"inverted must be numbers of sources, got {self.inverted!r:.40}.")
+            raise InvalidInputError(
+                f"inverted must be numbers of sources, got {self.inverted!r:.40}.",
+                code="inverted",
+                argument="inverted",
+                value=self.inverted,
+            )
         shares = self.core if isinstance(self.core, tuple) else ()
         if len(shares) != 2 or not all(isinstance(one, int | float) and 0 < one <= 1 for one in shares):
             raise InvalidInputError(
-                f"core must be two shares in (0, 1], of the width and the height, got {self.core!r:.40}."
+                f"core must be two shares in (0, 1], of the width and the height, got {self.core!r:.40}.",
+                code="core",
+                argument="core",
+                value=self.core,
             )
         self.labelling  # noqa: B018  # raises if rest is another word
         if (self.objective, self.additivity, self.polarity) != ("logistic", 1, "given"):  # which go together
@@ -83,13 +96,18 @@ class Settings:
     def changed(self, given: Mapping[str, Any]) -> "Settings":
         """Return the same settings with some changed, as the page sends them."""
         if not isinstance(given, Mapping):
-            raise InvalidInputError(f"settings must be an object, got {type(given).__name__}.")
+            raise InvalidInputError(
+                f"settings must be an object, got {type(given).__name__}.",
+                code="settings-object",
+                argument="settings",
+                value=given,
+            )
         known = {key: value for key, value in given.items() if key in asdict(self)}
         known |= {key: tuple(known[key]) for key in ("core", "inverted") if isinstance(known.get(key), list)}
         try:
             return replace(self, **known)
         except (TypeError, OverflowError) as error:
-            raise InvalidInputError(f"A setting is not as it must be: {error}.") from error
+            raise InvalidInputError(f"A setting is not as it must be: {error}.", code="settings") from error
 
     def to_json(self) -> dict[str, Any]:
         """Return them as the page and project files take them."""

@@ -32,7 +32,8 @@ def bind(host: str, port: int) -> socket.socket:
         made.close()
         raise BimichiError(
             f"Cannot listen at {host}, port {port}: {error.strerror or error}. Choose another port (--port), or 0 for "
-            "any that is free."
+            "any that is free.",
+            code="port",
         ) from error
     return made
 
@@ -172,7 +173,9 @@ class Start:
         """Return the folders whose files the page may open."""
         for folder in self.allow:
             if not folder.is_dir():
-                raise InvalidInputError(f"allow (--allow) must name folders, but {folder} is none.")
+                raise InvalidInputError(
+                    f"allow (--allow) must name folders, but {folder} is none.", code="allow-folder", argument="allow"
+                )
         return [Path.cwd(), *folders_of(self.paths), *self.allow]
 
     def workspace(self) -> Workspace:
@@ -181,12 +184,17 @@ class Start:
             if self.project is None:
                 return Workspace()
             if not self.project.exists():
-                raise InvalidInputError(f"There is no project {self.project} yet; name the sources of a new one, too.")
+                raise InvalidInputError(
+                    f"There is no project {self.project} yet; name the sources of a new one, too.",
+                    code="project-missing",
+                )
             return open_workspace([str(self.project)], self.options, [Path.cwd()])
         work = open_workspace(self.paths, self.options, [Path.cwd()])
         if work.project is not None:
             if self.project is not None and self.project.resolve() != work.project.resolve():
-                raise InvalidInputError(f"{work.project} is a project already; leave out --project.")
+                raise InvalidInputError(
+                    f"{work.project} is a project already; leave out --project.", code="project-twice"
+                )
             return work
         if self.project is None:
             return choose_project(work, Path.cwd())
@@ -196,7 +204,8 @@ class Start:
         if again is None:
             raise InvalidInputError(
                 f"{self.project} exists, but is no project of the studio about these images and sources. Name another "
-                "file."
+                "file.",
+                code="project-of-another",
             )
         return again
 

@@ -71,7 +71,7 @@ class Workspace:
         """Return the number of a scene that the page asks for."""
         n = 0 if self.store is None else len(self.store)
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k < n:
-            raise InvalidInputError(f"There is no scene {k!r}; there are {n}, numbered from 0.")
+            raise InvalidInputError(f"There is no scene {k!r}; there are {n}, numbered from 0.", code="scene-unknown")
         return k
 
     def draw(self, k: Any, revision: Any, shapes: Any) -> bool:
@@ -80,10 +80,16 @@ class Workspace:
         assert self.store is not None  # or there would be no scene
         if self.store.load(number) is None:
             raise InvalidInputError(
-                f"Scene {self.store.scenes[number].name!r} cannot be used, so nothing is drawn on it."
+                f"Scene {self.store.scenes[number].name!r} cannot be used, so nothing is drawn on it.",
+                code="scene-unreadable",
             )
         if isinstance(revision, bool) or not isinstance(revision, int) or revision < 0:
-            raise InvalidInputError(f"revision must be a whole number, got {revision!r}.")
+            raise InvalidInputError(
+                f"revision must be a whole number, got {revision!r}.",
+                code="whole-number",
+                argument="revision",
+                value=revision,
+            )
         if revision <= self.labels[number].revision:
             return False
         self.labels[number] = SceneLabels(revision, parse_shapes(shapes, self.store.scenes[number].size))
@@ -97,7 +103,7 @@ class Workspace:
     def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
         """Add scenes of the same sources behind the others, with nothing drawn on them."""
         if self.store is None:
-            raise InvalidInputError("Open scenes before others are added to them.")
+            raise InvalidInputError("Open scenes before others are added to them.", code="scenes-empty")
         self.store.add(scenes)
         self.labels += [SceneLabels() for _ in scenes]
         self.notes += notes
@@ -111,7 +117,12 @@ class Workspace:
         """Choose the value of the map above which the page outlines targets; None for none."""
         number = isinstance(value, int | float) and not isinstance(value, bool) and -1 <= value <= 1
         if value is not None and not number:
-            raise InvalidInputError(f"threshold must be a value of the map, or none, got {value!r:.40}.")
+            raise InvalidInputError(
+                f"threshold must be a value of the map, or none, got {value!r:.40}.",
+                code="threshold",
+                argument="threshold",
+                value=value,
+            )
         self.threshold = None if value is None else float(value)
 
     def task(self) -> Task:
@@ -122,7 +133,9 @@ class Workspace:
     def save(self) -> str:
         """Write the project file; return the time that it holds."""
         if self.project is None or self.store is None:
-            raise BimichiError("There is nothing to save: no scenes are open, or no project file is named.")
+            raise BimichiError(
+                "There is nothing to save: no scenes are open, or no project file is named.", code="nothing-to-save"
+            )
         collection, folder = self.store.collection, self.project.parent
         content = {
             "title": self.title,
@@ -227,7 +240,7 @@ class Roots:
     def allowed(self, path: Any) -> Path:
         """Return a path of the page, relative ones to the first folder, that lies in one of the folders."""
         if not isinstance(path, str) or not path or "\0" in path or len(path) > 4096:
-            raise InvalidInputError("A path must be text.")
+            raise InvalidInputError("A path must be text.", code="path")
         given = _expanded(Path(path))
         places = [given] if given.is_absolute() else [folder / given for folder in self.folders]
         resolved = [place.resolve() for place in places]
@@ -236,11 +249,12 @@ class Roots:
         if existing:
             return existing[0]
         if inside:
-            raise InvalidInputError(f"There is no file or folder {path}.")
+            raise InvalidInputError(f"There is no file or folder {path}.", code="file-missing")
         raise InvalidInputError(
             f"{path} is not in a folder that this studio may read: "
             f"{first_few([str(folder) for folder in self.outermost])}. End it, and start `bimichi studio "
-            f"{shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page."
+            f"{shlex.quote(str(given))}`, or add --allow FOLDER; or drag the files into the page.",
+            code="folder-forbidden",
         )
 
 

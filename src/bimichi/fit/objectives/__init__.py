@@ -42,10 +42,16 @@ def register_objective(objective: Objective) -> Objective:
         If it is no `Objective`, or its name is taken for this kind of measure.
     """
     if not isinstance(objective, Objective):
-        raise InvalidInputError(f"objective must be an Objective, got {type(objective).__name__}.")
+        raise InvalidInputError(
+            f"objective must be an Objective, got {type(objective).__name__}.",
+            code="objective-kind",
+            argument="objective",
+            value=objective,
+        )
     if any((known.name, known.measure) == (objective.name, objective.measure) for known in REGISTRY):
         raise InvalidInputError(
-            f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another."
+            f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another.",
+            code="objective-taken",
         )
     REGISTRY.append(objective)
     if objective.labels == "binary":
@@ -106,11 +112,17 @@ def get_objective(
             why = "is not declared to be" if among[name].zero_bound else "has no zero bound, which it would need to be"
             raise InvalidInputError(
                 f"objective={name!r} {why} offered for additive bi-capacities. With additivity={additivity}, choose "
-                f"one of {', '.join(ADDITIVE_OBJECTIVES)}."
+                f"one of {', '.join(ADDITIVE_OBJECTIVES)}.",
+                code="objective-additive",
             )
         return get_objective(name, ADDITIVE_OBJECTIVES).with_additivity(1 if additivity == 1 else 2)
     if not isinstance(name, str) or name not in among:
-        raise InvalidInputError(f"objective must be one of {', '.join(among)}, got {name!r}.")
+        raise InvalidInputError(
+            f"objective must be one of {', '.join(among)}, got {name!r}.",
+            code="choice",
+            argument="objective",
+            value=name,
+        )
     known, settings = [setting for objective in among.values() for setting in objective.settings], settings or {}
     given = {setting.name: setting.check(settings[setting.name]) for setting in known if setting.name in settings}
     own = [setting.name for setting in among[name].settings]

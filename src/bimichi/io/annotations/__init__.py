@@ -57,7 +57,9 @@ def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
         If its name is taken.
     """
     if new.name in _formats:
-        raise InvalidInputError(f"There is an annotation format {new.name!r} already; choose another name.")
+        raise InvalidInputError(
+            f"There is an annotation format {new.name!r} already; choose another name.", code="format-taken"
+        )
     present = dict(_formats)
     _formats.clear()
     _formats.update({new.name: new} | present)
@@ -90,7 +92,9 @@ def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
         return _read_folder(file)
     known = format_of(file)
     if known is None:
-        raise InvalidInputError(f"{file} is not an annotation file of a known format. {_known()}")
+        raise InvalidInputError(
+            f"{file} is not an annotation file of a known format. {_known()}", code="annotations-format"
+        )
     found = known.read(file)
     return found if isinstance(found, AnnotationTable) else AnnotationTable(found)
 
@@ -117,12 +121,18 @@ def annotation_files(folder: Path) -> tuple[AnnotationFormat, list[Path]]:
         if deeper and not files:
             raise InvalidInputError(
                 f"{folder} has no annotation file, but the folders {deeper}. Name one of them, or a quoted pattern "
-                "with one file per scene (--labels)."
+                "with one file per scene (--labels).",
+                code="annotations-folders",
             )
-        raise InvalidInputError(f"{folder} has no annotation file of a known format. {_known()}")
+        raise InvalidInputError(
+            f"{folder} has no annotation file of a known format. {_known()}", code="annotations-format"
+        )
     if len(found) > 1:
         shown = ", ".join(f"{name} ({some[0].name})" for name, some in found.items())
-        raise InvalidInputError(f"{folder} has annotation files of several formats: {shown}. Name one file instead.")
+        raise InvalidInputError(
+            f"{folder} has annotation files of several formats: {shown}. Name one file instead.",
+            code="annotations-formats",
+        )
     name, some = next(iter(found.items()))
     return _formats[name], some
 
@@ -139,7 +149,8 @@ def _read_folder(folder: Path) -> AnnotationTable:
             name = file.stem if image is None else image
             if name in table:
                 raise InvalidInputError(
-                    f"{origin[name]} and {file} are both about the image {name!r}; keep one of them in the folder."
+                    f"{origin[name]} and {file} are both about the image {name!r}; keep one of them in the folder.",
+                    code="annotations-twice",
                 )
             table[name], origin[name] = one, file
     return AnnotationTable(table, " ".join([text for text in about if text][:TOLD]))
@@ -181,16 +192,24 @@ def read_boxes(
     """
     found = read_annotations(path)
     if any(one.mask is not None for one in found.values()):
-        raise InvalidInputError(f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.")
+        raise InvalidInputError(
+            f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.", code="mask-without-boxes"
+        )
     if label is not None and {own for one in found.values() for own in one.labels} == {None}:
         why = f"{path!s} gives no labels, so none of its boxes is {label!r}"
-        raise InvalidInputError(f"{why}; pass no label (--target).")
+        raise InvalidInputError(f"{why}; pass no label (--target).", code="label-unused")
     table = {name: in_pixels(one, placement, str(path)).boxes_of(label) for name, one in found.items()}
     if None in table:
         if image is not None:
-            raise InvalidInputError(f"{path!s} does not name images, so there is no image {image!r}; pass image=None.")
+            raise InvalidInputError(
+                f"{path!s} does not name images, so there is no image {image!r}; pass image=None.", code="image-unnamed"
+            )
         return table[None]
     if (image is None and len(table) > 1) or (image is not None and image not in table):
         shown = first_few(sorted(map(repr, table)))
-        raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
+        raise InvalidInputError(
+            f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.",
+            code="image-unnamed",
+            value=image,
+        )
     return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]
