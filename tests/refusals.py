@@ -27,9 +27,7 @@ def refused(
 
 
 @contextmanager
-def warned(
-    rule: str, *mentions: str, kind: type[BimichiWarning] = BimichiWarning
-) -> Iterator[pytest.WarningsRecorder]:
+def warned(rule: str, *mentions: str, kind: type[BimichiWarning] = BimichiWarning) -> Iterator[pytest.WarningsRecorder]:
     """Expect a warning of bimichi, as `refused` expects an error."""
     with pytest.warns(kind) as warnings:
         yield warnings

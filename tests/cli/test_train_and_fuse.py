@@ -176,7 +176,7 @@ def test_the_path_of_a_user(here):
     Path("wrong.csv").write_text("x,y\n1,2\n")
     failed = program(*train, "wrong.csv")
     assert (failed.returncode, failed.stdout) == (1, "")
-    assert "names its columns, each once" in failed.stderr
+    assert "[csv-header]" in failed.stderr
     assert "Traceback" not in failed.stderr
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from mutation import check_mutated
+from refusals import refused
 
 from bimichi import Bags, BiCapacity, BiMIChI, Capacity, ConvexSolver, FusionRule, ModelFileError
 from bimichi.fit.spaces.order import completion_of
@@ -106,29 +107,29 @@ def test_a_fitted_model_is_small_and_the_same(model, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d, a: d.update(completion="magic"), "completion must be one of lowest, highest, nearest-zero"),
-        (lambda d, a: d.update(completion="middle"), "completion must be one of"),
-        (lambda d, a: d.update(completion=["lowest"]), "completion must be one of"),
-        (lambda d, a: d.update(completion=None), "completion must be one of"),
-        (lambda d, a: d.pop("completion"), "values"),
-        (lambda d, a: a["codes"].append(6561.0), "codes for"),
-        (lambda d, a: (a["codes"].append(6561.0), a["known"].append(0.0)), "0..6560"),
-        (lambda d, a: (a["codes"].append(-1.0), a["known"].append(0.0)), "0..6560"),
-        (lambda d, a: (a["codes"].append(1e300), a["known"].append(0.0)), "0..6560"),
-        (lambda d, a: (a["codes"].append(5.5), a["known"].append(0.0)), "0..6560"),
-        (lambda d, a: (a["codes"].append(a["codes"][0]), a["known"].append(0.0)), "twice"),
-        (lambda d, a: (a["codes"].append(6560.0), a["known"].append(-1.0)), "boundary"),
-        (lambda d, a: a["known"].__setitem__(0, 7.0), "must lie in"),
-        (lambda d, a: a.pop("codes"), "codes"),
-        (lambda d, a: a.pop("known"), "known"),
-        (lambda d, a: d.update(source_names=["a", "b"]), "0..8"),
-        (lambda d, a: d.update(source_names=[str(k) for k in range(40)]), "elements"),
-        (lambda d, a: d.update(source_names=8), "list"),
-        (lambda d, a: a["touched_codes"].__setitem__(0, 1e9), "0..6560"),
-        (lambda d, a: a["touched_codes"].__setitem__(0, a["touched_codes"][1]), "twice"),
-        (lambda d, a: a["touched"].append(1.0), "codes for"),
-        (lambda d, a: a["touched"].__setitem__(0, 1e300), "counts"),
-        (lambda d, a: a.pop("touched_codes"), "does not fit"),
+        (lambda d, a: d.update(completion="magic"), "choice"),
+        (lambda d, a: d.update(completion="middle"), "choice"),
+        (lambda d, a: d.update(completion=["lowest"]), "choice"),
+        (lambda d, a: d.update(completion=None), "choice"),
+        (lambda d, a: d.pop("completion"), "model-incomplete"),
+        (lambda d, a: a["codes"].append(6561.0), "model-codes"),
+        (lambda d, a: (a["codes"].append(6561.0), a["known"].append(0.0)), "model-codes"),
+        (lambda d, a: (a["codes"].append(-1.0), a["known"].append(0.0)), "model-codes"),
+        (lambda d, a: (a["codes"].append(1e300), a["known"].append(0.0)), "model-codes"),
+        (lambda d, a: (a["codes"].append(5.5), a["known"].append(0.0)), "model-codes"),
+        (lambda d, a: (a["codes"].append(a["codes"][0]), a["known"].append(0.0)), "model-codes"),
+        (lambda d, a: (a["codes"].append(6560.0), a["known"].append(-1.0)), "model-elements"),
+        (lambda d, a: a["known"].__setitem__(0, 7.0), "values-range"),
+        (lambda d, a: a.pop("codes"), "model-incomplete"),
+        (lambda d, a: a.pop("known"), "model-incomplete"),
+        (lambda d, a: d.update(source_names=["a", "b"]), "model-codes"),
+        (lambda d, a: d.update(source_names=[str(k) for k in range(40)]), "sources-many"),
+        (lambda d, a: d.update(source_names=8), "model-names"),
+        (lambda d, a: a["touched_codes"].__setitem__(0, 1e9), "model-codes"),
+        (lambda d, a: a["touched_codes"].__setitem__(0, a["touched_codes"][1]), "model-codes"),
+        (lambda d, a: a["touched"].append(1.0), "model-codes"),
+        (lambda d, a: a["touched"].__setitem__(0, 1e300), "model-counts"),
+        (lambda d, a: a.pop("touched_codes"), "model-array-size"),
     ],
 )
 def test_hostile_files_are_refused(change, message, model, tmp_path):
@@ -138,7 +139,7 @@ def test_hostile_files_are_refused(change, message, model, tmp_path):
     change(document, document["arrays"])
     path.write_text(json.dumps(document))
     for load in (BiMIChI.load, FusionRule.load):
-        with pytest.raises(ModelFileError, match=message):
+        with refused(message, kind=ModelFileError):
             load(path)
 
 
