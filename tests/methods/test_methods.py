@@ -84,7 +84,7 @@ class TestContract:
         if method.needs is not None:
             with refused("labels-missing"):
                 clone(method).fit(X)
-            with pytest.raises(ValueError, match=r"inconsistent numbers of samples|must be"):
+            with pytest.raises(ValueError, match=str(len(y) - 1)):
                 clone(method).fit(X, y[:-1], bags=bags)
         if "source_names" in method.get_params():
             with refused("names-number"):

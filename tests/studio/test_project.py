@@ -333,7 +333,7 @@ def test_images_that_do_not_fit_are_reported_in_the_words_of_the_readers(tmp_pat
     work = open_workspace(sources, Options())
     scene = work.state()["scenes"][1]
     assert not scene["usable"]
-    assert "must lie on one grid" in scene["problems"][0]
+    assert "[grids-differ]" in scene["problems"][0]
     with refused("file-missing"):
         open_workspace([str(tmp_path / "none.png")], Options())
 
