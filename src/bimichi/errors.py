@@ -68,5 +68,5 @@ def warn(message: str, *, code: str, kind: type[BimichiWarning] = BimichiWarning
 
 def with_code(error: BaseException | str) -> str:
     """Return a message with its code in brackets at its end, as commands print it."""
-    code = getattr(error, "code", "") if isinstance(error, Refusal) else ""
+    code = error.code if isinstance(error, Refusal) else ""
     return f"{error} [{code}]" if code else str(error)
