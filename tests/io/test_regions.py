@@ -212,6 +212,6 @@ def test_wrong_csv(content, message, tmp_path):
 def test_missing_csv(tmp_path):
     with refused("file-unreadable", "none.csv"):
         read_boxes(tmp_path / "none.csv")
-    for path, code in ((None, "file-unreadable"), ("a\0b", "image-damaged")):
+    for path, code in ((None, "image-damaged"), ("a\0b", "file-unreadable")):
         with refused(code):
             read_boxes(path)

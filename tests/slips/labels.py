@@ -42,7 +42,7 @@ ANNOTATIONS = [
     Slip(
         "column missing",
         TRAIN,
-        ("[csv-header]", "x,y,w,h", "found 'x,y,w'"),
+        ("[csv-header]", "x,y,w,h", "'x,y,w'"),
         boxes(f"{X},{Y},{W}", header="x,y,w"),
         TRAIN,
         WHOLE,
@@ -50,7 +50,7 @@ ANNOTATIONS = [
     Slip(
         "no header",
         TRAIN,
-        ("[csv-header]", "found '12,8,9,14'"),
+        ("[csv-header]", "'12,8,9,14'"),
         text("boxes.csv", "12,8,9,14\n"),
         TRAIN,
         WHOLE,
@@ -233,7 +233,7 @@ MASKS = [
     Slip(
         "one mask for many",
         f"{MANY} --labels mask.png",
-        ("[not-folder]", "got mask.png"),
+        ("[not-folder]", "mask.png"),
         files.many,
         f"{MANY} --labels masks",
     ),
