@@ -44,7 +44,9 @@ class Decision:
         if self.threshold is not None:
             object.__setattr__(self, "threshold", check_number(self.threshold, "threshold"))
         if not isinstance(self.chosen, str):
-            raise InvalidInputError(f"chosen must be text, got {self.chosen!r}.")
+            raise InvalidInputError(
+                f"chosen must be text, got {self.chosen!r}.", code="text", argument="chosen", value=self.chosen
+            )
         object.__setattr__(self, "min_size", check_integer(self.min_size, "min_size"))
         if self.smooth is not None:
             object.__setattr__(self, "smooth", check_widths(self.smooth))
@@ -64,7 +66,8 @@ class Decision:
         if self.threshold is None:
             raise InvalidInputError(
                 "There is no threshold to find targets by. Choose one with bimichi.metrics.choose_threshold or in "
-                "training (--decision), or pass one (--threshold)."
+                "training (--decision), or pass one (--threshold).",
+                code="threshold-missing",
             )
         return np.asarray(fused >= self.threshold)
 
@@ -76,7 +79,11 @@ class Decision:
     def unpack(cls, header: Any) -> Self:
         """Return the decision in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
-            raise InvalidInputError(f"its decision must have a threshold and other fields, got {header!r}.")
+            raise InvalidInputError(
+                f"its decision must have a threshold and other fields, got {header!r}.",
+                code="model-decision",
+                value=header,
+            )
         return cls(**{field.name: header[field.name] for field in fields(cls) if field.name in header})
 
 
@@ -90,7 +97,9 @@ def smooth_map(fused: NDArray[Any], widths: tuple[float, float]) -> NDArray[Any]
 
     array = np.asarray(fused)
     if array.ndim != 2 or array.dtype.kind != "f":
-        raise InvalidInputError(f"A map of floats, (height, width), is needed, got {array.dtype} {array.shape}.")
+        raise InvalidInputError(
+            f"A map of floats, (height, width), is needed, got {array.dtype} {array.shape}.", code="map-shape"
+        )
     across, down = check_widths(widths)
     valid = ~np.isnan(array)
 
@@ -111,5 +120,10 @@ def check_widths(widths: Any) -> tuple[float, float]:
     """Return two widths of a Gaussian, not negative."""
     pair = list(widths) if isinstance(widths, Sequence | np.ndarray) and not isinstance(widths, str) else []
     if len(pair) != 2 or not all(is_number(width) and 0 <= width < np.inf for width in pair):
-        raise InvalidInputError(f"smooth must be two widths in pixels, across and down, not negative, got {widths!r}.")
+        raise InvalidInputError(
+            f"smooth must be two widths in pixels, across and down, not negative, got {widths!r}.",
+            code="smooth-widths",
+            argument="smooth",
+            value=widths,
+        )
     return float(pair[0]), float(pair[1])

@@ -1,6 +1,5 @@
 """`Link`: from the output of a rule to the probability of a target; base rates, and how reliable probabilities are."""
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +9,7 @@ from scipy.special import expit, logit
 
 from bimichi._checks import check_integer, check_number
 from bimichi._types import Flags, Floats, Ints
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 
 BINS = 100
 """Into so many bins of equal width, from -1 to 1, outputs are counted."""
@@ -113,7 +112,11 @@ class Link:
         outputs = np.asarray(output, dtype=np.float64).ravel()
         outputs = outputs[np.isfinite(outputs)]
         if not outputs.size:
-            raise InvalidInputError("output has no finite value to estimate the share of targets from.")
+            raise InvalidInputError(
+                "output has no finite value to estimate the share of targets from.",
+                code="no-complete-instance",
+                argument="output",
+            )
         if not self.slope:  # all are equally likely, whatever their outputs
             return self
         rate = estimate_base_rate(self.log_odds(outputs), self._known_rate())
@@ -131,17 +134,19 @@ class Link:
         remedy = "give the share if you know it: base_rate (--base-rate)."
         if left is None or left > most or (shift.share > self._known_rate() and not upward):
             within = "" if upward else " that is not above that in training (upward=True allows more)"
-            warnings.warn(
+            warn(
                 f"{said}, and no gain, offset and share of targets{within} explain that. The share is left at "
                 f"{self.base_rate:.3g}, as in training. Scale the sources alike, leave out (as NaN) what training left "
                 f"out, or {remedy}",
+                code="shift-unexplained",
                 stacklevel=3,
             )
             return self
         share = max(shift.share, 0.5 / outputs.size)
-        warnings.warn(
+        warn(
             f"{said}. A gain of {shift.gain:.2f} and an offset of {shift.offset:+.3f} explain that, and are removed; "
             f"the share of targets is then {share:.2g}. To be sure, {remedy}",
+            code="shift-corrected",
             stacklevel=3,
         )
         line = Link(self.slope * shift.gain, self.offset + self.slope * shift.offset, self.base_rate)
@@ -160,7 +165,8 @@ class Link:
         if self.base_rate is None:
             raise InvalidInputError(
                 "The link does not know the share of targets in training, from which to shift. Give it: "
-                "rule.linked(slope, offset, base_rate)."
+                "rule.linked(slope, offset, base_rate).",
+                code="base-rate-unknown",
             )
         return self.base_rate
 
@@ -173,7 +179,9 @@ class Link:
     def unpack(cls, header: Any) -> Self:
         """Return the link in a model file; the inverse of `pack`."""
         if not isinstance(header, dict):
-            raise InvalidInputError(f"its link must have a slope and an offset, got {header!r}.")
+            raise InvalidInputError(
+                f"its link must have a slope and an offset, got {header!r}.", code="model-link", value=header
+            )
         return cls(*(header[name] for name in ("slope", "offset", "base_rate", "outputs", "variety")))
 
 
@@ -198,7 +206,9 @@ def _check_outputs(outputs: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
     for shares in (others, targets):
         if len(shares) != BINS or not all(share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
             raise InvalidInputError(
-                f"outputs must be two lists of {BINS} shares, each adding up to 1, got {str(outputs)[:80]}."
+                f"outputs must be two lists of {BINS} shares, each adding up to 1, got {str(outputs)[:80]}.",
+                code="link-outputs",
+                argument="outputs",
             )
     return others, targets
 
@@ -237,7 +247,11 @@ def estimate_base_rate(log_odds: ArrayLike, base_rate: float) -> float:
     odds = np.asarray(log_odds, dtype=np.float64).ravel()
     odds = odds[~np.isnan(odds)]
     if not odds.size:
-        raise InvalidInputError("log_odds has no value without NaN to estimate a base rate from.")
+        raise InvalidInputError(
+            "log_odds has no value without NaN to estimate a base rate from.",
+            code="no-complete-instance",
+            argument="log_odds",
+        )
     from scipy.optimize import brentq  # not at the top: a rule is loaded and applied without it
 
     start = float(logit(check_number(base_rate, "base_rate", 0.0, 1.0, exclusive=True)))

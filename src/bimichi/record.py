@@ -185,36 +185,50 @@ class TrainingRecord:
         kept = {name: header[name] for name in HEADER_FIELDS}
         for name, kinds in TYPES.items():
             if type(kept[name]) not in kinds:
-                raise InvalidInputError(f"{name} of its training must be {kinds[0].__name__}, got {kept[name]!r}.")
+                raise InvalidInputError(
+                    f"{name} of its training must be {kinds[0].__name__}, got {kept[name]!r}.", code="model-record"
+                )
         for name, states in (("status", Status), ("certificate", Certificate)):
             if kept[name] is not None:
                 kept[name] = check_choice(kept[name], f"{name} of its training", tuple(states))
         if len(kept["classes"]) not in (0, 2) or not all(type(label) in LABELS for label in kept["classes"]):
-            raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.")
+            raise InvalidInputError(f"its classes must be two labels, got {kept['classes']!r}.", code="model-classes")
         if kept["feature_names"] is not None:
             check_names(kept["feature_names"], len(kept["feature_names"]))
         for name in ("n_iter", "n_nodes"):
             if not 0 <= kept[name] < 2**53:
-                raise InvalidInputError(f"{name} of its training must be a count, got {str(kept[name])[:20]}.")
+                raise InvalidInputError(
+                    f"{name} of its training must be a count, got {str(kept[name])[:20]}.", code="model-record"
+                )
         if not all(type(k) is int and 0 <= k < measure.n_sources for k in kept["averaged"]):
-            raise InvalidInputError(f"averaged of its training must be numbers of sources, got {kept['averaged']!r}.")
+            raise InvalidInputError(
+                f"averaged of its training must be numbers of sources, got {kept['averaged']!r}.",
+                code="model-record",
+                argument="averaged",
+            )
         kept["averaged"] = tuple(kept["averaged"])
         value = kept["objective_value"]
         kept["objective_value"] = math.nan if value is None else float(value)
         for name in ("lower_bound", "global_bound"):
             kept[name] = None if kept[name] is None else float(kept[name])
         if kept["global_bound"] is not None and not 0 <= kept["global_bound"] < math.inf:
-            raise InvalidInputError(f"global_bound of its training must be finite, got {kept['global_bound']}.")
+            raise InvalidInputError(
+                f"global_bound of its training must be finite, got {kept['global_bound']}.",
+                code="model-record",
+                argument="global_bound",
+            )
         history, counted = arrays["history"], header["usage"]
         if np.isnan(history).any():
-            raise InvalidInputError("its array history must hold numbers.")
+            raise InvalidInputError("its array history must hold numbers.", code="model-record")
         if not isinstance(counted, list) or not all(isinstance(name, str) for name in counted):
-            raise InvalidInputError("usage of its training must be a list of names.")
+            raise InvalidInputError(
+                "usage of its training must be a list of names.", code="model-record", argument="usage"
+            )
         line = kept["label_line"]
         numbers = isinstance(line, list) and len(line) == 2 and all(type(part) in (int, float) for part in line)
         if line is not None and (not numbers or not all(map(math.isfinite, line)) or line[0] < 0):
             rule = "label_line of its training must be a slope, not negative, and an offset"
-            raise InvalidInputError(f"{rule}, got {line!r}.")
+            raise InvalidInputError(f"{rule}, got {line!r}.", code="model-record", value=line)
         kept["label_line"] = None if line is None else (float(line[0]), float(line[1]))
         usage = {name: unpack_counts(name, arrays, len(measure.values)) for name in counted}
         return cls(**kept, history=history, usage=usage)
@@ -253,11 +267,21 @@ class SourceInput:
         numbers = (self.low, self.high, *self.usual)
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers) or len(numbers) != 4:
             raise InvalidInputError(
-                f"inputs must give low, high and two usual values as finite numbers, got {numbers}."
+                f"inputs must give low, high and two usual values as finite numbers, got {numbers}.",
+                code="model-inputs",
+                argument="inputs",
+                value=numbers,
             )
         if type(self.dtype) is not str or self.dtype not in DTYPES:
-            raise InvalidInputError(f"inputs must give a type of real numbers, got {self.dtype!r}.")
+            raise InvalidInputError(
+                f"inputs must give a type of real numbers, got {self.dtype!r}.",
+                code="model-inputs",
+                argument="inputs",
+                value=self.dtype,
+            )
         for text in (self.units, self.expression):
             if not isinstance(text, str | None):
-                raise InvalidInputError(f"units and expressions of inputs must be text, got {text!r}.")
+                raise InvalidInputError(
+                    f"units and expressions of inputs must be text, got {text!r}.", code="model-inputs", value=text
+                )
         object.__setattr__(self, "usual", tuple(self.usual))

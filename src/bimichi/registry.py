@@ -1,12 +1,13 @@
 """`Registry`: the objectives, solvers, methods, recipes or formats that users choose by name; see docs/extending.md."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from bimichi.errors import warn
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -95,7 +96,11 @@ class Registry(Mapping[str, Entry]):
         try:
             declared = sorted(_declared().select(group=self.group), key=lambda entry: (entry.name, _package(entry)))
         except Exception as error:  # the metadata of some package is damaged
-            warnings.warn(f"Packages cannot be searched for plug-ins ({self.group}): {error}", stacklevel=4)
+            warn(
+                f"Packages cannot be searched for plug-ins ({self.group}): {error}",
+                code="plug-ins-unsearched",
+                stacklevel=4,
+            )
             return plug_ins
         for entry in declared:
             if _package(entry) == PACKAGE:  # which are built in; what an earlier version declared is gone
@@ -108,7 +113,7 @@ class Registry(Mapping[str, Entry]):
 
     def _warn(self, entry: "EntryPoint", reason: object) -> None:
         origin = f"{self.group}, {entry.value} of {_package(entry) or 'a package'}"
-        warnings.warn(f"The plug-in {entry.name!r} ({origin}) is left out: {reason}.", stacklevel=4)
+        warn(f"The plug-in {entry.name!r} ({origin}) is left out: {reason}.", code="plug-in-left-out", stacklevel=4)
 
 
 @cache

@@ -87,17 +87,31 @@ class FusionRule:
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
-            raise InvalidInputError(f"measure must be a Measure, got {type(self.measure).__name__}.")
+            raise InvalidInputError(
+                f"measure must be a Measure, got {type(self.measure).__name__}.",
+                code="measure-kind",
+                argument="measure",
+                value=type(self.measure).__name__,
+            )
         m = self.measure.n_sources
         for name, default in (("centre", 0.0), ("factor", 1.0), ("polarity", 1.0)):
             numbers = getattr(self, name)
             array = np.full(m, default) if numbers is None else np.array(numbers, dtype=np.float64)
             if array.shape != (m,) or not np.isfinite(array).all():
-                raise InvalidInputError(f"{name} must be {m} finite numbers, one per source, got {numbers!r}.")
+                raise InvalidInputError(
+                    f"{name} must be {m} finite numbers, one per source, got {numbers!r}.",
+                    code="numbers-per-source",
+                    argument=name,
+                    value=numbers,
+                )
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if not np.isin(self.polarity, (-1.0, 1.0)).all():
-            raise InvalidInputError(f"polarity must be +1 or -1 for each source, got {self.polarity.tolist()}.")
+            raise InvalidInputError(
+                f"polarity must be +1 or -1 for each source, got {self.polarity.tolist()}.",
+                code="polarity",
+                argument="polarity",
+            )
         check_choice(self.scale, "scale", (None, *SCALES))
         check_choice(self.output, "output", ("integral", "magnitude"))
         object.__setattr__(self, "low", self.measure.low if self.low is None else float(self.low))
@@ -105,16 +119,36 @@ class FusionRule:
             listed = isinstance(self.recipes, list | tuple)
             named = listed and all(isinstance(name, str) and name for name in self.recipes)
             if not named or len(self.recipes) != m:
-                raise InvalidInputError(f"recipes must be {m} names, one per source, got {self.recipes!r}.")
+                raise InvalidInputError(
+                    f"recipes must be {m} names, one per source, got {self.recipes!r}.",
+                    code="recipes-number",
+                    argument="recipes",
+                    value=self.recipes,
+                )
             object.__setattr__(self, "recipes", tuple(self.recipes))
         if self.inputs is not None:
             object.__setattr__(self, "inputs", tuple(self.inputs))
             if len(self.inputs) != m or not all(isinstance(source, SourceInput) for source in self.inputs):
-                raise InvalidInputError(f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.")
+                raise InvalidInputError(
+                    f"inputs must be {m} SourceInput, one per source, got {self.inputs!r}.",
+                    code="inputs-number",
+                    argument="inputs",
+                    value=self.inputs,
+                )
         if self.decision is not None and not isinstance(self.decision, Decision):
-            raise InvalidInputError(f"decision must be a Decision, such as Decision(0.5), got {self.decision!r}.")
+            raise InvalidInputError(
+                f"decision must be a Decision, such as Decision(0.5), got {self.decision!r}.",
+                code="decision-kind",
+                argument="decision",
+                value=self.decision,
+            )
         if self.link is not None and not isinstance(self.link, Link):
-            raise InvalidInputError(f"link must be a Link, such as Link(slope=2, offset=-1), got {self.link!r}.")
+            raise InvalidInputError(
+                f"link must be a Link, such as Link(slope=2, offset=-1), got {self.link!r}.",
+                code="link-kind",
+                argument="link",
+                value=self.link,
+            )
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -231,7 +265,9 @@ class FusionRule:
         estimated together.
         """
         if (X is None) == (base_rate is None):
-            raise InvalidInputError("Give shifted either X, to estimate the share of targets from, or base_rate.")
+            raise InvalidInputError(
+                "Give shifted either X, to estimate the share of targets from, or base_rate.", code="shift-by"
+            )
         if self.link is None:
             raise _no_link()
         if base_rate is not None:
@@ -314,7 +350,8 @@ class FusionRule:
             if list(map(str, X.columns)) != expected:
                 raise InvalidInputError(
                     f"The columns of X are {', '.join(map(str, X.columns))}, but those of the training data were "
-                    f"{', '.join(expected)}. Select them with X[[...]], in this order."
+                    f"{', '.join(expected)}. Select them with X[[...]], in this order.",
+                    code="sources-differ",
                 )
             X = X.to_numpy()
         return split_planes(X, self.n_sources)[1]
@@ -365,16 +402,20 @@ def as_rule(model: Any) -> FusionRule:
         return rule
     if hasattr(model, "fit") and not isinstance(model, type):
         raise InvalidInputError(
-            f"This {type(model).__name__} is not fitted, or learns no measure: it has no rule_. Call fit first."
+            f"This {type(model).__name__} is not fitted, or learns no measure: it has no rule_. Call fit first.",
+            code="not-fitted",
         )
     raise InvalidInputError(
         "A FusionRule, a fitted model with a measure, a BiCapacity, a Capacity or an AdditiveBiCapacity is needed, got "
-        f"{type(model).__name__}."
+        f"{type(model).__name__}.",
+        code="rule-kind",
+        value=model,
     )
 
 
 def _no_link() -> InvalidInputError:
     return InvalidInputError(
         "This rule has no link, so that its output is no probability. Learn with objective='logistic', or set a link "
-        "with rule.linked(slope, offset)."
+        "with rule.linked(slope, offset).",
+        code="link-missing",
     )

@@ -37,7 +37,7 @@ def test_chains_are_kept_in_the_model_and_applied_again(here):
 
 
 def test_a_wrong_chain_is_a_wrong_option(here):
-    assert "no recipe 'soup'" in " ".join(run(*TRAIN, "--recipe", "soup|rarity", code=2).stderr.split())
+    assert "[recipe-unknown]" in " ".join(run(*TRAIN, "--recipe", "soup|rarity", code=2).stderr.split())
 
 
 def test_a_python_function_from_the_working_directory(own, here):

@@ -43,7 +43,7 @@ def test_recipes_are_kept_and_applied_again(here):
 def test_colour_counts_as_lightness_only_if_asked_for(here):
     write_image("colour.png", np.stack([images(0)["grey"]] * 3, axis=-1))
     command = ["train", *PAPER, "thermal.png", "colour.png", "--boxes", "boxes.csv", "-o", "model.json"]
-    assert "'colour' has 3 bands" in run(*command, code=1).stderr
+    assert "[bands-many]" in run(*command, code=1).stderr
     run(*command, "--recipe", "to_bipolar", "--superpixels", 40)
     run("fuse", "model.json", "thermal.png", "colour.png", "-o", "fused.tif")
 
@@ -176,7 +176,7 @@ def test_the_path_of_a_user(here):
     Path("wrong.csv").write_text("x,y\n1,2\n")
     failed = program(*train, "wrong.csv")
     assert (failed.returncode, failed.stdout) == (1, "")
-    assert "names its columns, each once" in failed.stderr
+    assert "[csv-header]" in failed.stderr
     assert "Traceback" not in failed.stderr
 
 

@@ -4,9 +4,10 @@ import runpy
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from registries import restored
 
-from bimichi import InvalidInputError, KNNFusion, paper_methods
+from bimichi import KNNFusion, paper_methods
 from bimichi.evaluate import register_method, registered_methods
 from bimichi.methods.base import Fusion
 from bimichi.methods.registry import METHODS, candidates
@@ -58,9 +59,9 @@ class TestRegistry:
         assert entries["KNN"].make(["a"]).get_params().keys() == KNNFusion().get_params().keys()
 
     def test_refuses(self):
-        with pytest.raises(InvalidInputError, match="name is 'KNN', which KNNFusion has"):
+        with refused("method-taken:name", "'KNN'"):
             register_method("KNN", Halved)
-        with pytest.raises(InvalidInputError, match="estimator must be a subclass of Fusion, got <class 'dict'>"):
+        with refused("method-kind:estimator", "'dict'"):
             register_method("dict", dict)
 
 

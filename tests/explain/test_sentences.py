@@ -3,8 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from bimichi import BiCapacity, BiMIChI, Capacity, FusionRule, InvalidInputError
+from bimichi import BiCapacity, BiMIChI, Capacity, FusionRule
 from bimichi.explain import contributions, data_indices, identifiability, sentences, summary
 from bimichi.record import Status
 
@@ -182,7 +183,7 @@ def test_layouts_nan_and_bad_input(rng):
     image = rng.uniform(-1, 1, (20, 30, 3))
     image[0, 0, 0] = np.nan
     assert summary(model, image).sentences == summary(model, list(np.moveaxis(image, -1, 0)), n_jobs=1).sentences
-    with pytest.raises(InvalidInputError, match="This BiMIChI is not fitted"):
+    with refused("not-fitted"):
         summary(BiMIChI(), image)
 
 

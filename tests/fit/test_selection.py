@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from bimichi import Bags, ConvexSolver, InvalidInputError, choquet
+from bimichi import Bags, ConvexSolver, choquet
 from bimichi.evaluate.metrics import auc, average_precision
 from bimichi.fit.calibrate import platt
 from bimichi.fit.candidates import (
@@ -122,7 +123,7 @@ def test_the_outcome_in_words_and_as_data():
     assert "Consider leaving them out" in replace(parts, weak=("a", "b")).weakness()
     assert found.weakness() == ""
     for wrong in ({}, found.to_dict() | {"chosen": 7}, found.to_dict() | {"contenders": [{"name": 1}]}, None):
-        with pytest.raises(InvalidInputError, match="selection"):
+        with refused("model-selection"):
             Selection.from_dict(wrong)
     assert shown_spread(spread([1.0])) == "1.000"
 
@@ -135,12 +136,12 @@ def test_candidates():
     ]
     assert Candidate("bipolar") in default_candidates(4, True, True)
     assert check_candidates([{"objective": "mean"}]) == [Candidate("mean")]
-    with pytest.raises(InvalidInputError, match="learned from pixels"):
+    with refused("candidate-rarity"):
         Candidate("mean", 1, "rarity")
-    with pytest.raises(InvalidInputError, match="objective must be one of"):
+    with refused("choice:objective"):
         Candidate("best")
     for options in (("mean", 1), ("logistic", None)):
-        with pytest.raises(InvalidInputError, match="log-odds of additive measures"):
+        with refused("candidate-averaged"):
             Candidate(*options, averaged=True)
 
 

@@ -1,9 +1,8 @@
 """Bags of a scene: objects that are no targets, what is unknown, cores, and scenes that files do not name."""
 
 import numpy as np
-import pytest
+from refusals import refused
 
-from bimichi.errors import InvalidInputError
 from bimichi.io import write_image
 from bimichi.io.dataset import open_scenes
 from bimichi.io.labelled import LabelledDataset
@@ -63,11 +62,11 @@ def test_cores_may_be_larger():
 
 def test_what_is_about_pixels_of_regions_needs_bags_of_them():
     for wrong in ({"negative": "not"}, {"rest": "unknown"}, {"core": (1, 1)}):
-        with pytest.raises(InvalidInputError, match="--bags boxes"):
+        with refused("regions-options", "--bags"):
             Labelling(**wrong)
-    with pytest.raises(InvalidInputError, match="two labels"):
+    with refused("labels-same"):
         Labelling(bags="boxes", target="a", negative="a")
-    with pytest.raises(InvalidInputError, match="rest"):
+    with refused("choice:rest"):
         Labelling(bags="boxes", rest="other")
 
 

@@ -79,7 +79,7 @@ def test_a_project_with_added_scenes_is_opened_again(client, tmp_path):
 
 def test_scenes_that_are_open_are_not_added_twice(client, tmp_path):
     refused = client.post(f"{client.base}add", {"paths": [str(tmp_path)]})
-    assert "open already" in refused.json()["problem"]
+    assert refused.json()["code"] == "scenes-open"
     for kind in ("warm", "grey"):
         shutil.copy(tmp_path / kind / "one.png", tmp_path / kind / "three.png")
     state = client.post(f"{client.base}add", {"paths": [str(tmp_path)]}).json()
@@ -104,7 +104,7 @@ def test_a_source_with_several_recipes_is_found_for_each(tmp_path):
         for paths in ([str(more)], [str(more / kind / "three.png") for kind in ("grey", "warm")]):
             answer = client.post(f"{client.base}add", {"paths": paths}).json()
             if "problem" in answer:
-                assert "open already" in answer["problem"]
+                assert answer["code"] == "scenes-open"
         files = work.store.scenes[2].files.files
     assert [file.parent.name for file in files] == ["warm", "warm", "grey"]
 
@@ -124,19 +124,19 @@ def leave_one_out(folder):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "code"),
     [
-        (write_other_source, "need the sources of those that are open, warm, grey"),
-        (write_other_size, "Nothing was added, as scene 'three' does not fit."),
-        (leave_one_out, "Every scene needs a file of the same name for each source"),
+        (write_other_source, "sources-differ"),
+        (write_other_size, "scene-unfit"),
+        (leave_one_out, "scene-file-missing"),
     ],
 )
-def test_images_that_do_not_fit_are_refused_and_nothing_changes(client, tmp_path, spoil, said):
+def test_images_that_do_not_fit_are_refused_and_nothing_changes(client, tmp_path, spoil, code):
     more = more_scenes(tmp_path / "more")
     spoil(more)
     refused = client.post(f"{client.base}add", {"paths": [str(more)]})
     assert refused.status_code == 400
-    assert said in refused.json()["problem"]
+    assert refused.json()["code"] == code
     assert names_of(client.get(f"{client.base}state").json()) == ["one", "two"]
 
 

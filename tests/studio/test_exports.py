@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 from studio_server import SIZE, opened, served, shapes, tab_of
 from typer.testing import CliRunner
 
 from bimichi.cli.app import app
-from bimichi.errors import InvalidInputError
 from bimichi.io import read_annotations, read_image, write_image
 from bimichi.studio.exports import Exporter
 from bimichi.studio.learning import Learner
@@ -59,7 +59,7 @@ def test_labels_that_are_exported_and_imported_give_the_same_model(work, tmp_pat
 
 def test_csv_says_that_it_holds_boxes_alone(work):
     work.draw(0, 2, [*shapes(), STROKE])
-    with pytest.raises(InvalidInputError, match="CSV holds boxes only"):
+    with refused("annotations-boxes-only"):
         Exporter(work, None).write("csv")
 
 
@@ -131,7 +131,7 @@ def test_the_command_of_a_chosen_model_chooses_again(work, tmp_path):
         assert CliRunner().invoke(app, shlex.split(command)[1:]).exit_code == 0
     assert path.read_bytes() == model
     work.draw(1, 2, [])
-    with pytest.raises(InvalidInputError, match="older than what is drawn"):
+    with refused("model-older"):
         exporter.write("model")
 
 
@@ -166,14 +166,14 @@ def test_maps_and_reports_of_all_scenes(work):
 def test_an_old_model_is_not_exported_as_that_of_new_labels(work):
     trained = learned(work)
     work.draw(0, 2, shapes(n=1))
-    with pytest.raises(InvalidInputError, match="older than what is drawn"):
+    with refused("model-older"):
         Exporter(work, trained).write("model")
-    with pytest.raises(InvalidInputError, match="no model yet"):
+    with refused("model-missing"):
         Exporter(work, None).write("model")
-    with pytest.raises(InvalidInputError, match="There is no export"):
+    with refused("export-unknown"):
         Exporter(work, None).write("song")
     work.draw(0, 3, [])
-    with pytest.raises(InvalidInputError, match="Nothing is drawn"):
+    with refused("nothing-drawn"):
         Exporter(work, None).write("coco")
 
 

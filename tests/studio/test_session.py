@@ -153,7 +153,7 @@ def test_the_command_reports_what_it_cannot_open(tmp_path):
     runner = CliRunner()
     missing = runner.invoke(app, ["studio", str(tmp_path / "none.png"), "--no-browser"])
     assert missing.exit_code == 1
-    assert "There is no file or folder" in missing.output
+    assert "[file-missing]" in missing.output
     both = runner.invoke(app, ["studio", "a.png", "--boxes", "a.csv", "--labels", "b.csv"])
     assert both.exit_code == 2
 

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from bimichi.cli.console import Output, failures, say as say_error, text_table
 from bimichi.cli.options import LabelOptions, SourceOptions, Sources, value
 from bimichi.cli.train import AUTO, train
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, with_code
 from bimichi.io.dataset import MAX_ADDITIVE_SOURCES, MAX_SOURCES
 
 if TYPE_CHECKING:
@@ -59,15 +59,15 @@ def check(
                 if counts:
                     bags[name] = counts
             except InvalidInputError as error:
-                problems[name] = str(error)
+                problems[name] = with_code(error)
     if len(problems) == len(viewer.names):
         raise failures("", problems)
     if viewer.problem:
-        problems["train"] = viewer.problem
+        problems["train"] = with_code(viewer.problem)
     found = checker.result()
     plan = _plan(ctx, scale, viewer, bags)
     about = found.warnings(viewer.recipes, plan["scale"] is not None, plan["polarity"] == "learn")
-    warnings = [*about, *_about_plan(len(found.sources), plan), *(str(one.message) for one in doubts)]
+    warnings = [*about, *_about_plan(len(found.sources), plan), *(with_code(one.message) for one in doubts)]
     data = {**asdict(found), "bags": bags, "train": plan, "warnings": warnings, "problems": problems}
     say.result(data, *_shown(found, bags, plan))
     for warning in warnings:

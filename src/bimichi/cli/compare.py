@@ -72,7 +72,9 @@ def compare(
 def _chosen(methods: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
     unknown = [name for name in names or [] if name not in methods]
     if unknown:
-        raise InvalidInputError(f"There is no method {unknown[0]!r}; --methods takes {', '.join(methods)}.")
+        raise InvalidInputError(
+            f"There is no method {unknown[0]!r}; --methods takes {', '.join(methods)}.", code="method-unknown"
+        )
     return methods if names is None else {name: methods[name] for name in names}
 
 

@@ -129,7 +129,7 @@ class SelfTestError(BimichiError):
 
 def _ensure(holds: bool, problem: str) -> None:
     if not holds:
-        raise SelfTestError(problem)
+        raise SelfTestError(problem, code="self-test")
 
 
 def check_integral() -> str:

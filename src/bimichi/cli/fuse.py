@@ -103,7 +103,8 @@ def fuse(
     """
     if prior_shift + prior_shift_batch + (base_rate is not None) > 1:
         raise InvalidInputError(
-            "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one."
+            "--prior-shift and --prior-shift-batch estimate the share of targets, which --base-rate gives; choose one.",
+            code="base-rate-twice",
         )
     widths = opt.widths_of(smooth)
     scenes = opt.open_sources(sources, names, align, driver, MAX_ADDITIVE_SOURCES)
@@ -168,13 +169,15 @@ def _check_detections(path: Path, maps: Mapping[str, list[Path]], decision: Deci
     """Refuse, before anything is fused, a file of detections that could not be written."""
     if decision.threshold is None:
         raise InvalidInputError(
-            "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision."
+            "The model has no threshold to find targets by. Pass one (--threshold), or train with --decision.",
+            code="threshold-missing",
         )
     pictures = [files[0] for files in maps.values() if files[0].suffix.lower() == ".png"]
     if pictures:
         raise InvalidInputError(
             f"{pictures[0]} has 8 bits, too few for a threshold. With --detections, write the map as .tif; --png adds "
-            "a picture."
+            "a picture.",
+            code="detections-bits",
         )
     output_file(path, SUFFIXES)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from bimichi.decision import check_widths
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, with_code
 from bimichi.io.annotations import ANNOTATION_FORMATS
 from bimichi.io.dataset import MAX_SOURCES, SceneCollection
 from bimichi.io.project import FILE_NAME, TOP_KEYS, Arguments, Project, read_project, unknown_key
@@ -93,7 +93,10 @@ def _defaults(ctx: typer.Context, file: Path, project: Project) -> dict[str, Any
             raise unknown_key(file, title, [*TOP_KEYS, *allowed], "")
         for key in options:
             if key in ONLY_TYPED:
-                raise InvalidInputError(f"{file} sets {key} in [{title}], which only the command line may; remove it.")
+                raise InvalidInputError(
+                    f"{file} sets {key} in [{title}], which only the command line may; remove it.",
+                    code="project-option",
+                )
             if key not in allowed[title]:
                 raise unknown_key(file, key, allowed[title], title)
     parameters = {parameter.name for parameter in ctx.command.params}
@@ -132,7 +135,9 @@ def _located(key: str, value: Any, project: Project) -> Any:
     if isinstance(value, list):
         return [_located(key, part, project) for part in value]
     if not isinstance(value, str):
-        raise InvalidInputError(f"{key} in the project file must be a path, got {value!r}.")
+        raise InvalidInputError(
+            f"{key} in the project file must be a path, got {value!r}.", code="project-path", value=value
+        )
     return project.located(value)
 
 
@@ -200,7 +205,7 @@ def load_recipes(names: Iterable[str] | None) -> None:
         try:
             load_recipe(name)
         except InvalidInputError as error:
-            raise typer.BadParameter(str(error)) from error
+            raise typer.BadParameter(with_code(error)) from error
 
 
 Sources = Annotated[

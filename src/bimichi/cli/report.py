@@ -1,6 +1,5 @@
 """`bimichi report`: a page that shows a fused scene and explains every pixel."""
 
-import warnings
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import typer
 import bimichi
 import bimichi.cli.options as opt
 from bimichi.cli.console import Output, Run, failures, keep_inputs, output_files, run_path
-from bimichi.errors import AnnotationWarning
+from bimichi.errors import AnnotationWarning, warn
 from bimichi.io.dataset import SceneCollection
 
 if TYPE_CHECKING:
@@ -92,7 +91,12 @@ def report(
                 entries.append((reports.attempt if scenes.many else reports.write)(scene, pages[scene.name]))
             say.note(_outcome_line(entries[-1]))
             if entries[-1].note and truth and not scenes.many:
-                warnings.warn(f"{truth} gives no scores: {entries[-1].note} {WHICH}", AnnotationWarning, stacklevel=2)
+                warn(
+                    f"{truth} gives no scores: {entries[-1].note} {WHICH}",
+                    code="scores-missing",
+                    kind=AnnotationWarning,
+                    stacklevel=2,
+                )
         if index:
             write_index(index, entries, title or f"Reports of {len(entries):,} scenes")
             say.note(f"Wrote {index}.")

@@ -95,7 +95,7 @@ def pedestrian(
     folder = output_folder(output)
     chosen = list(scenes if scene or drawn else islice(filter(shows_both, scenes), limit))
     if not chosen:
-        raise InvalidInputError("No night scene shows people; name scenes with --scene.")
+        raise InvalidInputError("No night scene shows people; name scenes with --scene.", code="scene-without-people")
     inputs = input_files(where.root, (frame.name for frame in chosen))
     network = None if detector is None else bimichi.DetectorMask(detector, n_jobs=jobs)
     with Run("reproduce pedestrian", ctx.params, [*inputs, *([detector] if detector else [])], seed) as run:

@@ -164,7 +164,7 @@ def bags(
         viewer = SceneViewer(scenes, labelling, made.recipes)
         say.notes(viewer.notes)
         if viewer.problem:
-            raise InvalidInputError(viewer.problem)
+            raise viewer.problem
         counts = [
             {"scene": name} | _draw(viewer, name, file)._asdict() | {"picture": file}
             for name, file in zip(scenes.names, files, strict=True)
@@ -181,7 +181,7 @@ def _draw(viewer: "SceneViewer", name: str, path: Path) -> "BagCounts":
 
     images, _, targets, scene, counts, _ = viewer.view(name)
     if targets is None or scene is None or counts is None:
-        raise InvalidInputError(f"Scene {name!r} has no labels.")
+        raise InvalidInputError(f"Scene {name!r} has no labels.", code="scene-labels")
     height, width = scene.shape
     size = (min(max(7.0 * (width / height), 5.0), 14.0), 7.4)
     figure = import_optional("matplotlib.figure").Figure(size, dpi=150, layout="constrained")  # without a window

@@ -161,7 +161,11 @@ def train(
     inputs = [*files.files, *label_files(labelling, files)]
     keep_inputs([output_file(output), run_path(output)], inputs)
     if output.suffix.lower() in SUFFIXES and output.suffix.lower() != ".npz":
-        raise InvalidInputError(f"The output of train is a model, not an image: name it .json or .npz, got {output}.")
+        raise InvalidInputError(
+            f"The output of train is a model, not an image: name it .json or .npz, got {output}.",
+            code="model-suffix",
+            value=output,
+        )
     with Run("train", ctx.params, inputs, seed) as run:
         with run.timed("read"):  # many scenes are read while learning
             data = LabelledDataset(files, labelling, recipes=made.recipes, scaled=scale is not None)

@@ -117,11 +117,15 @@ def um_optimum(scene: Scene) -> UMOptimum:
     bags = scene.bags()
     kinds = [np.flatnonzero(np.equal(bags.X, pattern).all(axis=1)) for pattern in (U, BACKGROUND, M)]
     if sum(map(len, kinds)) != len(bags.X):
-        raise InvalidInputError(f"Scene {scene.name!r} has other sources than um() draws without noise.")
+        raise InvalidInputError(
+            f"Scene {scene.name!r} has other sources than um() draws without noise.", code="letters-sources"
+        )
     starts = bags.offsets
     has_u, has_background, has_m = (np.diff(np.searchsorted(kind, starts)) > 0 for kind in kinds)
     if (~bags.labels & (has_u | has_m)).any():
-        raise InvalidInputError(f"Scene {scene.name!r} has a negative bag that holds a letter; label it positive.")
+        raise InvalidInputError(
+            f"Scene {scene.name!r} has a negative bag that holds a letter; label it positive.", code="letters-bag"
+        )
     n = int((~bags.labels).sum())
     k = int((bags.labels & has_background & ~has_u).sum())
     f = int((bags.labels & ~has_background & ~has_u).sum())

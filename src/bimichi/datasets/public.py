@@ -65,7 +65,9 @@ def pedestrian_sources(
     warm = (make.to_bipolar(thermal, percentiles=FULL_THERMAL) + 1) / 2
     if light.shape != warm.shape:
         raise InvalidInputError(
-            f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels."
+            f"rgb has height and width {light.shape}, thermal {warm.shape}; resample them to the same pixels.",
+            code="image-sizes",
+            argument="rgb",
         )
     sources = {
         "adaptive threshold": make.adaptive_threshold(light, offset=offset),
@@ -104,7 +106,9 @@ def subfolder(folder: Path, *names: str, source: str) -> Path:
         if (folder / name).is_dir():
             return folder / name
     missing = " or ".join(map(repr, names))
-    raise InvalidInputError(f"{folder} has no folder {missing}; as root, pass the folder of {source}.")
+    raise InvalidInputError(
+        f"{folder} has no folder {missing}; as root, pass the folder of {source}.", code="data-folder"
+    )
 
 
 def list_frames(
@@ -123,14 +127,16 @@ def list_frames(
     places = {f"{prefix}{stem}": (group, stem) for prefix, group in groups.items() for stem in files(group.visible)}
     places = {name: where for name, where in places.items() if keep(name)}
     if not places:
-        raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.")
+        raise InvalidInputError(f"{Path(root)} holds no such frame. Get the data from {source}.", code="frame-missing")
     frames = {}
     for name in _select_names(list(places), names, root):
         group, stem = places[name]
         for folder in group:
             if stem not in files(folder):
                 missing = f"{folder / stem} (with an ending such as .png or .txt) is missing"
-                raise InvalidInputError(f"{missing}, but there is {files(group.visible)[stem]}. Get it from {source}.")
+                raise InvalidInputError(
+                    f"{missing}, but there is {files(group.visible)[stem]}. Get it from {source}.", code="frame-count"
+                )
         frames[name] = Frame(*(files(folder)[stem] for folder in group))
     return frames
 
@@ -147,7 +153,9 @@ def _select_names(available: list[str], names: str | Iterable[str] | None, root:
     for name in wanted:
         if not any(f"{frame}/".startswith(f"{name}/") for frame in available):
             rule = f"names has {name!r}, which is neither a frame nor a folder of frames in {Path(root)}"
-            raise InvalidInputError(f"{rule}; the first of {len(available)} there is {available[0]!r}.")
+            raise InvalidInputError(
+                f"{rule}; the first of {len(available)} there is {available[0]!r}.", code="frame-count"
+            )
     return [frame for frame in available if f"{frame}/".startswith(tuple(f"{name}/" for name in wanted))]
 
 
@@ -219,10 +227,14 @@ def _read_pair(frame: Frame) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     if thermal.ndim == 3:
         thermal = np.ascontiguousarray(thermal[..., 0])
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
-        raise InvalidInputError(f"{frame.visible} must be an RGB image of 8 bits, got {rgb.dtype} {rgb.shape}.")
+        raise InvalidInputError(
+            f"{frame.visible} must be an RGB image of 8 bits, got {rgb.dtype} {rgb.shape}.", code="image-8-bit"
+        )
     if rgb.shape[:2] != thermal.shape:
         both = f"{frame.visible} and {frame.thermal}"
-        raise InvalidInputError(f"{both} must be of one size, got {rgb.shape[:2]} and {thermal.shape}.")
+        raise InvalidInputError(
+            f"{both} must be of one size, got {rgb.shape[:2]} and {thermal.shape}.", code="image-sizes"
+        )
     return rgb, thermal
 
 
@@ -360,6 +372,8 @@ def _labels(path: Path, shape: tuple[int, int]) -> dict[str, Any]:
     classes = read_image(path)
     if classes.shape != shape or classes.dtype.kind not in "iu":
         rule = f"{path} must hold one class (a whole number) per pixel, {shape}"
-        raise InvalidInputError(f"{rule}, got {classes.dtype} {classes.shape}. Get it from {MSRS.source}.")
+        raise InvalidInputError(
+            f"{rule}, got {classes.dtype} {classes.shape}. Get it from {MSRS.source}.", code="frame-image"
+        )
     truth = classes == PERSON
     return {"boxes": boxes_of(truth), "truth": truth}

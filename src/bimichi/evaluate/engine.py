@@ -72,13 +72,15 @@ def compare(
     named = dict(methods) if isinstance(methods, Mapping) else {type(m).__name__: m for m in methods}
     if len(named) < len(methods) or not named:
         raise InvalidInputError(
-            "methods must be distinct; give a mapping of name to method to compare several of one class."
+            "methods must be distinct; give a mapping of name to method to compare several of one class.",
+            code="methods-distinct",
+            argument="methods",
         )
     learned = _scene_list(train, "train")
     scenes = learned if test is None else _scene_list(test, "test")
     for scene in scenes:
         if scene.truth is None:
-            raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.")
+            raise InvalidInputError(f"Test scene {scene.name!r} has no truth to score against.", code="truth-missing")
     rows = [Candidate(name, "", labels_needed(type(method)), method) for name, method in named.items()]
     data = TrainingData(learned, rows, pixels="all", in_parts=isinstance(learned, Dataset))
     done: dict[str, Result] = {}
@@ -93,7 +95,9 @@ def _scene_list(scenes: Scene | Sequence[Scene], argument: str) -> Sequence[Scen
     """Return a list of scenes, or a `Dataset`, which stay unread."""
     listed = scenes if isinstance(scenes, Dataset) else [scenes] if isinstance(scenes, Scene) else list(scenes)
     if not listed or not (isinstance(listed, Dataset) or all(isinstance(scene, Scene) for scene in listed)):
-        raise InvalidInputError(f"{argument} must be a Scene or a sequence of at least one Scene.")
+        raise InvalidInputError(
+            f"{argument} must be a Scene or a sequence of at least one Scene.", code="scenes-kind", argument=argument
+        )
     return listed
 
 
@@ -147,7 +151,7 @@ class TrainingData:
         X, y = [], []
         for scene in self._scenes:
             if scene.truth is None:
-                raise NotRunError(NO_TRUTH)
+                raise NotRunError(NO_TRUTH, code="truth-missing")
             counted = _scored_pixels(scene)
             X.append(scene.sources[counted])
             y.append(scene.truth[counted])
@@ -160,7 +164,7 @@ class TrainingData:
         def read() -> Iterator[Scene]:  # reads each scene once, for its bags and for its truth
             for scene in self._scenes:
                 if scene.segments is None or scene.labels is None:
-                    raise NotRunError("no labelled bags given")
+                    raise NotRunError("no labelled bags given", code="bags-missing")
                 truths.append(scene.truth)
                 yield scene
 
@@ -181,7 +185,7 @@ def _fit_arguments(candidate: Candidate, X: Any, of_bags: Any, bags: Any, truth:
     if candidate.method.needs == "bags":
         return X, of_bags, bags
     if candidate.labels == "pixels" and truth is None:
-        raise NotRunError(NO_TRUTH)
+        raise NotRunError(NO_TRUTH, code="truth-missing")
     return X, truth if candidate.labels == "pixels" else of_bags
 
 
@@ -258,5 +262,5 @@ def _fuse(model: Fusion, scene: Scene) -> NDArray[Any]:
     if model.needs != "image":
         return model.fuse(scene.sources)
     if scene.rgb is None:
-        raise NotRunError(f"scene {scene.name!r} has no RGB image")
+        raise NotRunError(f"scene {scene.name!r} has no RGB image", code="rgb-missing")
     return model.fuse(scene.rgb, name=scene.name)  # type: ignore[call-arg]  # as detectors take it

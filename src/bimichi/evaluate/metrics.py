@@ -176,7 +176,11 @@ def _ranking_scores(targets: NDArray[Any], others: NDArray[Any]) -> tuple[float,
     """Return AUC, average precision, best F1 and its threshold; sorts `others` in place."""
     if not targets.size or not others.size:
         counted = f"{targets.size:,} targets and {others.size:,} other pixels count"
-        raise InvalidInputError(f"truth has one class only: {counted}. Only rmse is defined for one.")
+        raise InvalidInputError(
+            f"truth has one class only: {counted}. Only rmse is defined for one.",
+            code="truth-one-class",
+            argument="truth",
+        )
     counts = tally(targets, others)
     precision, area = counts.ranking()
     f1 = counts.f1
@@ -191,12 +195,21 @@ def _check_reach(targets: NDArray[Any], others: NDArray[Any], output_range: tupl
     except (TypeError, ValueError):
         low = high = np.nan
     if (low, high) not in ((-1.0, 1.0), (0.0, 1.0)):
-        raise InvalidInputError(f"output_range must be (-1, 1) or (0, 1), got {output_range!r}.")
+        raise InvalidInputError(
+            f"output_range must be (-1, 1) or (0, 1), got {output_range!r}.",
+            code="output-range",
+            argument="output_range",
+            value=output_range,
+        )
     for part in (targets, others):
         for value in (float(end(part)) for end in (np.min, np.max) if part.size):
             if not low - RANGE_TOLERANCE <= value <= high + RANGE_TOLERANCE:
                 where = f"beyond output_range ({low:g}, {high:g})"
-                raise InvalidInputError(f"fused reaches {value!r}, {where}. Rescale it, or pass its own range.")
+                raise InvalidInputError(
+                    f"fused reaches {value!r}, {where}. Rescale it, or pass its own range.",
+                    code="output-range-exceeded",
+                    argument="fused",
+                )
     return low, high
 
 
@@ -219,27 +232,36 @@ def split_classes(
     known, map_ = names
     output, given = _numbers(fused, map_), _numbers(truth, known)
     if given.shape != output.shape:
-        raise InvalidInputError(f"{known} has shape {given.shape} and {map_} {output.shape}; they must be the same.")
+        raise InvalidInputError(
+            f"{known} has shape {given.shape} and {map_} {output.shape}; they must be the same.", code="shapes-differ"
+        )
     if ignore is not None:
         mask = np.asarray(ignore)
         if mask.dtype != np.bool_ or mask.shape != output.shape:
             got = f"{mask.dtype} of shape {mask.shape}"
-            raise InvalidInputError(f"ignore must be bool, of the shape of {map_}, {output.shape}, got {got}.")
+            raise InvalidInputError(
+                f"ignore must be bool, of the shape of {map_}, {output.shape}, got {got}.",
+                code="ignore-shape",
+                argument="ignore",
+                value=got,
+            )
         output, given = output[~mask], given[~mask]
     if not output.size:
         why = f"{map_} is empty" if ignore is None or not mask.size else f"ignore leaves out all {mask.size:,} pixels"
-        raise InvalidInputError(f"There is nothing to score: {why}.")
+        raise InvalidInputError(f"There is nothing to score: {why}.", code="nothing-to-score")
     holes = int(np.isnan(output).sum())
     if holes:
         where = f"{holes:,} of {output.size:,} pixels that count"
-        raise InvalidInputError(f"{map_} has NaN in {where}. Fill them, or pass ignore=np.isnan({map_}).")
+        raise InvalidInputError(f"{map_} has NaN in {where}. Fill them, or pass ignore=np.isnan({map_}).", code="nan")
     positive = check_binary(given, known)
     return output[positive], output[~positive]
 
 
 def _numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(f"{what} is a masked array; pass its data, and its mask as ignore.")
+        raise InvalidInputError(
+            f"{what} is a masked array; pass its data, and its mask as ignore.", code="masked-array", argument=what
+        )
     return real_array(values, what)
 
 
@@ -315,7 +337,11 @@ def object_scores(
     """
     check_number(min_overlap, "min_overlap", 0, 1)
     if min_overlap == 0:
-        raise InvalidInputError("min_overlap must be above 0, or boxes that are far apart would match.")
+        raise InvalidInputError(
+            "min_overlap must be above 0, or boxes that are far apart would match.",
+            code="min-overlap",
+            argument="min_overlap",
+        )
     check_choice(overlap, "overlap", ("iou", "smaller"))
     wanted = check_boxes(targets, "targets")
     detected = check_boxes(getattr(detections, "boxes", detections), "detections")

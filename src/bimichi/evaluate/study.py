@@ -95,7 +95,7 @@ def split_scenes(
         check_integer(number, name)
     if n_train + n_test > len(scenes):
         wanted = f"n_train + n_test = {n_train + n_test} scenes"
-        raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.")
+        raise InvalidInputError(f"{wanted}, but there are {len(scenes)}; choose smaller numbers.", code="study-split")
     read = _cached_reader(scenes, KEPT)
     train, test, passed = list[int](), list[int](), list[int]()
     for count, which in enumerate(np.random.default_rng(seed).permutation(len(scenes)).tolist(), 1):
@@ -108,7 +108,9 @@ def split_scenes(
             break
     if len(test) < n_test:
         shortage = f"only {len(test)} of {len(scenes)} scenes show targets and others"
-        raise InvalidInputError(f"n_test is {n_test}, but {shortage}; choose a smaller one.")
+        raise InvalidInputError(
+            f"n_test is {n_test}, but {shortage}; choose a smaller one.", code="study-split", argument="n_test"
+        )
     train += passed[: n_train - len(train)]
     return _subset(scenes, train, read), _subset(scenes, test, read)
 
@@ -402,7 +404,10 @@ def run_study(
     check_folder(folder, resume)
     for scene in test:
         if not shows_both(scene):
-            raise InvalidInputError(f"Test scene {scene.name!r} needs a truth with targets and others; leave it out.")
+            raise InvalidInputError(
+                f"Test scene {scene.name!r} needs a truth with targets and others; leave it out.",
+                code="truth-one-class",
+            )
     names = test[0].source_names
     setting: dict[str, Any] = {"train": names_of(train), "test": names_of(test), "sources": list(names), "seed": seed}
     setting["way of making scenes"] = dict(made_by or {})
@@ -425,9 +430,11 @@ def run_study(
 def check_folder(folder: Path | None, resume: bool) -> None:
     """Raise if a study cannot be written to this folder; call it before scenes are read, to fail early."""
     if folder is None and resume:
-        raise InvalidInputError("resume=True needs the folder of the study to resume.")
+        raise InvalidInputError("resume=True needs the folder of the study to resume.", code="resume-folder")
     if folder is not None and not resume and (folder / RESULTS).exists():
-        raise InvalidInputError(f"{folder} holds results already; resume them, or choose another folder.")
+        raise InvalidInputError(
+            f"{folder} holds results already; resume them, or choose another folder.", code="study-exists"
+        )
 
 
 def _finished_rows(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
@@ -440,9 +447,11 @@ def _finished_rows(folder: Path, setting: dict[str, Any]) -> list[StudyRow]:
         earlier.to_markdown()  # fails here, rather than after the work, if values have wrong types
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         said = f"{path} does not hold the results of a study: {error!r}. Choose another folder."
-        raise InvalidInputError(said) from error
+        raise InvalidInputError(said, code="study-unreadable") from error
     for key, value in setting.items():
         if earlier.setting.get(key) != value:
             difference = f"{folder} holds a study with another {key}: {earlier.setting.get(key)}, not {value}"
-            raise InvalidInputError(f"{difference}. Resume it with its own options, or choose another folder.")
+            raise InvalidInputError(
+                f"{difference}. Resume it with its own options, or choose another folder.", code="study-differs"
+            )
     return [row for row in earlier.rows if not row.problem]

@@ -66,13 +66,19 @@ def choose_threshold(
     0.2
     """
     if recall is not None and precision is not None:
-        raise InvalidInputError("recall and precision cannot both be wanted; pass one, or none for the best F1.")
+        raise InvalidInputError(
+            "recall and precision cannot both be wanted; pass one, or none for the best F1.", code="threshold-goals"
+        )
     for what, wanted in (("recall", recall), ("precision", precision)):
         if wanted is not None and check_number(wanted, what, 0, 1) == 0:
-            raise InvalidInputError(f"{what} must be above 0.")
+            raise InvalidInputError(f"{what} must be above 0.", code="above-zero", argument=what)
     targets, others = split_classes(labels, scores, ignore, ("labels", "scores"))
     if not targets.size or not others.size:
-        raise InvalidInputError(f"labels has one class only: {targets.size:,} targets, {others.size:,} others.")
+        raise InvalidInputError(
+            f"labels has one class only: {targets.size:,} targets, {others.size:,} others.",
+            code="labels-one-class",
+            argument="labels",
+        )
     counted = tally(targets, others)
     hits, f1 = counted.hits, counted.f1
     share = hits / (hits + counted.alarms)
@@ -81,7 +87,10 @@ def choose_threshold(
     elif precision is not None:
         enough = np.flatnonzero(share >= precision)
         if not enough.size:
-            raise InvalidInputError(f"No threshold has a precision of {precision:g}; the best is {share.max():.4g}.")
+            raise InvalidInputError(
+                f"No threshold has a precision of {precision:g}; the best is {share.max():.4g}.",
+                code="precision-unreachable",
+            )
         at = int(enough[-1])
     else:
         at = int(np.argmax(f1))
@@ -154,7 +163,8 @@ def _known_pixels(scene: Scene) -> PixelLabels:
         return pixels
     raise InvalidInputError(
         f"Scene {scene.name!r} has neither boxes nor a truth, so that no threshold can be chosen on it. Give it boxes "
-        "(--boxes), or choose a threshold by choose_threshold."
+        "(--boxes), or choose a threshold by choose_threshold.",
+        code="truth-missing",
     )
 
 

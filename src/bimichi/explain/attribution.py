@@ -111,7 +111,11 @@ def chain(model: Any, x: ArrayLike) -> Chain:
         x = np.stack(unlabelled(rows, as_rule(model)).planes, axis=-1)[0]
     instance = np.asarray(x)
     if instance.ndim != 1:
-        raise InvalidInputError(f"x must be one instance, 1-D with one value per source, got shape {instance.shape}.")
+        raise InvalidInputError(
+            f"x must be one instance, 1-D with one value per source, got shape {instance.shape}.",
+            code="instance-shape",
+            argument="x",
+        )
     rule, parts, planes = prepare(model, instance)
     planes.check_nan()
     codes, weights = parts.steps(planes.stacked(slice(0, 1))[:, 0])
@@ -277,7 +281,9 @@ def explain_pixel(model: Any, sources: Any, row: int, column: int) -> PixelExpla
     row, column = _position(row, height, "row"), _position(column, width, "column")
     values = np.array([plane[row, column] for plane in planes])
     if np.isnan(values).any():
-        raise InvalidInputError(f"The pixel in row {row}, column {column} has no data; choose another.")
+        raise InvalidInputError(
+            f"The pixel in row {row}, column {column} has no data; choose another.", code="pixel-no-data"
+        )
     steps, rows = chain(rule, values), values[None]
     touched = rule.usage.get("touched")
     unmet = () if touched is None else tuple(s.element for s in steps.steps if s.code >= 0 and not touched[s.code])
@@ -299,19 +305,27 @@ def _planes(rule: FusionRule, sources: Any) -> list[NDArray[Any]]:
         if own_names(rule) is not None and sources.source_names != rule.source_names:
             raise InvalidInputError(
                 f"The sources of scene {sources.name!r} are {', '.join(sources.source_names)}, but those of the model "
-                f"are {', '.join(rule.source_names)}. Give a scene with these sources, in this order."
+                f"are {', '.join(rule.source_names)}. Give a scene with these sources, in this order.",
+                code="sources-differ",
             )
         sources = sources.sources
     planes = unlabelled(sources, rule).planes if is_xarray(sources) else split_planes(sources, rule.n_sources)[1]
     if planes[0].ndim != 2:
         raise InvalidInputError(
             f"sources must be an image, so that each source has two axes; here they have {planes[0].ndim}. "
-            "For one instance, use bimichi.explain.chain."
+            "For one instance, use bimichi.explain.chain.",
+            code="sources-not-image",
+            argument="sources",
         )
     return planes
 
 
 def _position(number: Any, size: int, name: str) -> int:
     if not is_integer(number) or not -size <= number < size:
-        raise InvalidInputError(f"{name} must be a whole number in {-size}..{size - 1}, got {number!r}.")
+        raise InvalidInputError(
+            f"{name} must be a whole number in {-size}..{size - 1}, got {number!r}.",
+            code="pixel-outside",
+            argument=name,
+            value=number,
+        )
     return int(number) % size

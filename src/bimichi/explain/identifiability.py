@@ -326,7 +326,9 @@ def identifiability(
         touched, counts = rule.usage["touched"], rule.usage["weighted"]
     else:
         raise InvalidInputError(
-            "X must be given: this rule has no counts of its training data. Pass data, in which elements are counted."
+            "X must be given: this rule has no counts of its training data. Pass data, in which elements are counted.",
+            code="counts-missing",
+            argument="X",
         )
     used = counts > 0
     outcome = None

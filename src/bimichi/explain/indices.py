@@ -212,7 +212,11 @@ def averages(parts: Parts, planes: Planes, n_jobs: int | None, slope: float = 1.
     """Return the averages over sources that are checked, as they enter the integral, times a slope."""
     use = parts.count_use(planes, n_jobs)
     if not use.n_instances:
-        raise InvalidInputError(f"X has no instance without NaN to average over, out of {planes.size:,}.")
+        raise InvalidInputError(
+            f"X has no instance without NaN to average over, out of {planes.size:,}.",
+            code="no-complete-instance",
+            argument="X",
+        )
 
     def by_side(rows: NDArray[Any], contributed: Floats) -> Floats:
         """Sum |contribution| and contribution, each up and down: shape (2, 2, m)."""

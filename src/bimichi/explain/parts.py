@@ -178,7 +178,8 @@ class ElementParts(Parts):
         if m > MAX_SOURCES:
             raise InvalidInputError(
                 f"The measure has {m} sources; indices are offered up to {MAX_SOURCES}, because beyond them data meets "
-                "hardly any of the elements averaged over. Use data_indices(measure, X), the average over data."
+                "hardly any of the elements averaged over. Use data_indices(measure, X), the average over data.",
+                code="sources-many",
             )
         up = np.array([self._difference((k,), ()) for k in range(m)])
         down = np.array([self._difference((), (k,)) if both_sides else 0.0 for k in range(m)])

@@ -47,7 +47,8 @@ class Explanation(ABC):
         rows = list(zip(*texts, strict=True))
         if len(rows) > TABLE_LIMIT:
             raise InvalidInputError(
-                f"The table would have {len(rows):,} rows; tables have up to {TABLE_LIMIT} rows. {remedy}"
+                f"The table would have {len(rows):,} rows; tables have up to {TABLE_LIMIT} rows. {remedy}",
+                code="table-large",
             )
         return Table(list(columns), rows)
 

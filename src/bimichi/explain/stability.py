@@ -40,11 +40,17 @@ def training_bags(rule: FusionRule, X: Any, y: Any, bags: Any, sample_weight: An
     record = _record(rule)
     if isinstance(X, Bags):
         if y is not None or bags is not None or sample_weight is not None:
-            raise InvalidInputError("Bags have labels and weights of their own; pass no y, bags or sample_weight.")
+            raise InvalidInputError(
+                "Bags have labels and weights of their own; pass no y, bags or sample_weight.", code="bags-with-labels"
+            )
         data = X
     else:
         if y is None:
-            raise InvalidInputError("y must be given with rows: the labels that the model was fitted to.")
+            raise InvalidInputError(
+                "y must be given with rows: the labels that the model was fitted to.",
+                code="labels-missing",
+                argument="y",
+            )
         if record.objective == LEAST_SQUARES:  # every instance has its own label
             bags, sample_weight = None, _class_weighted(record, np.asarray(y), sample_weight)
         nan = record.parameters.get("nan", "raise")
@@ -90,7 +96,9 @@ def recorded_objective(rule: FusionRule) -> Objective:
 
 def _record(rule: FusionRule) -> TrainingRecord:
     if rule.training is None:
-        raise InvalidInputError("bootstrap refits, but this rule has no training record. Pass a fitted model.")
+        raise InvalidInputError(
+            "bootstrap refits, but this rule has no training record. Pass a fitted model.", code="training-missing"
+        )
     return rule.training
 
 
@@ -99,7 +107,11 @@ def _labels(record: TrainingRecord, y: Any) -> NDArray[Any]:
         return np.asarray(y)
     unknown = np.setdiff1d(y, np.asarray(record.classes))
     if unknown.size:
-        raise InvalidInputError(f"y has the label {unknown.tolist()[0]!r}; the model knows {list(record.classes)}.")
+        raise InvalidInputError(
+            f"y has the label {unknown.tolist()[0]!r}; the model knows {list(record.classes)}.",
+            code="label-unknown",
+            argument="y",
+        )
     return np.asarray(np.asarray(y) == record.classes[1])
 
 

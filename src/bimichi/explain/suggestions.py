@@ -46,7 +46,9 @@ def check_regions(regions: Any, shape: tuple[int, ...], name: str) -> Ints:
     if array.shape != shape or array.dtype.kind not in "iu":
         raise InvalidInputError(
             f"regions of scene {name!r} must be whole numbers of the scene's shape {shape}, got {array.dtype} of shape "
-            f"{array.shape}. bimichi.scenes.superpixels makes them."
+            f"{array.shape}. bimichi.scenes.superpixels makes them.",
+            code="regions-shape",
+            argument="regions",
         )
     return array.astype(np.int64, copy=False)
 
@@ -153,12 +155,17 @@ def view_of(index: int, scene: Scene, intervals: Uncertainty, drawn: Any, assume
     """Return a scene with the peaks of its regions and bags, after checking them."""
     if len(scene.shape) != 2:
         raise InvalidInputError(
-            f"Scene {scene.name!r} has sources of shape {scene.shape}; suggest takes images, (height, width)."
+            f"Scene {scene.name!r} has sources of shape {scene.shape}; suggest takes images, (height, width).",
+            code="sources-not-image",
         )
     shape = scene.shape[0], scene.shape[1]
     regions = blocks(shape) if drawn is None else check_regions(drawn, shape, scene.name)
     if assumed is not None and (np.shape(assumed) != shape or np.asarray(assumed).dtype != bool):
-        raise InvalidInputError(f"assumed of scene {scene.name!r} must be an array of bool of its shape {shape}.")
+        raise InvalidInputError(
+            f"assumed of scene {scene.name!r} must be an array of bool of its shape {shape}.",
+            code="assumed-shape",
+            argument="assumed",
+        )
     if scene.ignore is not None:
         regions = np.where(scene.ignore, -1, regions)
     n = int(regions.max(initial=-1)) + 1
@@ -410,12 +417,16 @@ def suggest(
 def _per_scene(values: Any, scenes: Sequence[Scene], argument: str) -> list[Any]:
     """Return one array for each scene, or None; a lone array belongs to the only scene."""
     if not scenes:
-        raise InvalidInputError("scenes is empty; give at least one scene.")
+        raise InvalidInputError("scenes is empty; give at least one scene.", code="scenes-empty", argument="scenes")
     if values is None:
         return [None] * len(scenes)
     arrays = list(values) if isinstance(values, list | tuple) else [values]
     if len(arrays) != len(scenes):
-        raise InvalidInputError(f"{argument} must have one array for each of {len(scenes)} scenes, got {len(arrays)}.")
+        raise InvalidInputError(
+            f"{argument} must have one array for each of {len(scenes)} scenes, got {len(arrays)}.",
+            code="arrays-per-scene",
+            argument=argument,
+        )
     return arrays
 
 

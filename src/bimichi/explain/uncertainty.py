@@ -306,7 +306,9 @@ def used_parts(rule: FusionRule, training: Any, n_jobs: int | None) -> Flags:
     else:
         raise InvalidInputError(
             "training must be given: this rule has no counts of its training data. Pass the instances that it was "
-            "learned from."
+            "learned from.",
+            code="counts-missing",
+            argument="training",
         )
     used = used.copy()
     used[list(getattr(rule.measure.space, "fixed", ()))] = True
@@ -320,7 +322,9 @@ def _spread(
     if type(stability.measure) is not type(rule.measure) or stability.values.shape[1] != len(rule.measure.values):
         raise InvalidInputError(
             f"stability is of a {stability.measure.describe()} of {stability.measure.n_sources} sources, but the model "
-            f"has a {rule.measure.describe()} of {rule.n_sources}. Pass bootstrap(model, ...) of this model."
+            f"has a {rule.measure.describe()} of {rule.n_sources}. Pass bootstrap(model, ...) of this model.",
+            code="stability-of-another",
+            argument="stability",
         )
     rules = [replace(rule, measure=measure, link=link) for measure, link in stability.refits()]
     planes = Planes(entered, rule.n_sources)

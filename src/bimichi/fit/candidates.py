@@ -56,12 +56,15 @@ class Candidate:
         check_choice(self.sources, "sources", ("given", "rarity"))
         check_choice(self.labels, "labels", ("bags", "cores"))
         if self.sources == "rarity" and self.labels == "bags":
-            raise InvalidInputError("sources='rarity' is learned from pixels; choose labels='cores' with it.")
+            raise InvalidInputError(
+                "sources='rarity' is learned from pixels; choose labels='cores' with it.", code="candidate-rarity"
+            )
         links = self.problem.links  # raises if there is no such objective
         if self.averaged and not (links and self.additivity):
             raise InvalidInputError(
                 "averaged=True is for log-odds of additive measures; choose objective='logistic' and additivity=1 or 2 "
-                f"with it, got objective={self.objective!r}, additivity={self.additivity!r}."
+                f"with it, got objective={self.objective!r}, additivity={self.additivity!r}.",
+                code="candidate-averaged",
             )
 
     @property
@@ -122,13 +125,16 @@ def check_candidates(given: Sequence[Candidate | Mapping[str, Any]]) -> list[Can
     if isinstance(given, str | Mapping) or not len(given):
         raise InvalidInputError(
             "candidates must be a list of dictionaries such as {'objective': 'mean', 'additivity': 1}, got "
-            f"{given!r:.80}."
+            f"{given!r:.80}.",
+            code="candidates-kind",
+            argument="candidates",
+            value=given,
         )
     try:
         return [candidate if isinstance(candidate, Candidate) else Candidate(**candidate) for candidate in given]
     except TypeError as error:
         raise InvalidInputError(
-            f"A candidate takes objective, additivity, sources, labels and averaged: {error}."
+            f"A candidate takes objective, additivity, sources, labels and averaged: {error}.", code="candidate-keys"
         ) from error
 
 

@@ -277,7 +277,9 @@ class Summed(Sums):
     def total(self, question: str, **arguments: Any) -> Any:
         targets = self.objective.parameters
         if not hasattr(self._form, question) or arguments.get("targets", targets) != targets:
-            raise InvalidInputError(f"Only the squares to {targets} were added up, not {question} of {arguments}.")
+            raise InvalidInputError(
+                f"Only the squares to {targets} were added up, not {question} of {arguments}.", code="squares-missing"
+            )
         return getattr(self._form, question)(**arguments)
 
 
@@ -326,17 +328,23 @@ def check_solver(solver: Any, objective: Objective, offers: frozenset[str] = IN_
     start = f"{type(solver).__name__} cannot minimise {objective.name!r}"
     other = "Use solver='convex'." if objective.convex else "Use solver='evolutionary'."
     if "convex form" in missing:
-        raise InvalidInputError(f"{start}: it has no convex form. {other}")
+        raise InvalidInputError(f"{start}: it has no convex form. {other}", code="solver-objective")
     if "link" in missing:
         raise InvalidInputError(
-            f"{start} with a free scale: it finds measures, but no slope and offset. Use solver='convex'."
+            f"{start} with a free scale: it finds measures, but no slope and offset. Use solver='convex'.",
+            code="solver-free-scale",
         )
     if "elements" in missing:
         raise InvalidInputError(
             f"{start} with additivity={objective.additivity}: it changes single elements, and those of an additive "
-            "bi-capacity are not independent of each other. Use solver='convex'."
+            "bi-capacity are not independent of each other. Use solver='convex'.",
+            code="solver-additive",
         )
     if missing & {"in memory", "rows"}:
         remedy = "Use solver='convex', or fit" if objective.convex else "Fit"
-        raise InvalidInputError(f"{start} here: it needs its data in memory. {remedy} arrays without a cluster.")
-    raise InvalidInputError(f"{start}: it is made for {', '.join(map(repr, sorted(missing)))} alone. {other}")
+        raise InvalidInputError(
+            f"{start} here: it needs its data in memory. {remedy} arrays without a cluster.", code="solver-memory"
+        )
+    raise InvalidInputError(
+        f"{start}: it is made for {', '.join(map(repr, sorted(missing)))} alone. {other}", code="solver-objective"
+    )

@@ -168,7 +168,7 @@ class Training:
             self.n_sources = part.n_sources
             columns.append((part.low, part.high, part.labels, part.weights))
         if not columns:
-            raise InvalidInputError("There are no scenes to learn from; give at least one.")
+            raise InvalidInputError("There are no scenes to learn from; give at least one.", code="scenes-empty")
         lows, highs, labels, weights = zip(*columns, strict=True)
         self.low, self.high = np.min(lows, axis=0), np.max(highs, axis=0)
         self.labels, self.weights = np.concatenate(labels), np.concatenate(weights)
@@ -224,7 +224,9 @@ class Executor:
         training = _added_up(self._reduced(data, plan, scale), "reading", len(data), verbose)
         in_range = training.low.min() >= -1 and training.high.max() <= 1
         if in_range and (training.labels.all() or not training.labels.any()):
-            raise InvalidInputError("All bags are of one class. Learning needs at least one bag of each class.")
+            raise InvalidInputError(
+                "All bags are of one class. Learning needs at least one bag of each class.", code="one-class"
+            )
         return training
 
     def problem(self, training: Training, plan: Plan, n_jobs: int | None = None) -> Problem | Summed:
@@ -250,7 +252,9 @@ def _added_up(parts: Iterator[Reduced], title: str, n_parts: int, verbose: int) 
 
         training = Training(counted())
     if np.isinf(training.low).all():
-        raise InvalidInputError("None of the scenes has a labelled bag. Label some segments of each class.")
+        raise InvalidInputError(
+            "None of the scenes has a labelled bag. Label some segments of each class.", code="bags-missing"
+        )
     return training
 
 
@@ -303,7 +307,8 @@ def check_training(
     if polarity == "learn" and objective.measure == "capacity":
         raise InvalidInputError(
             f"polarity='learn' inverts sources around 0, but objective {objective.name!r} is for sources in [0, 1]. "
-            "Use polarity='given'."
+            "Use polarity='given'.",
+            code="polarity-objective",
         )
     check_solver(solver, objective, offers)
 

@@ -105,7 +105,11 @@ def detect(
     values = np.asarray(fused)
     array = values if values.dtype.kind == "f" else values.astype(np.float64)
     if array.ndim != 2:
-        raise InvalidInputError(f"fused must be a map of shape (height, width), got shape {array.shape}.")
+        raise InvalidInputError(
+            f"fused must be a map of shape (height, width), got shape {array.shape}.",
+            code="map-shape",
+            argument="fused",
+        )
     array = used.smoothed(array)
     regions, n = ndimage.label(used.find(array), structure=np.ones((3, 3)))
     sizes = np.bincount(regions.ravel(), minlength=n + 1)[1:]
@@ -131,7 +135,10 @@ def decision_of(
     decision = Decision() if decision is None else decision
     if not isinstance(decision, Decision):
         raise InvalidInputError(
-            f"decision must be a Decision, or a rule or model with one, got {type(model).__name__}."
+            f"decision must be a Decision, or a rule or model with one, got {type(model).__name__}.",
+            code="decision-kind",
+            argument="decision",
+            value=model,
         )
     changed: dict[str, Any] = {"threshold": threshold, "min_size": min_size, "smooth": smooth}
     changed["chosen"] = None if threshold is None else "given"
@@ -177,7 +184,11 @@ def write_detections(
     )
     kind = Path(path).suffix.lower()
     if kind not in SUFFIXES:
-        raise InvalidInputError(f"A file of detections must end in {', '.join(SUFFIXES)}, got {path!s}.")
+        raise InvalidInputError(
+            f"A file of detections must end in {', '.join(SUFFIXES)}, got {path!s}.",
+            code="detections-suffix",
+            value=path,
+        )
     if kind == ".csv":
         text = _csv(by_image, label)
     else:
@@ -228,7 +239,8 @@ def _geojson(detections: Mapping[str, Detections], places: Mapping[str, Georefer
         if place is None or place.crs is None:
             raise InvalidInputError(
                 f"{repr(image) if image else 'The map'} is not georeferenced, so that its targets have no longitude "
-                "and latitude. Write .csv or .json, which are in pixels."
+                "and latitude. Write .csv or .json, which are in pixels.",
+                code="detections-not-georeferenced",
             )
         on_map = Placement((targets.regions.shape[0], targets.regions.shape[1]), place.transform)
         for k, polygons in enumerate(targets.polygons):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bimichi._progress import progress_bar
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, with_code
 from bimichi.fuse.images import FusedScene, fuse_scene, match_scene, unknown_share
 from bimichi.fuse.rasters import Sources, fuse_raster, fuse_windows
 from bimichi.integral.labelled import fuser_of
@@ -89,7 +89,11 @@ def fuse_frames(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"output_folder cannot be {folder}: {error.strerror or error}.") from error
+        raise InvalidInputError(
+            f"output_folder cannot be {folder}: {error.strerror or error}.",
+            code="output-folder-unusable",
+            argument="output_folder",
+        ) from error
     outputs = {name: [folder / f"{name}.tif"] for name in named}
 
     def fuse(name: str) -> None:
@@ -124,7 +128,9 @@ def fuse_scenes(
             fused[name] = fuse_scene(rule, scene, path, png, threads, prior_shift)
             return
         if png:
-            raise InvalidInputError(f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.")
+            raise InvalidInputError(
+                f"Scene {name!r} is georeferenced and fused to a GeoTIFF only; leave out --png.", code="geotiff-only"
+            )
         if prior_shift:
             raise unknown_share(name)
         matched, recipes = match_scene(rule, scene)
@@ -161,7 +167,7 @@ def _fuse_each(
         except ImportError:
             raise
         except Exception as error:  # whatever it is, the other frames can still be fused
-            failed[name] = str(error) or type(error).__name__
+            failed[name] = with_code(error) or type(error).__name__
 
     with (
         progress_bar("fusing frames", len(left), verbose) as advance,
@@ -178,19 +184,28 @@ def _fuse_each(
 
 def _frames_by_name(frames: Mapping[str, Sources] | Sequence[Sources]) -> Mapping[str, Sources]:
     if isinstance(frames, str | PathLike):
-        raise InvalidInputError(f"frames must be several sets of files, got the single path {frames!s}.")
+        raise InvalidInputError(
+            f"frames must be several sets of files, got the single path {frames!s}.",
+            code="frames-single",
+            argument="frames",
+        )
     if not frames:
-        raise InvalidInputError("frames is empty; give at least one.")
+        raise InvalidInputError("frames is empty; give at least one.", code="frames-empty", argument="frames")
     if not isinstance(frames, Mapping):
         firsts = [frame if isinstance(frame, str | PathLike) else next(iter(frame), "") for frame in frames]
         stems = [Path(first).stem for first in firsts]
         name, times = Counter(stems).most_common(1)[0]
         if times > 1:
             raise InvalidInputError(
-                f"{times} frames would be named {name!r} by their first file; give a mapping of names to files."
+                f"{times} frames would be named {name!r} by their first file; give a mapping of names to files.",
+                code="frames-names",
             )
         frames = dict(zip(stems, frames, strict=True))
     for name in frames:
         if not isinstance(name, str) or Path(name).name != name or "\0" in name:
-            raise InvalidInputError(f"The name of a frame must be that of a file, without folder, got {name!r}.")
+            raise InvalidInputError(
+                f"The name of a frame must be that of a file, without folder, got {name!r}.",
+                code="frame-name",
+                value=name,
+            )
     return frames

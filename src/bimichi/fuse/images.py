@@ -89,7 +89,8 @@ def unknown_share(name: str) -> InvalidInputError:
     """Return the error for a raster whose share of targets would have to be estimated."""
     return InvalidInputError(
         f"Scene {name!r} is georeferenced and fused in windows, so that its share of targets is not known "
-        "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted."
+        "beforehand; give it with --base-rate, or estimate it in Python on some pixels: FusionRule.shifted.",
+        code="base-rate-windows",
     )
 
 
@@ -97,7 +98,8 @@ def _link_of(rule: FusionRule) -> Link:
     if rule.link is None:
         raise InvalidInputError(
             "Only the share of targets behind probabilities can be shifted, and this model gives none. Train it with "
-            "objective='logistic', or leave out prior_shift (--prior-shift, --prior-shift-batch)."
+            "objective='logistic', or leave out prior_shift (--prior-shift, --prior-shift-batch).",
+            code="shift-without-link",
         )
     return rule.link
 

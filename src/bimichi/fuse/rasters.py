@@ -53,15 +53,31 @@ class GeoTiff:
 
     def __post_init__(self) -> None:
         if not is_integer(self.block) or self.block < 16 or self.block % 16:
-            raise InvalidInputError(f"block must be a positive multiple of 16, got {self.block!r}.")
+            raise InvalidInputError(
+                f"block must be a positive multiple of 16, got {self.block!r}.",
+                code="block-size",
+                argument="block",
+                value=self.block,
+            )
         check_choice(self.compress, "compress", COMPRESSIONS)
         if self.path.suffix.lower() not in (".tif", ".tiff"):
-            raise InvalidInputError(f"output must end in .tif or .tiff, got {self.path}.")
+            raise InvalidInputError(
+                f"output must end in .tif or .tiff, got {self.path}.",
+                code="output-suffix",
+                argument="output",
+                value=self.path,
+            )
         if not self.path.parent.is_dir():
-            raise InvalidInputError(f"There is no folder {self.path.parent} to write {self.path.name} to; create it.")
+            raise InvalidInputError(
+                f"There is no folder {self.path.parent} to write {self.path.name} to; create it.", code="folder-missing"
+            )
         for file in self.scene.files:
             if self.path.exists() and file.exists() and self.path.samefile(file):
-                raise InvalidInputError(f"output is one of the sources, {self.path}; choose another name.")
+                raise InvalidInputError(
+                    f"output is one of the sources, {self.path}; choose another name.",
+                    code="output-is-input",
+                    argument="output",
+                )
 
     @cached_property
     def nodata(self) -> float:
@@ -86,7 +102,7 @@ class GeoTiff:
             except import_optional("rasterio.errors").RasterioError as error:
                 full = shutil.disk_usage(self.path.parent).free < FULL
                 reason = f"No space left on device ({reason_of(error)})." if full else f"{reason_of(error)}."
-                raise BimichiError(f"Cannot write {self.path}: {reason}") from error
+                raise BimichiError(f"Cannot write {self.path}: {reason}", code="output-unwritable") from error
 
     def _profile(self) -> dict[str, Any]:
         profile = {"driver": "GTiff", "count": 1, "dtype": self.scene.dtype.name, "nodata": self.nodata}
@@ -230,7 +246,7 @@ def open_stack(sources: Sources, align: bool = False, colours: bool = False) -> 
     """Open files whose bands are the sources of one scene, TIFFs in windows; `colours` as in `OpenScene`."""
     paths = [Path(path) for path in ([sources] if isinstance(sources, str | PathLike) else sources)]
     if not paths:
-        raise InvalidInputError("sources is empty; name at least one file.")
+        raise InvalidInputError("sources is empty; name at least one file.", code="sources-empty", argument="sources")
     labels = distinct_names([path.stem for path in paths])
     layers = [raster_layer(path) if path.suffix.lower() in TIFFS else open_layer(path) for path in paths]
     return OpenScene(labels[0], layers, labels, align, colours)
@@ -366,7 +382,12 @@ def _fuse_planes(plan: Plan, images: list[Image]) -> NDArray[Any]:
                 planes = [make_plane(*arguments) for arguments in zip(planes, recipes, plan.scene.dtypes, strict=True)]
             fused[part] = plan.fuser.fuse(planes)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{error} Of the sources, {_places_of(plan.scene)}.") from error
+        raise InvalidInputError(
+            f"{error} Of the sources, {_places_of(plan.scene)}.",
+            code=error.code,
+            argument=error.argument,
+            value=error.value,
+        ) from error
     return fused
 
 

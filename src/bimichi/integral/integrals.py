@@ -62,7 +62,12 @@ def integrate(
 def check_arguments(g: Any, nan: str) -> None:
     """Check the measure and what is to be done about NaN."""
     if not isinstance(g, Measure):
-        raise InvalidInputError(f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.")
+        raise InvalidInputError(
+            f"g must be a BiCapacity, a Capacity or an AdditiveBiCapacity, got {type(g).__name__}.",
+            code="measure-kind",
+            argument="g",
+            value=g,
+        )
     check_choice(nan, "nan", ("propagate", "raise"))
 
 

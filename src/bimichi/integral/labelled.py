@@ -47,11 +47,18 @@ def fuser_of(model: Any, n_jobs: int | None = None, method: str = "fuse", **opti
         return Fuser(partial(getattr(rule, method), n_jobs=n_jobs), rule.n_sources, own_names(rule))
     if not hasattr(model, "fuse") or getattr(model, "needs", None) == "image":
         raise InvalidInputError(
-            f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}."
+            f"model must be a fitted method that fuses sources, a rule or a measure, got {type(model).__name__}.",
+            code="model-kind",
+            argument="model",
+            value=model,
         )
     n_sources = getattr(model, "n_features_in_", None)
     if n_sources is None:
-        raise InvalidInputError(f"model is not fitted: this {type(model).__name__} has no n_features_in_. Call fit.")
+        raise InvalidInputError(
+            f"model is not fitted: this {type(model).__name__} has no n_features_in_. Call fit.",
+            code="not-fitted",
+            argument="model",
+        )
     names = getattr(model, "source_names", None)
     names = getattr(model, "feature_names_in_", None) if names is None else names
     if n_jobs is not None and hasattr(model, "n_jobs"):
@@ -80,7 +87,7 @@ def match_sources(
         positions = [list(names).index(name) for name in expected] if fits else []
     if not fits:
         own, other = _source_list(names, n_sources), _source_list(expected, n_expected)
-        raise InvalidInputError(f"{where} has {own}, but the model has {other}. {remedy}")
+        raise InvalidInputError(f"{where} has {own}, but the model has {other}. {remedy}", code="sources-number")
     return positions
 
 
@@ -137,7 +144,9 @@ def choquet(
         return integrate(X, g, nan=nan, check_range=check_range, out=out, n_jobs=n_jobs)
     check_arguments(g, nan)
     if out is not None:
-        raise InvalidInputError("out cannot be given with an array of xarray; leave it out.")
+        raise InvalidInputError(
+            "out cannot be given with an array of xarray; leave it out.", code="out-with-xarray", argument="out"
+        )
     return fuse_array(g, X, nan=nan, check_range=check_range, n_jobs=n_jobs)  # type: ignore[return-value,arg-type]
 
 
@@ -186,7 +195,12 @@ def fuse_array(
     """
     xarray = import_optional("xarray")
     if not isinstance(X, xarray.DataArray | xarray.Dataset):
-        raise InvalidInputError(f"X must be a DataArray or a Dataset of xarray, got {type(X).__name__}.")
+        raise InvalidInputError(
+            f"X must be a DataArray or a Dataset of xarray, got {type(X).__name__}.",
+            code="xarray-kind",
+            argument="X",
+            value=X,
+        )
     planes, names = sources_of(
         X,
         source_dim,
@@ -229,11 +243,15 @@ def sources_of(
         # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
         variables = {str(name): variable for name, variable in X.data_vars.items() if variable.ndim}
         if not variables:
-            raise InvalidInputError("X is a dataset without variables; it must have one per source.")
+            raise InvalidInputError(
+                "X is a dataset without variables; it must have one per source.", code="sources-empty", argument="X"
+            )
         return list(variables.values()), list(variables)
     if source_dim not in X.dims:
         raise InvalidInputError(
-            f"X has the dimensions {', '.join(map(str, X.dims))}, none of which is {source_dim!r}. {remedy}"
+            f"X has the dimensions {', '.join(map(str, X.dims))}, none of which is {source_dim!r}. {remedy}",
+            code="source-dimension",
+            argument="X",
         )
     names = None
     if source_dim in X.coords:
@@ -249,16 +267,20 @@ def check_alike(planes: Sequence["xr.DataArray"], chunks: bool = True) -> None:
     first = planes[0]
     for plane in planes:
         if plane.dtype.kind not in "biuf":
-            raise InvalidInputError(f"Source {plane.name!r} has type {plane.dtype}; sources must be real numbers.")
+            raise InvalidInputError(
+                f"Source {plane.name!r} has type {plane.dtype}; sources must be real numbers.", code="source-type"
+            )
         if set(plane.dims) != set(first.dims):
             raise InvalidInputError(
                 f"Source {first.name!r} has the dimensions {first.dims}, {plane.name!r} has {plane.dims}; "
-                "they must agree. Broadcast them with xarray.broadcast."
+                "they must agree. Broadcast them with xarray.broadcast.",
+                code="source-dimensions",
             )
         if chunks and dict(plane.chunksizes) != dict(first.chunksizes):
             raise InvalidInputError(
                 f"Source {first.name!r} has the chunks {dict(first.chunksizes)}, {plane.name!r} has "
-                f"{dict(plane.chunksizes)}; they must agree. Choose, with X.chunk or X.unify_chunks."
+                f"{dict(plane.chunksizes)}; they must agree. Choose, with X.chunk or X.unify_chunks.",
+                code="source-chunks",
             )
 
 
@@ -327,7 +349,9 @@ def aligned(array: Any, like: "xr.DataArray | None", argument: str) -> Any:
     xarray = import_optional("xarray")
     if not isinstance(array, xarray.DataArray):
         raise InvalidInputError(
-            f"{argument} must be one array, got a {type(array).__name__}. Take a variable of it, X[name]."
+            f"{argument} must be one array, got a {type(array).__name__}. Take a variable of it, X[name].",
+            code="xarray-dataset",
+            argument=argument,
         )
     if like is None:
         return array.values
@@ -338,7 +362,9 @@ def aligned(array: Any, like: "xr.DataArray | None", argument: str) -> Any:
         own, other = (", ".join(f"{name} ({n})" for name, n in sizes.items()) for sizes in (array.sizes, like.sizes))
         raise InvalidInputError(
             f"{argument} has the dimensions {own} and the sources have {other}; both, and their "
-            f"coordinates, must agree. Match them, e.g. with {argument}.reindex_like or {argument}.interp_like."
+            f"coordinates, must agree. Match them, e.g. with {argument}.reindex_like or {argument}.interp_like.",
+            code="dimensions-differ",
+            argument=argument,
         ) from error
 
 

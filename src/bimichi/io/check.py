@@ -159,7 +159,12 @@ class DatasetChecker:
         planes = [lightness(image) for image in images]
         if len(planes) != len(self._names) or len({plane.shape for plane in planes}) != 1:
             shapes = ", ".join(str(plane.shape) for plane in planes)
-            raise InvalidInputError(f"images must be {len(self._names)} of one size, one per source, got {shapes}.")
+            raise InvalidInputError(
+                f"images must be {len(self._names)} of one size, one per source, got {shapes}.",
+                code="image-sizes",
+                argument="images",
+                value=shapes,
+            )
         height, width = planes[0].shape
         stored = [image.dtype.name for image in images] if dtypes is None else dtypes
         sources = planes if made is None else made
@@ -180,7 +185,7 @@ class DatasetChecker:
     def result(self) -> DatasetCheck:
         """Return what was found in all scenes."""
         if not self._scenes:
-            raise InvalidInputError("No scene could be checked; add at least one.")
+            raise InvalidInputError("No scene could be checked; add at least one.", code="scenes-empty")
         pairs = [
             PairCheck(self._names[j], self._names[k], bool(self._alike[j, k]), self._shifts.shift(j, k))
             for j, k in combinations(range(len(self._names)), 2)
@@ -359,7 +364,8 @@ class SceneViewer:
         self._collection, self._labelling = collection, labelling
         first = collection.open(collection.names[0])
         self.names, self.source_names = collection.names, list(first.source_names)
-        self.recipes, self.notes, self.problem = list[str](), list[str](), ""
+        self.recipes, self.notes = list[str](), list[str]()
+        self.problem: InvalidInputError | None = None
         self._reader: LabelledDataset | None = None
         self._targets: SceneTargets | None = None
         if labelling is not None and labelling.annotations is not None:
@@ -370,14 +376,16 @@ class SceneViewer:
             if labelling is not None:
                 self._reader = LabelledDataset(collection, labelling, recipes=recipes, scaled=True)
         except InvalidInputError as error:
-            self.problem = str(error)
+            self.problem = error
 
     def view(self, name: str) -> SceneView:
         """Read a scene; what is wrong with its files is an error."""
         opened = self._collection.open(name)
         images, dtypes = opened.read(), opened.dtypes
         if len(images) != len(self.source_names):
-            raise InvalidInputError(f"Scene {name!r} has {len(images)} sources instead of {len(self.source_names)}.")
+            raise InvalidInputError(
+                f"Scene {name!r} has {len(images)} sources instead of {len(self.source_names)}.", code="sources-number"
+            )
         scene = counts = made = None
         if self._reader is not None:
             scene = self._reader[name]

@@ -44,10 +44,10 @@ def check_file(path: str | PathLike[str]) -> Path:
         mode = Path(path).stat().st_mode
     except (OSError, TypeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or f"it is not a path to a file ({error})"
-        raise InvalidInputError(f"Cannot read {path!s}: {reason}.") from error
+        raise InvalidInputError(f"Cannot read {path!s}: {reason}.", code="file-unreadable") from error
     if not stat.S_ISREG(mode):
         kind = next((name for test, name in KINDS if test(mode)), "not a regular file")
-        raise InvalidInputError(f"Cannot read {path!s}: it is {kind}; name a file.")
+        raise InvalidInputError(f"Cannot read {path!s}: it is {kind}; name a file.", code="file-kind")
     return Path(path)
 
 
@@ -60,16 +60,21 @@ def reading(path: str | PathLike[str], fault: str, reason: Callable[[Exception],
         raise
     except MemoryError as error:  # which does not mean that the file is damaged
         raise InvalidInputError(
-            f"Cannot read {path!s}: there is not enough memory for it. Close other programs, or use a smaller file."
+            f"Cannot read {path!s}: there is not enough memory for it. Close other programs, or use a smaller file.",
+            code="memory",
         ) from error
     except InvalidInputError as error:
         if str(error).startswith("Cannot read"):
             raise
-        raise InvalidInputError(f"Cannot read {path!s}: {error}") from error
+        raise InvalidInputError(
+            f"Cannot read {path!s}: {error}", code=error.code, argument=error.argument, value=error.value
+        ) from error
     except Exception as error:  # decoders raise all kinds of errors
         if isinstance(error, OSError) and error.strerror:
-            raise InvalidInputError(f"Cannot read {path!s}: {error.strerror}.") from error
-        raise InvalidInputError(f"Cannot read {path!s}: {fault} ({reason(error)}). {AGAIN}") from error
+            raise InvalidInputError(f"Cannot read {path!s}: {error.strerror}.", code="file-unreadable") from error
+        raise InvalidInputError(
+            f"Cannot read {path!s}: {fault} ({reason(error)}). {AGAIN}", code="image-damaged"
+        ) from error
 
 
 def check_size(n_values: int, subject: str = "it") -> None:
@@ -78,7 +83,8 @@ def check_size(n_values: int, subject: str = "it") -> None:
     if n_values > limit:
         raise InvalidInputError(
             f"{subject} unpacks to {n_values:,} values (pixels times bands), more than the limit of {limit:,}. If the "
-            f"file is what you expect, set the environment variable {VARIABLE}={n_values} and run it again."
+            f"file is what you expect, set the environment variable {VARIABLE}={n_values} and run it again.",
+            code="image-large",
         )
 
 
@@ -88,7 +94,11 @@ def pixel_limit() -> int:
     if text is None:
         return MAX_PIXELS
     if not text.isdecimal() or int(text) < 1:
-        raise InvalidInputError(f"The environment variable {VARIABLE} must be a whole number above 0, got {text!r}.")
+        raise InvalidInputError(
+            f"The environment variable {VARIABLE} must be a whole number above 0, got {text!r}.",
+            code="limit-variable",
+            value=text,
+        )
     return int(text)
 
 
@@ -177,11 +187,14 @@ def _decode(file: IO[bytes]) -> Image:
     if start.startswith(JPEG):
         return _read_pillow(file, "Jpeg")
     if not start.startswith(PNG):
-        raise InvalidInputError("it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.")
+        raise InvalidInputError(
+            "it is neither PNG, JPEG, TIFF nor .npy; convert it to one of these.", code="image-format"
+        )
     if start[24:25] == b"\x10" and start[25:26] != b"\0":  # bit depth and colour type
         raise InvalidInputError(
             "it is a PNG with 16-bit colour or alpha, which would be rounded to 8 bits. Save it as TIFF, "
-            "or each band as a grey PNG."
+            "or each band as a grey PNG.",
+            code="image-png-16",
         )
     return _read_pillow(file, "Png")
 
@@ -191,7 +204,7 @@ def read_arrays(path: Path) -> dict[str, Image]:
     with reading(path, "it is damaged, or not an .npz file"), zipfile.ZipFile(check_file(path)) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         if not members:
-            raise InvalidInputError("it holds no array.")
+            raise InvalidInputError("it holds no array.", code="image-empty")
         check_size(sum(archive.getinfo(name).file_size for name in members))
         arrays = {}
         for name in members:
@@ -200,7 +213,8 @@ def read_arrays(path: Path) -> dict[str, Image]:
     for name, array in arrays.items():
         if array.ndim != 2 or array.shape != arrays[next(iter(arrays))].shape:
             raise InvalidInputError(
-                f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}."
+                f"Cannot read {path}: its arrays must be bands of one size, got {name} {array.shape}.",
+                code="image-arrays",
             )
     return arrays
 
@@ -219,18 +233,21 @@ def _read_pillow(file: IO[bytes], kind: str) -> Image:
     with getattr(plugin, f"{kind}ImageFile")(file) as image:
         check_size(image.width * image.height * len(image.getbands()))
         if image.format == "PNG" and getattr(image, "n_frames", 1) > 1:
-            raise InvalidInputError(f"it has {image.n_frames} frames; save the one you need as a separate file.")
+            raise InvalidInputError(
+                f"it has {image.n_frames} frames; save the one you need as a separate file.", code="image-frames"
+            )
         image.load()
         orientation = image.getexif().get(ORIENTATION, 1)
         shown = image
         if image.mode in ("P", "PA") or "transparency" in image.info:
             if image.mode not in WITH_ALPHA:
                 raise InvalidInputError(
-                    "one of its grey levels stands for transparent pixels; remove the transparency and save it again."
+                    "one of its grey levels stands for transparent pixels; remove the transparency and save it again.",
+                    code="image-alpha",
                 )
             shown = image.convert(WITH_ALPHA[image.mode])
         if shown.mode not in PLAIN_MODES:
-            raise InvalidInputError(f"its colour mode is {shown.mode}; convert it to grey or RGB.")
+            raise InvalidInputError(f"its colour mode is {shown.mode}; convert it to grey or RGB.", code="image-mode")
         array = np.asarray(shown)
         if shown.mode in ("LA", "RGBA"):
             array = _without_alpha(array)
@@ -241,7 +258,9 @@ def _read_tiff(file: IO[bytes]) -> Image:
     with import_optional("tifffile").TiffFile(file) as tiff:
         pages = [page for page in tiff.pages if not page.is_reduced]
         if len(pages) != 1:
-            raise InvalidInputError(f"it has {len(pages)} pages; save the one you need as a separate file.")
+            raise InvalidInputError(
+                f"it has {len(pages)} pages; save the one you need as a separate file.", code="image-frames"
+            )
         page = pages[0]
         check_size(prod(page.shape))
         try:
@@ -250,7 +269,9 @@ def _read_tiff(file: IO[bytes]) -> Image:
             array = page.asarray()
         except (ImportError, ValueError) as error:
             if page.samplesperpixel > 1 and page.bitspersample != 8:  # which Pillow would round
-                raise InvalidInputError(f"tifffile alone cannot decode it ({error}). Save it uncompressed.") from error
+                raise InvalidInputError(
+                    f"tifffile alone cannot decode it ({error}). Save it uncompressed.", code="image-compression"
+                ) from error
             file.seek(0)
             return _read_pillow(file, "Tiff")
         if page.axes == "SYX":
@@ -269,14 +290,18 @@ def _without_alpha(image: Image) -> Image:
     if through:
         raise InvalidInputError(
             f"it has an alpha channel with {through:,} transparent pixels, whose values are undefined. Put it on a "
-            "background, or remove the alpha channel, and save it again."
+            "background, or remove the alpha channel, and save it again.",
+            code="image-alpha",
         )
     return image[..., :-1]
 
 
 def _upright(image: Image, orientation: Any) -> Image:
     if orientation not in range(1, 9):
-        raise InvalidInputError(f"its orientation {orientation!r} is unknown; rotate it upright and save it again.")
+        raise InvalidInputError(
+            f"its orientation {orientation!r} is unknown; rotate it upright and save it again.",
+            code="image-orientation",
+        )
     down, across = STEPS[(orientation - 1) % 4]
     return (image.swapaxes(0, 1) if orientation > 4 else image)[::down, ::across]
 
@@ -287,10 +312,11 @@ def _as_image(image: Image) -> Image:
         image = image[..., 0]
     if image.ndim not in (2, 3) or image.size == 0:
         raise InvalidInputError(
-            f"it holds an array of shape {image.shape}; an image has (height, width) or (height, width, n_bands)."
+            f"it holds an array of shape {image.shape}; an image has (height, width) or (height, width, n_bands).",
+            code="image-shape",
         )
     if image.dtype.kind not in "buif":
-        raise InvalidInputError(f"it holds values of type {image.dtype}; an image has real numbers.")
+        raise InvalidInputError(f"it holds values of type {image.dtype}; an image has real numbers.", code="image-type")
     return np.ascontiguousarray(image, dtype=image.dtype.newbyteorder("="))
 
 
@@ -333,7 +359,9 @@ class Layer(ABC):
         """Return the same layer with these bands, by description or number, in this order."""
         chosen = [self._find(name) for name in wanted]
         if len(set(chosen)) < len(chosen):
-            raise InvalidInputError(f"{self.label}: the bands {', '.join(wanted)} name one band twice.")
+            raise InvalidInputError(
+                f"{self.label}: the bands {', '.join(wanted)} name one band twice.", code="bands-twice"
+            )
         return replace(self, bands=tuple(self.bands[k] for k in chosen), colour=False)
 
     def _find(self, name: str) -> int:
@@ -346,7 +374,8 @@ class Layer(ABC):
             )
             raise InvalidInputError(
                 f"{self.label} has {'several bands' if described else 'no band'} {name!r}; it has {listed}. "
-                "Name bands by description or number, such as [1,3]."
+                "Name bands by description or number, such as [1,3].",
+                code="band-unknown",
             )
         return (described or numbered)[0]
 
@@ -375,7 +404,7 @@ class ArrayLayer(Layer):
         try:
             values = np.asarray(self.planes[at][part])
         except Exception as error:  # whatever the storage raises
-            raise InvalidInputError(f"Cannot read {self.label}: {error}.") from error
+            raise InvalidInputError(f"Cannot read {self.label}: {error}.", code="file-unreadable") from error
         return to_nan(values, self.fills[at], float_type(values.dtype)) if self.fills else values
 
 

@@ -1,13 +1,12 @@
 """From image files and annotations to scenes with labelled bags, for learning and scoring."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from bimichi.errors import AnnotationWarning, InvalidInputError
+from bimichi.errors import AnnotationWarning, InvalidInputError, warn
 from bimichi.integral.planes import Planes
 from bimichi.io.annotations.mask import read_mask
 from bimichi.io.annotations.match import NOTHING, Doubt, SceneTargets, check_annotations, check_targets, target_files
@@ -101,13 +100,16 @@ class LabelledDataset(Dataset):
         target = self._labelling.target
         if not positive and self._values and target is not None and float(target) not in self._values:
             shown = first_few([f"{value:g}" for value in sorted(self._values)])
-            raise InvalidInputError(f"No mask has the value {target} (--target); the masks have {shown}.")
+            raise InvalidInputError(
+                f"No mask has the value {target} (--target); the masks have {shown}.", code="label-unknown"
+            )
         if not self._n_targets:
             n = len(self.counts)
             raise InvalidInputError(
                 f"Of {positive + negative + left_out} bags, 0 are positive, as {self._labelling.annotations} has no "
                 f"targets in {n} scene{'s' * (n != 1)}; learning needs at least one of each class. Check that it names "
-                "these images, which labels it has (--target), and that targets are above 0 if it is a mask."
+                "these images, which labels it has (--target), and that targets are above 0 if it is a mask.",
+                code="targets-missing",
             )
         check_both(positive, negative, left_out, remedy)
 
@@ -117,18 +119,21 @@ class LabelledDataset(Dataset):
         if len(scene.sources) != len(self.source_names):
             raise InvalidInputError(
                 f"Scene {name!r} has {len(scene.sources)} bands, but scene {self._first!r} has "
-                f"{len(self.source_names)}."
+                f"{len(self.source_names)}.",
+                code="bands-differ",
             )
         if set(scene.source_names) != set(self.source_names):
             raise InvalidInputError(
                 f"Scene {name!r} has the sources {', '.join(scene.source_names)}, but scene {self._first!r} has "
-                f"{', '.join(self.source_names)}. If they are the same, name them with names (--names)."
+                f"{', '.join(self.source_names)}. If they are the same, name them with names (--names).",
+                code="sources-differ",
             )
         scene = scene.ordered([scene.source_names.index(source) for source in self.source_names])
         if choose_recipes(self._given, scene.examples, self.source_names) != self.recipes:
             raise InvalidInputError(
                 f"Scene {name!r} has integers where scene {self._first!r} has floats, or the other way round. "
-                "Choose a recipe (--recipe)."
+                "Choose a recipe (--recipe).",
+                code="types-differ",
             )
         return scene
 
@@ -162,7 +167,8 @@ class LabelledDataset(Dataset):
                 grid = open_layer(path).grid
                 if grid.shape == scene.shape and not scene.grid.matches(grid):
                     raise InvalidInputError(
-                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Reproject it to that."
+                        f"{what} {path} has {grid}, but scene {scene.name!r} has {scene.grid}. Reproject it to that.",
+                        code="grids-differ",
                     )
 
     def _described(self, image: Image, source: SceneSource, scene: str) -> SourceInput:
@@ -171,7 +177,8 @@ class LabelledDataset(Dataset):
         if found is None:
             raise InvalidInputError(
                 f"Source {source.name!r} of scene {scene!r} has no data: every pixel is nodata or NaN. Check its file "
-                "and its nodata value, or leave it out."
+                "and its nodata value, or leave it out.",
+                code="source-no-data",
             )
         if source.name not in self._filled and warn_of_fill(image, source.name, scene):
             self._filled.add(source.name)
@@ -184,7 +191,8 @@ class LabelledDataset(Dataset):
             if means_other(recipe, one.dtype, first.dtype):
                 raise InvalidInputError(
                     f"Source {source!r} is {one.dtype} in scene {name!r}, but {first.dtype} in scene {other!r}: "
-                    f"{recipe} would map them differently. Convert them to one type."
+                    f"{recipe} would map them differently. Convert them to one type.",
+                    code="types-differ",
                 )
 
     def _labelled(self, scene: Scene) -> Scene:
@@ -224,7 +232,7 @@ class LabelledDataset(Dataset):
         for kind, text in doubts:
             if kind not in self._doubted:
                 self._doubted.add(kind)
-                warnings.warn(text, AnnotationWarning, stacklevel=2)
+                warn(text, code=kind.replace(" ", "-"), kind=AnnotationWarning, stacklevel=2)
 
 
 def with_truth(scene: Scene, mask: ImageAnnotations, target: str | None) -> Scene:
@@ -236,7 +244,9 @@ def with_truth(scene: Scene, mask: ImageAnnotations, target: str | None) -> Scen
 def _segments(path: Path, scene: Scene) -> Image:
     segments = read_scene_mask(path, scene).mask
     if segments is None or segments.dtype.kind not in "iu":
-        raise InvalidInputError(f"{path} must number bags by integers, one per pixel, but holds other values.")
+        raise InvalidInputError(
+            f"{path} must number bags by integers, one per pixel, but holds other values.", code="bags-integers"
+        )
     missing = np.isnan(scene.sources).any(axis=2)
     return np.where(missing, -1, segments.astype(np.int64)) if missing.any() else segments
 
@@ -252,5 +262,6 @@ def _check_size(drawn: ImageAnnotations, scene: Scene, where: str) -> None:
     if drawn.mask is not None and drawn.mask.shape != scene.shape:
         raise InvalidInputError(
             f"{where} is {size_of(drawn.mask)}, but the sources of scene {scene.name!r} are {size_of(scene.sources)}. "
-            "Name the mask of this scene, or resample it without interpolation."
+            "Name the mask of this scene, or resample it without interpolation.",
+            code="mask-size",
         )

@@ -3,7 +3,6 @@
 import glob
 import re
 import string
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -17,7 +16,7 @@ import numpy as np
 
 from bimichi._checks import fills_of, is_xarray
 from bimichi._extras import import_optional
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.io.images import (
     AGAIN,
     TIFF,
@@ -58,14 +57,18 @@ def open_layer(source: Any, drivers: Sequence[str] = (), label: str = "the array
             return labelled_layer(source, label)
         if isinstance(source, np.ndarray):
             return _array_layer(source, label)
-        raise InvalidInputError(f"A source must be a path, an array, or an xarray object, got {type(source).__name__}.")
+        raise InvalidInputError(
+            f"A source must be a path, an array, or an xarray object, got {type(source).__name__}.",
+            code="source-kind",
+            value=source,
+        )
     path = Path(source)
     if is_store(path):
         return open_store(path)
     with reading(path, "it cannot be opened"), check_file(path).open("rb") as file:
         start = file.read(START)
     if not start:
-        raise InvalidInputError(f"Cannot read {path}: it is empty. {AGAIN}")
+        raise InvalidInputError(f"Cannot read {path}: it is empty. {AGAIN}", code="file-empty")
     return _by_content(path, start, drivers)
 
 
@@ -75,7 +78,8 @@ def read_band(path: Path) -> Image:
     if len(layer.bands) != 1:
         raise InvalidInputError(
             f"{path} has {len(layer.bands)} bands; a mask has one. Save it with one band, 0 for "
-            "background and above 0 for targets."
+            "background and above 0 for targets.",
+            code="mask-bands",
         )
     check_size(layer.grid.width * layer.grid.height, f"{path}")
     settings = gdal_settings() if isinstance(layer, RasterLayer) else nullcontext()
@@ -107,7 +111,8 @@ def _by_content(path: Path, start: bytes, drivers: Sequence[str]) -> Layer:
         return memory_layer(str(path), np.stack([*arrays.values()], axis=-1), [*arrays], path=path)
     raise InvalidInputError(
         f"Cannot read {path}: it is neither PNG, JPEG, TIFF, .npy, .npz, Zarr, NetCDF, DICOM nor NIfTI. Convert it, or "
-        "name the GDAL driver that reads it (--driver)."
+        "name the GDAL driver that reads it (--driver).",
+        code="file-format",
     )
 
 
@@ -132,7 +137,7 @@ def dicom_layer(path: Path) -> ArrayLayer:
         image = pydicom.dcmread(check_file(path))
         frames, samples = int(image.get("NumberOfFrames", 1) or 1), int(image.get("SamplesPerPixel", 1))
         if frames > 1:
-            raise InvalidInputError(f"it has {frames} frames; save the one you need as a file.")
+            raise InvalidInputError(f"it has {frames} frames; save the one you need as a file.", code="image-frames")
         check_size(int(image.Rows) * int(image.Columns) * samples)
         stored = image.pixel_array
         values = import_optional("pydicom.pixels").apply_modality_lut(stored, image)
@@ -155,7 +160,8 @@ def nifti_layer(path: Path) -> ArrayLayer:
         values: Any = np.asarray(image.dataobj.get_unscaled() if plain else image.dataobj).reshape(shape)
         if values.ndim not in (2, 3) or values.dtype.kind not in "buif":
             raise InvalidInputError(
-                f"it holds {values.dtype} of shape {values.shape}; save one volume of real numbers."
+                f"it holds {values.dtype} of shape {values.shape}; save one volume of real numbers.",
+                code="volume-shape",
             )
     upright = np.ascontiguousarray(values.swapaxes(0, 1), dtype=values.dtype.newbyteorder("="))
     single = upright.ndim == 2 or upright.shape[2] == 1
@@ -183,13 +189,16 @@ def labelled_layer(data: "xr.DataArray | xr.Dataset", label: str) -> ArrayLayer:
         if plane.ndim != 2 or plane.size == 0 or plane.dtype.kind not in "buif":
             raise InvalidInputError(
                 f"{label}: source {name or plane.name!r} has the dimensions {', '.join(map(str, plane.dims))} and type "
-                f"{plane.dtype}; it must have two, rows and columns, of real numbers. Select one time or level first."
+                f"{plane.dtype}; it must have two, rows and columns, of real numbers. Select one time or level first.",
+                code="source-dimensions",
             )
     planes = [_upright(plane) for plane in planes]
     first = planes[0]
     for name, plane in zip(names, planes, strict=True):
         if plane.shape != first.shape:
-            raise InvalidInputError(f"{label}: source {name!r} has shape {plane.shape}, the first {first.shape}.")
+            raise InvalidInputError(
+                f"{label}: source {name!r} has shape {plane.shape}, the first {first.shape}.", code="source-shape"
+            )
     bands = tuple(
         Band(k + 1, name, _stored_type(plane), None, plane.attrs.get("units"))
         for k, (plane, name) in enumerate(zip(planes, names, strict=True))
@@ -204,7 +213,9 @@ def _planes(data: "xr.DataArray | xr.Dataset", label: str) -> tuple[list[Any], l
         # A variable without dimensions is no source: it holds the CRS, as files of the CF conventions have it.
         variables = {str(name): variable for name, variable in data.data_vars.items() if variable.ndim}
         if not variables:
-            raise InvalidInputError(f"{label} is a dataset without variables; it must have one per source.")
+            raise InvalidInputError(
+                f"{label} is a dataset without variables; it must have one per source.", code="sources-empty"
+            )
         if len(variables) > 1 or next(iter(variables.values())).ndim == 2:
             return list(variables.values()), list(variables)
         data = next(iter(variables.values()))
@@ -214,7 +225,8 @@ def _planes(data: "xr.DataArray | xr.Dataset", label: str) -> tuple[list[Any], l
     if dimension is None:
         raise InvalidInputError(
             f"{label} has the dimensions {', '.join(map(str, data.dims))}, none of which is {' or '.join(SOURCES)}. "
-            "Rename the dimension of its sources with rename."
+            "Rename the dimension of its sources with rename.",
+            code="source-dimension",
         )
     n = data.sizes[dimension]
     labels = data.coords[dimension].values.tolist() if dimension in data.coords else []
@@ -287,14 +299,18 @@ def selected_bands(source: str) -> tuple[str, tuple[str, ...]]:
         return source, ()  # brackets of a pattern
     bands = tuple(part.strip() for part in match["bands"].split(","))
     if not all(bands):
-        raise InvalidInputError(f"{source}: name bands by description or number, separated by commas, as in [B3,B8].")
+        raise InvalidInputError(
+            f"{source}: name bands by description or number, separated by commas, as in [B3,B8].", code="bands-list"
+        )
     return path, bands
 
 
 def existing_path(path: Path) -> Path:
     """Return a path that exists; that it does not is the first thing to say."""
     if not path.exists():
-        raise InvalidInputError(f"There is no file or folder {path}. {_alternative_sentence(path)}")
+        raise InvalidInputError(
+            f"There is no file or folder {path}. {_alternative_sentence(path)}", code="file-missing"
+        )
     return path
 
 
@@ -342,17 +358,20 @@ def files_by_scene(source: str) -> Mapping[str, Path]:
         kinds = f"image files ({', '.join(SUFFIXES)})"
     else:
         if "**" in source:
-            raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.")
+            raise InvalidInputError(f"{source}: ** is not supported; write one * per folder.", code="pattern")
         paths = map(Path, sorted(glob.glob(source)))  # noqa: PTH207
         files = [path for path in paths if path.is_file() or is_store(path)]
         pairs = [(_wildcard_text(source, file), file) for file in files]
         kinds = "files"
     if not pairs:
-        raise InvalidInputError(f"{source} has no {kinds}. {_contents_sentence(source)}")
+        raise InvalidInputError(f"{source} has no {kinds}. {_contents_sentence(source)}", code="pattern-empty")
     by_scene: dict[str, Path] = {}
     for scene, file in pairs:
         if by_scene.setdefault(scene, file) is not file:
-            raise InvalidInputError(f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.")
+            raise InvalidInputError(
+                f"{by_scene[scene]} and {file} both belong to scene {scene!r}; remove one of them.",
+                code="scene-file-twice",
+            )
     return by_scene
 
 
@@ -381,10 +400,11 @@ def warn_if_expanded(files: Sequence[Path]) -> None:
             one_place = len({file.parent for file in files}) <= len(sources)
             pattern = (files[0].parent / f"*{ending}{files[0].suffix}").as_posix()
             example = f", as in '{pattern}'," if one_place else ","
-            warnings.warn(
+            warn(
                 f"{len(files)} files, {first_few([str(file) for file in files])}, are taken for {len(files)} sources "
                 f"of one scene, but look like {len(scenes)} scenes of {len(sources)} sources. Quote patterns"
                 f"{example} or the shell replaces each by all its files.",
+                code="sources-look-like-scenes",
                 stacklevel=2,
             )
             return

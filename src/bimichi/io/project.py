@@ -126,7 +126,8 @@ class Project:
         missing = [source.path for source, values in zip(self.sources, values_of, strict=True) if not values]
         if missing and len(missing) < len(values_of):
             raise InvalidInputError(
-                f"Source {missing[0]!r} of the project file has no {key}, but others have; give each one, or none."
+                f"Source {missing[0]!r} of the project file has no {key}, but others have; give each one, or none.",
+                code="project-source-keys",
             )
         return None if missing else [value for values in values_of for value in values]
 
@@ -159,7 +160,9 @@ def read_project(path: str | PathLike[str]) -> Project:
     tables = _tables(file)
     entries = tables.pop("sources", [])
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidInputError(f"{file} must have one table [[sources]] per source, each with a path.")
+        raise InvalidInputError(
+            f"{file} must have one table [[sources]] per source, each with a path.", code="project-sources"
+        )
     expressions = _texts(tables.pop("expressions", []), file, "expressions")
     for text in expressions:
         parse_expression(text)
@@ -168,7 +171,9 @@ def read_project(path: str | PathLike[str]) -> Project:
     scenes = _scenes(tables.pop("scenes", []), file, len(entries))
     align = tables.pop("align", False)
     if not isinstance(align, bool):
-        raise InvalidInputError(f"align in {file} must be true or false, got {str(align)[:80]!r}.")
+        raise InvalidInputError(
+            f"align in {file} must be true or false, got {str(align)[:80]!r}.", code="project-value"
+        )
     stray = [key for key, table in tables.items() if not isinstance(table, dict)]
     if stray:
         raise unknown_key(file, stray[0], TOP_KEYS, "")
@@ -178,7 +183,9 @@ def read_project(path: str | PathLike[str]) -> Project:
             if not all(isinstance(part, str | int | float) for part in parts):
                 kinds = first_few(sorted({type(part).__name__ for part in parts}))
                 rule = "must be text, a number, true or false"
-                raise InvalidInputError(f"{key} in [{title}] of {file} {rule}, got {kinds}.")
+                raise InvalidInputError(
+                    f"{key} in [{title}] of {file} {rule}, got {kinds}.", code="project-value", value=kinds
+                )
     sources = tuple(_source(file, k + 1, entry) for k, entry in enumerate(entries))
     labels = tables.pop("labels", {})
     return Project(sources, expressions, labels, tables, file.parent, scenes, names, recipes, align)
@@ -197,23 +204,29 @@ def unknown_key(file: Path, key: str, known: Iterable[str], where: str) -> Inval
     hint = f" Did you mean {near[0]!r}?" if near else ""
     section = f" in [{where}]" if where else ""
     listed = ", ".join(choices) or "none"
-    return InvalidInputError(f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known keys: {listed}.")
+    return InvalidInputError(
+        f"{file} has an unknown key {key[:80]!r}{section}.{hint} Known keys: {listed}.", code="project-key"
+    )
 
 
 def _tables(file: Path) -> dict[str, Any]:
     try:
         if not file.is_file():
             reason = "it is not a regular file" if file.exists() else "there is no such file; `bimichi init` writes one"
-            raise InvalidInputError(f"Cannot read the project file {file}: {reason}.")
+            raise InvalidInputError(f"Cannot read the project file {file}: {reason}.", code="project-unreadable")
         if file.stat().st_size > SIZE_LIMIT:
-            raise InvalidInputError(f"Cannot read the project file {file}: it is larger than {SIZE_LIMIT:,} bytes.")
+            raise InvalidInputError(
+                f"Cannot read the project file {file}: it is larger than {SIZE_LIMIT:,} bytes.", code="project-large"
+            )
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInputError(
-            f"Cannot read the project file {file}: it is not valid TOML ({str(error)[:200]})."
+            f"Cannot read the project file {file}: it is not valid TOML ({str(error)[:200]}).", code="project-toml"
         ) from error
     except OSError as error:
-        raise InvalidInputError(f"Cannot read the project file {file}: {error.strerror or error}.") from error
+        raise InvalidInputError(
+            f"Cannot read the project file {file}: {error.strerror or error}.", code="project-unreadable"
+        ) from error
 
 
 def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
@@ -222,10 +235,16 @@ def _source(file: Path, number: int, entry: Mapping[str, Any]) -> ProjectSource:
             raise unknown_key(file, key, SOURCE_KEYS, "[sources]")
     path = entry.get("path")
     if not isinstance(path, str) or not path.strip() or "\0" in path:
-        raise InvalidInputError(f"Source {number} of {file} needs a path: a file, a folder or a pattern, got {path!r}.")
+        raise InvalidInputError(
+            f"Source {number} of {file} needs a path: a file, a folder or a pattern, got {path!r}.",
+            code="project-source-path",
+            value=path,
+        )
     for one, several in (("name", "names"), ("recipe", "recipes")):
         if one in entry and several in entry:
-            raise InvalidInputError(f"Source {number} of {file} has both {one} and {several}; keep one of them.")
+            raise InvalidInputError(
+                f"Source {number} of {file} has both {one} and {several}; keep one of them.", code="project-source-keys"
+            )
     bands = _texts(entry.get("bands", []), file, "bands")
     names = _texts(entry.get("names", entry.get("name", [])), file, "names")
     recipes = _without_code(_texts(entry.get("recipes", entry.get("recipe", [])), file, "recipes"), file)
@@ -240,7 +259,8 @@ def _without_code(recipes: tuple[str, ...], file: Path) -> tuple[str, ...]:
         if ":" in recipe:
             raise InvalidInputError(
                 f"{file} names the recipe {recipe[:80]!r} by an import path, which a project file may not do, as it "
-                "would run code. Give it on the command line, with --recipe."
+                "would run code. Give it on the command line, with --recipe.",
+                code="project-recipe",
             )
     return recipes
 
@@ -248,23 +268,27 @@ def _without_code(recipes: tuple[str, ...], file: Path) -> tuple[str, ...]:
 def _scenes(entries: Any, file: Path, n_sources: int) -> tuple[ProjectScene, ...]:
     rule = f"{file} must give every scene in [[scenes]] a name of its own, and files, one per source"
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidInputError(f"{rule}.")
+        raise InvalidInputError(f"{rule}.", code="project-scenes")
     names = [entry.get("name") for entry in entries]
     for entry in entries:
         name, files = entry.get("name"), entry.get("files")
         texts = [name, *files] if isinstance(files, list) and len(files) == n_sources else [None]
         usable = all(isinstance(text, str) and text.strip() and "\0" not in text for text in texts)
         if not usable or names.count(name) > 1 or set(entry) != {"name", "files"}:
-            raise InvalidInputError(f"{rule}, got {str(entry)[:200]}.")
+            raise InvalidInputError(f"{rule}, got {str(entry)[:200]}.", code="model-record")
     return tuple(ProjectScene(entry["name"], tuple(entry["files"])) for entry in entries)
 
 
 def _texts(value: Any, file: Path, key: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(text, str) and text.strip() for text in listed):
-        raise InvalidInputError(f"{key} in {file} must be text, or a list of texts, got {str(value)[:80]!r}.")
+        raise InvalidInputError(
+            f"{key} in {file} must be text, or a list of texts, got {str(value)[:80]!r}.", code="project-text"
+        )
     if key != "expressions" and any("," in text for text in listed if key != "recipes"):
-        raise InvalidInputError(f'{key} in {file} must not hold commas; write a list, as in ["a", "b"].')
+        raise InvalidInputError(
+            f'{key} in {file} must not hold commas; write a list, as in ["a", "b"].', code="project-commas"
+        )
     return tuple(listed)
 
 
@@ -319,7 +343,7 @@ def discover(folder: Path) -> Discovery:
     known format, one for all or one per scene. Nothing is written.
     """
     if not folder.is_dir():
-        raise InvalidInputError(f"{folder} is not a folder; name one that holds images.")
+        raise InvalidInputError(f"{folder} is not a folder; name one that holds images.", code="not-folder")
     images, others = _files(folder)
     result = Discovery()
     groups = (
@@ -364,7 +388,9 @@ def _files(folder: Path) -> tuple[list[Path], list[Path]]:
     for path in _walk(folder, DEPTH):
         (images if path.suffix.lower() in SUFFIXES else others).append(path)
         if len(images) + len(others) > MOST_FILES:
-            raise InvalidInputError(f"{folder} holds more than {MOST_FILES:,} files; name a folder with fewer.")
+            raise InvalidInputError(
+                f"{folder} holds more than {MOST_FILES:,} files; name a folder with fewer.", code="folder-large"
+            )
     return images, [path for path in others if path.name != FILE_NAME and not path.name.endswith(".aux.xml")]
 
 

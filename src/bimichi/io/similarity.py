@@ -1,13 +1,12 @@
 """Comparison of new images with those of training: of types before fusing, and of values."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.io.scene import OpenScene, SceneSource
 from bimichi.record import SourceInput
 from bimichi.rule import FusionRule
@@ -45,9 +44,10 @@ def warn_of_inputs(inputs: Sequence[SourceInput], recipes: Sequence[str], names:
     """Warn of sources that are constant in training, or that their recipe maps to little of [-1, 1]."""
     for trained, recipe, name in zip(inputs, recipes, names, strict=True):
         if trained.low == trained.high:
-            warnings.warn(
+            warn(
                 f"Source {name!r} is constant: it is {trained.low:.6g} in every pixel of training, so nothing can be "
                 "learned from it. Leave it out, or check its files.",
+                code="source-constant",
                 stacklevel=2,
             )
             continue
@@ -56,10 +56,11 @@ def warn_of_inputs(inputs: Sequence[SourceInput], recipes: Sequence[str], names:
         (low, high), dtype = trained.usual, np.dtype(trained.dtype)
         mapped = make_plane(np.array([[low, high]], np.float64), recipe, dtype)[0]
         if mapped[1] - mapped[0] < 2 * SLIVER:
-            warnings.warn(
+            warn(
                 f"Source {name!r} ({dtype}) has values of about {low:.6g} to {high:.6g}, which "
                 f"{recipe} maps to {mapped[0]:.3f} to {mapped[1]:.3f}: little of [-1, 1]. Pass scale='minmax' (--scale "
                 "minmax) to learn its range, or choose the recipe equalize.",
+                code="source-narrow",
                 stacklevel=2,
             )
 
@@ -74,10 +75,11 @@ def warn_of_fill(image: Image, name: str, scene: str) -> bool:
     for end, step in ((0, steps[0]), (-1, steps[-1])):
         if step > steps.sum() / 2 and counts[end] >= FILLED * counts.sum():
             rest = np.delete(distinct, end)
-            warnings.warn(
+            warn(
                 f"Source {name!r} of scene {scene!r} is {distinct[end]:.6g} in {counts[end] / counts.sum():.1%} of its "
                 f"pixels, far from all others ({rest[0]:.6g} to {rest[-1]:.6g}). If that means no data, declare it as "
                 f"the nodata value of the file, or replace it by NaN.",
+                code="nodata-undeclared",
                 stacklevel=2,
             )
             return True
@@ -90,9 +92,10 @@ def warn_of_copies(planes: Sequence[Image], names: Sequence[str]) -> None:
         for other, earlier in zip(planes[:k], names, strict=False):
             if np.array_equal(plane[::9], other[::9], equal_nan=True) and np.array_equal(plane, other, equal_nan=True):
                 if np.nanmin(plane) < np.nanmax(plane):
-                    warnings.warn(
+                    warn(
                         f"Sources {earlier!r} and {names[k]!r} are identical in every pixel. Leave one out, check "
                         "their files, or give them different recipes (--recipe).",
+                        code="sources-identical",
                         stacklevel=2,
                     )
                 break
@@ -106,12 +109,14 @@ def check_types(rule: FusionRule, scene: OpenScene, recipes: Sequence[str]) -> N
             raise InvalidInputError(
                 f"Source {source.name!r} of scene {scene.name!r} is {now}, but the model was trained on {before}: "
                 f"{recipe} maps the range of the type to [-1, 1], so the same values would mean something else. "
-                f"Convert it to {before}, or train on {now}."
+                f"Convert it to {before}, or train on {now}.",
+                code="type-of-training",
             )
         if trained.units and source.units and trained.units != source.units:
-            warnings.warn(
+            warn(
                 f"Source {source.name!r} of scene {scene.name!r} is in {source.units}, but the model was trained on "
                 f"{trained.units}. Convert it, unless both mean the same.",
+                code="units-differ",
                 stacklevel=2,
             )
 
@@ -155,15 +160,17 @@ class InputWatch:
             remedy = "Check its units and its file; convert it to those of training, or train again."
             share = self._outside[k] / self._counted[k]
             if low == high:
-                warnings.warn(f"{source} is constant ({low:.6g}), but {before}. {remedy}", stacklevel=2)
+                warn(f"{source} is constant ({low:.6g}), but {before}. {remedy}", code="source-constant", stacklevel=2)
             elif self._relative[k]:
                 continue
             elif share > MANY:
                 text = f"{source} has values of {low:.6g} to {high:.6g}, {share:.0%} of them far outside: {before}."
-                warnings.warn(f"{text} {remedy}", stacklevel=2)
+                warn(f"{text} {remedy}", code="source-beyond-training", stacklevel=2)
             elif high - low < NARROW * (trained.high - trained.low):
-                warnings.warn(
-                    f"{source} only has values of {low:.6g} to {high:.6g}, but {before}. {remedy}", stacklevel=2
+                warn(
+                    f"{source} only has values of {low:.6g} to {high:.6g}, but {before}. {remedy}",
+                    code="source-narrow",
+                    stacklevel=2,
                 )
 
 

@@ -47,7 +47,8 @@ class Terms:
         if self.n_sources > MAX_SOURCES:
             raise InvalidInputError(
                 f"{self.n_sources} sources have {2 * self.n_sources**2:,} terms, whose quadratic form takes "
-                f"{32 * self.n_sources**4 / 2**30:,.1f} GiB; at most {MAX_SOURCES} sources are supported. Use fewer."
+                f"{32 * self.n_sources**4 / 2**30:,.1f} GiB; at most {MAX_SOURCES} sources are supported. Use fewer.",
+                code="sources-many",
             )
 
     @property
@@ -180,9 +181,15 @@ class AdditiveBiCapacity(Measure):
         values = number_array(terms, "terms")
         m = max(1, round((values.size / 2) ** 0.5))
         if values.shape != (2 * m * m,):
-            raise InvalidInputError(f"terms has shape {values.shape}; m sources have 2 m^2 terms (2, 8, 18, 32, ...).")
+            raise InvalidInputError(
+                f"terms has shape {values.shape}; m sources have 2 m^2 terms (2, 8, 18, 32, ...).",
+                code="terms-shape",
+                argument="terms",
+            )
         if isinstance(order, bool) or order not in (1, 2):
-            raise InvalidInputError(f"order must be 1 or 2, got {order!r}.")
+            raise InvalidInputError(
+                f"order must be 1 or 2, got {order!r}.", code="order", argument="order", value=order
+            )
         space = Terms(m, pairs=order == 2)
         names = check_names(source_names, m)
         _check(space, values, names)
@@ -207,12 +214,24 @@ class AdditiveBiCapacity(Measure):
         mixed = np.zeros_like(above) if cross is None else number_array(cross, "cross")
         for what, table in (("up", above), ("down", below), ("cross", mixed)):
             if table.ndim != 2 or table.shape != (len(above), len(above)):
-                raise InvalidInputError(f"{what} must have one row and one column per source, got shape {table.shape}.")
+                raise InvalidInputError(
+                    f"{what} must have one row and one column per source, got shape {table.shape}.",
+                    code="pairs-shape",
+                    argument=what,
+                )
         for what, table in (("up", above), ("down", below)):
             if not np.array_equal(table, table.T, equal_nan=True):
-                raise InvalidInputError(f"{what} must be symmetric: the pair (i, k) is the pair (k, i).")
+                raise InvalidInputError(
+                    f"{what} must be symmetric: the pair (i, k) is the pair (k, i).",
+                    code="pairs-symmetric",
+                    argument=what,
+                )
         if mixed.diagonal().any():
-            raise InvalidInputError("cross must be 0 on its diagonal: a source is not in A and in B.")
+            raise InvalidInputError(
+                "cross must be 0 on its diagonal: a source is not in A and in B.",
+                code="cross-diagonal",
+                argument="cross",
+            )
         space = Terms(len(above))
         first, second = space.sides
         whole = np.block([[above, mixed], [mixed.T, below]])
@@ -288,7 +307,8 @@ class AdditiveBiCapacity(Measure):
         if 3**m > MAX_ELEMENTS:
             raise InvalidInputError(
                 f"A BiCapacity of {m} sources has 3^{m} = {3**m:,} elements; at most {MAX_ELEMENTS:,} (14 sources) are "
-                "supported. Read what you need with g[A, B]."
+                "supported. Read what you need with g[A, B].",
+                code="sources-many",
             )
         table = self._space.matrix(self._values)
         values = np.zeros(1)
@@ -362,14 +382,19 @@ def _joined(table: Floats, side: int, k: int) -> Floats:
 
 def _check(space: Terms, values: Floats, names: Sequence[str]) -> None:
     if not np.isfinite(values).all():
-        raise InvalidInputError("terms must be finite numbers; some are NaN or infinite.")
+        raise InvalidInputError(
+            "terms must be finite numbers; some are NaN or infinite.", code="terms-finite", argument="terms"
+        )
     for where, total, wanted in zip(("(C, ∅)", "(∅, C)"), space.totals(values), (1.0, -1.0), strict=True):
         if abs(total - wanted) > TOLERANCE:
             raise InvalidInputError(
-                f"The terms inside {where} add up to {float(total)!r}; a bi-capacity has {wanted:g} there."
+                f"The terms inside {where} add up to {float(total)!r}; a bi-capacity has {wanted:g} there.",
+                code="terms-boundary",
             )
     if not space.pairs and values[2 * space.n_sources :].any():
-        raise InvalidInputError("terms of pairs must be 0 with order=1; pass order=2.")
+        raise InvalidInputError(
+            "terms of pairs must be 0 with order=1; pass order=2.", code="terms-order", argument="terms"
+        )
     slack = space.slack(values)
     worst = int(np.argmin(slack))
     if slack[worst] < -TOLERANCE:
@@ -377,5 +402,6 @@ def _check(space: Terms, values: Floats, names: Sequence[str]) -> None:
         way = "lowers" if side == "A" else "raises"
         raise InvalidInputError(
             f"The terms must be monotone, but source {name!r} joining {side} {way} the measure by {-slack[worst]:.3g} "
-            "where other sources are worst for it."
+            "where other sources are worst for it.",
+            code="terms-monotone",
         )

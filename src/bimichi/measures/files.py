@@ -73,21 +73,28 @@ def read_model(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], Ar
             size = os.fstat(file.fileno()).st_size  # so that no more memory is taken than the file needs
             content = file.read(min(max(size, DOCUMENT_LIMIT), SIZE_LIMIT) + 1)
     except OSError as error:
-        raise ModelFileError(f"Cannot read the model file {path}: {error.strerror or error}. {EXPECTED}") from error
+        raise ModelFileError(
+            f"Cannot read the model file {path}: {error.strerror or error}. {EXPECTED}", code="model-unreadable"
+        ) from error
     except (ValueError, TypeError) as error:  # a path with a NUL in it, or no path at all
-        raise ModelFileError(f"Cannot read the model file {path!r}: {error}.") from error
+        raise ModelFileError(f"Cannot read the model file {path!r}: {error}.", code="model-unreadable") from error
     archive = content[:2] == b"PK"
     limit = SIZE_LIMIT if archive else DOCUMENT_LIMIT
     try:
         if len(content) > limit:
-            raise ModelFileError(f"it has more than {limit:,} bytes.")
+            raise ModelFileError(f"it has more than {limit:,} bytes.", code="model-large")
         header, arrays = (_read_archive if archive else _read_document)(content)
         _check_names(header, arrays)
         if header.get("kind") != kind:
-            raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kind!r}.")
+            raise ModelFileError(f"it holds a {header.get('kind')!r}, not a {kind!r}.", code="model-of-another")
         return header, arrays
     except ModelFileError as error:
-        raise ModelFileError(f"{path} is not a valid bimichi model file: {error}") from error
+        raise ModelFileError(
+            f"{path} is not a valid bimichi model file: {error}",
+            code=error.code,
+            argument=error.argument,
+            value=error.value,
+        ) from error
 
 
 @contextmanager
@@ -96,21 +103,26 @@ def reading(path: str | PathLike[str], kind: str) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise ModelFileError(f"{path} is not a valid {kind} file: it lacks {error}.") from error
+        raise ModelFileError(
+            f"{path} is not a valid {kind} file: it lacks {error}.", code="model-incomplete"
+        ) from error
     except (InvalidInputError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelFileError(f"{path} is not a valid {kind} file: {error}") from error
+        raise ModelFileError(
+            f"{path} is not a valid {kind} file: {error}", code=getattr(error, "code", "model-content")
+        ) from error
 
 
 def _check_header(header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT:
-        raise ModelFileError(f"its format is {header.get('format')!r}, not {FORMAT!r}.")
+        raise ModelFileError(f"its format is {header.get('format')!r}, not {FORMAT!r}.", code="model-format")
     version = header.get("version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version is not valid: {version!r}.")
+        raise ModelFileError(f"its format version is not valid: {version!r}.", code="model-version")
     if version > VERSION:
         raise ModelFileError(
             f"it is of format version {version}; this bimichi {__version__} reads up to {VERSION}. "
-            "Upgrade bimichi to read it."
+            "Upgrade bimichi to read it.",
+            code="model-version",
         )
 
 
@@ -119,15 +131,17 @@ def _read_document(content: bytes) -> tuple[dict[str, Any], Arrays]:
     _check_header(header)
     inline = header.pop("arrays", None)
     if not isinstance(inline, dict):
-        raise ModelFileError("its arrays are missing.")
+        raise ModelFileError("its arrays are missing.", code="model-arrays")
     arrays = {}
     for name, values in inline.items():
         if not isinstance(values, list) or not all(type(v) in (int, float) for v in values):
-            raise ModelFileError(f"its array {name!r} is not a list of numbers.")
+            raise ModelFileError(f"its array {name!r} is not a list of numbers.", code="model-array-type")
         try:
             arrays[name] = np.array([float(value) for value in values])
         except OverflowError as error:
-            raise ModelFileError(f"its array {name!r} holds a number that is too large.") from error
+            raise ModelFileError(
+                f"its array {name!r} holds a number that is too large.", code="model-array-type"
+            ) from error
     return header, arrays
 
 
@@ -136,13 +150,13 @@ def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         end = content[-22:]
         if end[:4] != b"PK\5\6" or end[20:] != b"\0\0" or content[-42:-38] == b"PK\6\7":  # cut, commented, of ZIP64
-            raise ModelFileError("it is a damaged archive (its directory is not at its end).")
+            raise ModelFileError("it is a damaged archive (its directory is not at its end).", code="model-archive")
         if int.from_bytes(end[12:16], "little") > DIRECTORY_LIMIT:
-            raise ModelFileError("it is an archive of too many members.")
+            raise ModelFileError("it is an archive of too many members.", code="model-archive")
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = archive.namelist()
             if len(set(names)) < len(names):
-                raise ModelFileError("it holds two members of one name.")
+                raise ModelFileError("it holds two members of one name.", code="model-archive")
             document = _unpacked(archive, "header.json", DOCUMENT_LIMIT)
             header, left = _parse(document), SIZE_LIMIT - len(document)
             _check_header(header)
@@ -156,7 +170,7 @@ def _read_archive(content: bytes) -> tuple[dict[str, Any], Arrays]:
     except ModelFileError:
         raise
     except Exception as error:
-        raise ModelFileError(f"it is a damaged archive ({error}).") from error
+        raise ModelFileError(f"it is a damaged archive ({error}).", code="model-archive") from error
     return header, arrays
 
 
@@ -168,32 +182,39 @@ def _check_names(header: dict[str, Any], names: Iterable[str]) -> None:
     allowed = {*ARRAYS, *usage, *(f"{name}_codes" for name in (*USAGE, *usage))}
     unknown = [name for name in names if name not in allowed]
     if unknown:
-        raise ModelFileError(f"it holds {unknown[0][:40]!r}, which is not part of a model.")
+        raise ModelFileError(f"it holds {unknown[0][:40]!r}, which is not part of a model.", code="model-member")
 
 
 def _unpacked(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     """Return a member's content, without unpacking more than the limit, whatever size it claims to have."""
     member = archive.getinfo(name)
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ModelFileError(f"{name} is compressed in a way that bimichi does not use.")
+        raise ModelFileError(
+            f"{name} is compressed in a way that bimichi does not use.", code="model-compression", argument=name
+        )
     with archive.open(member) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
         whole = f"its {name}" if name == "header.json" else "it"
-        raise ModelFileError(f"{whole} unpacks to more than {DOCUMENT_LIMIT if whole != 'it' else SIZE_LIMIT:,} bytes.")
+        raise ModelFileError(
+            f"{whole} unpacks to more than {DOCUMENT_LIMIT if whole != 'it' else SIZE_LIMIT:,} bytes.",
+            code="model-large",
+        )
     return content
 
 
 def _read_array(content: bytes) -> Floats:
     file = BytesIO(content)
     if npy.read_magic(file) != (1, 0):
-        raise ModelFileError("it holds an array in a format that bimichi does not use.")
+        raise ModelFileError("it holds an array in a format that bimichi does not use.", code="model-array-format")
     shape, _, kind = npy.read_array_header_1_0(file)
     if kind != np.dtype("<f8") or len(shape) != 1:
-        raise ModelFileError(f"it holds an array of type {kind} and shape {shape}.")
+        raise ModelFileError(f"it holds an array of type {kind} and shape {shape}.", code="model-array-type")
     array = np.frombuffer(content, "<f8", offset=file.tell())
     if array.shape != shape:
-        raise ModelFileError(f"it holds {array.size} numbers in place of an array of shape {shape}.")
+        raise ModelFileError(
+            f"it holds {array.size} numbers in place of an array of shape {shape}.", code="model-array-size"
+        )
     return array.astype(np.float64)
 
 
@@ -210,9 +231,9 @@ def _parse(content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content.decode("utf-8"), parse_constant=refuse, parse_float=finite)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"its JSON cannot be read ({error}). {EXPECTED}") from error
+        raise ModelFileError(f"its JSON cannot be read ({error}). {EXPECTED}", code="json") from error
     if not isinstance(header, dict):
-        raise ModelFileError("its JSON is not an object.")
+        raise ModelFileError("its JSON is not an object.", code="json")
     _check_depth(header)
     return header
 
@@ -225,7 +246,7 @@ def _check_depth(header: dict[str, Any]) -> None:
         level = [part for part in level if isinstance(part, dict | list)]
         if not level:
             return
-    raise ModelFileError(f"its JSON is nested more than {DEPTH_LIMIT} deep.")
+    raise ModelFileError(f"its JSON is nested more than {DEPTH_LIMIT} deep.", code="json-depth")
 
 
 COMPACT_FROM = 2**11
@@ -272,11 +293,13 @@ def unpack_values(lattice_of: Callable[[int], Lattice], header: dict[str, Any], 
         return values
     rule = check_choice(header["completion"], "its completion", FOLLOWING)
     if not isinstance(header["source_names"], list):
-        raise InvalidInputError("its source_names must be a list.")
+        raise InvalidInputError("its source_names must be a list.", code="model-names")
     lattice = lattice_of(len(header["source_names"]))
     codes = _checked(arrays["codes"], values, lattice.size)
     if np.isin(codes, list(lattice.fixed)).any() or np.isnan(values).any():
-        raise InvalidInputError("its known elements must be numbers, and none of them on the boundary.")
+        raise InvalidInputError(
+            "its known elements must be numbers, and none of them on the boundary.", code="model-elements"
+        )
     return _completed(lattice, codes, values, rule)
 
 
@@ -292,10 +315,12 @@ def unpack_counts(name: str, arrays: Arrays, size: int) -> Ints:
     """Return the counts of `size` elements; the inverse of `pack_counts`."""
     counts = arrays[name]
     if not ((counts >= 0) & (counts < 2**53) & (counts == np.floor(counts))).all():  # which NaN is not either
-        raise InvalidInputError(f"its array {name} must hold counts: whole numbers that are not negative.")
+        raise InvalidInputError(
+            f"its array {name} must hold counts: whole numbers that are not negative.", code="model-counts"
+        )
     if f"{name}_codes" not in arrays:
         if counts.shape != (size,):
-            raise InvalidInputError(f"its array {name} does not fit the number of elements.")
+            raise InvalidInputError(f"its array {name} does not fit the number of elements.", code="model-array-size")
         return counts.astype(np.int64)
     whole = np.zeros(size, np.int64)
     whole[_checked(arrays[f"{name}_codes"], counts, size)] = counts
@@ -311,9 +336,9 @@ def _completed(lattice: Lattice, codes: Ints, values: Floats, rule: str) -> Floa
 def _checked(codes: Floats, values: Floats, size: int) -> Ints:
     """Return codes as whole numbers: each once, within range, and as many as values."""
     if codes.shape != values.shape:
-        raise InvalidInputError(f"it has {len(codes)} codes for {len(values)} values.")
+        raise InvalidInputError(f"it has {len(codes)} codes for {len(values)} values.", code="model-codes")
     if not np.isfinite(codes).all() or not ((codes >= 0) & (codes < size) & (codes == np.floor(codes))).all():
-        raise InvalidInputError(f"its codes must be whole numbers in 0..{size - 1}.")
+        raise InvalidInputError(f"its codes must be whole numbers in 0..{size - 1}.", code="model-codes")
     if len(np.unique(codes)) < len(codes):
-        raise InvalidInputError("some of its codes occur twice.")
+        raise InvalidInputError("some of its codes occur twice.", code="model-codes")
     return codes.astype(np.int64)

@@ -44,7 +44,8 @@ class Lattice:
         if self.n_sources > 64:
             raise InvalidInputError(
                 f"{self.n_sources} sources are far too many: at most {MAX_ELEMENTS:,} elements are supported, which "
-                f"{self.base}^{self.n_sources} exceeds. Are the axes swapped? Sources go along the last one."
+                f"{self.base}^{self.n_sources} exceeds. Are the axes swapped? Sources go along the last one.",
+                code="sources-many",
             )
         if self.size > MAX_ELEMENTS:
             covers = (self.base - 1) * self.n_sources * self.size // self.base
@@ -53,7 +54,8 @@ class Lattice:
                 f"{self.n_sources} sources have {self.base}^{self.n_sources} = {self.size:,} elements: "
                 f"{self.size * 8 / 2**30:,.1f} GiB for the values, {covers * 8 / 2**30:,.1f} GiB for the cover "
                 f"relation. At most {MAX_ELEMENTS:,} elements are supported; use fewer sources"
-                f"{fewer if self.base == 3 else ''}."
+                f"{fewer if self.base == 3 else ''}.",
+                code="sources-many",
             )
 
     @property
@@ -101,9 +103,14 @@ class Lattice:
         up, down = np.broadcast_arrays(np.asarray(up, dtype=np.int32), np.asarray(down, dtype=np.int32))
         limit = 1 << self.n_sources
         if np.any((up < 0) | (up >= limit) | (down < 0) | (down >= limit)):
-            raise InvalidInputError(f"Bitmasks of {self.n_sources} sources must lie in 0..{limit - 1}.")
+            raise InvalidInputError(
+                f"Bitmasks of {self.n_sources} sources must lie in 0..{limit - 1}.", code="masks-range"
+            )
         if np.any(up & down) or (self.base == 2 and np.any(down)):
-            raise InvalidInputError("The two sets of an element must be disjoint (and the second empty in a Capacity).")
+            raise InvalidInputError(
+                "The two sets of an element must be disjoint (and the second empty in a Capacity).",
+                code="element-disjoint",
+            )
         codes = np.zeros(up.shape, dtype=np.int32)
         for k in range(self.n_sources):
             codes += np.int32(self.base**k) * ((up >> k & 1) + 2 * (down >> k & 1))
@@ -113,9 +120,15 @@ class Lattice:
         """Code of the element with source indices `up` at digit 1 and `down` at digit 2."""
         members = [*up, *down]
         if len(set(members)) < len(members) or (self.base == 2 and down):
-            raise InvalidInputError(f"The sets of an element must be disjoint, got {list(up)} and {list(down)}.")
+            raise InvalidInputError(
+                f"The sets of an element must be disjoint, got {list(up)} and {list(down)}.", code="element-disjoint"
+            )
         if any(not 0 <= k < self.n_sources for k in members):
-            raise InvalidInputError(f"Source indices must lie in 0..{self.n_sources - 1}, got {members}.")
+            raise InvalidInputError(
+                f"Source indices must lie in 0..{self.n_sources - 1}, got {members}.",
+                code="source-index",
+                value=members,
+            )
         return int(sum(self.base**k for k in up) + 2 * sum(self.base**k for k in down))
 
     def sets(self, code: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -131,7 +144,11 @@ class Lattice:
 
     def _check_code(self, code: int) -> None:
         if not 0 <= code < self.size:
-            raise InvalidInputError(f"A code of {self.n_sources} sources must lie in 0..{self.size - 1}, got {code}.")
+            raise InvalidInputError(
+                f"A code of {self.n_sources} sources must lie in 0..{self.size - 1}, got {code}.",
+                code="code-range",
+                value=code,
+            )
 
     def label(self, code: int, names: Sequence[str]) -> str:
         """Name an element as the paper does, e.g. ``g_{12,3}``; longer names are joined by ``+``."""
@@ -266,7 +283,11 @@ class Lattice:
     def _one_each(self, values: ArrayLike) -> Floats:
         array = np.asarray(values, dtype=np.float64)
         if array.shape != (self.size,):
-            raise InvalidInputError(f"values must have one entry per element, ({self.size},), got shape {array.shape}.")
+            raise InvalidInputError(
+                f"values must have one entry per element, ({self.size},), got shape {array.shape}.",
+                code="values-shape",
+                argument="values",
+            )
         return array
 
     def violations(self, values: ArrayLike, tolerance: float = 0.0) -> tuple[Codes, Codes]:
@@ -381,5 +402,8 @@ def random_generator(random_state: Seed | np.random.RandomState) -> np.random.Ge
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"random_state must be None, a non-negative whole number or a numpy Generator, got {random_state!r}."
+            f"random_state must be None, a non-negative whole number or a numpy Generator, got {random_state!r}.",
+            code="random-state",
+            argument="random_state",
+            value=random_state,
         ) from error

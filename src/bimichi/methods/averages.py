@@ -43,7 +43,12 @@ class _Unlearned(FusionClassifier):
 
     def _check_parameters(self) -> None:
         if getattr(self, "source", 0) not in range(self.n_features_in_):
-            raise InvalidInputError(f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.")
+            raise InvalidInputError(
+                f"source must be an index in 0..{self.n_features_in_ - 1}, got {self.source!r}.",
+                code="source-index",
+                argument="source",
+                value=self.source,
+            )
 
 
 class _Pointwise(_Unlearned, NormalisedFusion):
@@ -132,7 +137,9 @@ class SignedSource(_Unlearned):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.sign not in (1, -1):
-            raise InvalidInputError(f"sign must be 1 or -1, got {self.sign!r}.")
+            raise InvalidInputError(
+                f"sign must be 1 or -1, got {self.sign!r}.", code="sign", argument="sign", value=self.sign
+            )
 
     def fuse(self, X: Any) -> NDArray[Any]:
         planes = self._split(X)
@@ -220,6 +227,8 @@ def _minimum(square: Floats, pull: Floats) -> Floats:
     P, q = sp.csc_matrix(np.triu(2 * square)), -2 * pull
     solved = program.solve(P, q, POLISH) or program.solve(P, q)
     if solved is None:
-        raise InvalidInputError("The weights could not be found: the sources of X are not valid numbers.")
+        raise InvalidInputError(
+            "The weights could not be found: the sources of X are not valid numbers.", code="weights-unfound"
+        )
     weights = np.maximum(solved[0], 0.0)
     return np.asarray(weights / weights.sum())

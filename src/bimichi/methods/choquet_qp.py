@@ -36,7 +36,11 @@ class _LeastSquares(FusionClassifier, MeasureFusion):
     def _learn(self, X: NDArray[Any], positive: Flags, weight: Any, objective: Objective, **entering: Any) -> Self:
         weights = check_weights(weight, len(X))
         if not weights.any():
-            raise InvalidInputError("sample_weight is 0 for all instances; at least one must count.")
+            raise InvalidInputError(
+                "sample_weight is 0 for all instances; at least one must count.",
+                code="weights-zero",
+                argument="sample_weight",
+            )
         if self.class_weight is not None:
             share = compute_class_weight(self.class_weight, classes=np.array([False, True]), y=positive)
             if self.class_weight != "balanced":
@@ -142,7 +146,12 @@ class BiCapacityQP(_LeastSquares):
         """Learn the measure; parameters as in `ChoquetQP.fit`."""
         given = np.asarray(self.targets)
         if given.shape != (2,) or given.dtype.kind not in "if" or not -1 <= given[0] < given[1] <= 1:
-            raise InvalidInputError(f"targets must be two rising numbers in [-1, 1], got {self.targets!r}.")
+            raise InvalidInputError(
+                f"targets must be two rising numbers in [-1, 1], got {self.targets!r}.",
+                code="targets-rising",
+                argument="targets",
+                value=self.targets,
+            )
         X, positive = self._take(X, y)
         Planes(X, names=self._names()).check_range(-1.0, "Rescale it.")
         objective = replace(MEAN, zero_bound=bool(self.zero_bound), parameters=(float(given[0]), float(given[1])))

@@ -138,7 +138,9 @@ class MeasureFusion(Fusion):
         rule = FusionRule.load(path)
         found = None if rule.training is None else rule.training.method
         if found != cls.__name__:
-            raise ModelFileError(f"{path} holds a model of {found or 'no method'}, not of {cls.__name__}.")
+            raise ModelFileError(
+                f"{path} holds a model of {found or 'no method'}, not of {cls.__name__}.", code="model-of-another"
+            )
         with reading(path, cls.__name__):
             return cls()._restored(rule)
 

@@ -185,7 +185,9 @@ class MICIRegressor(RegressorMixin, _MeasureFromBags):  # type: ignore[misc]  # 
         outside = collected.labels[(collected.labels < 0) | (collected.labels > 1)]
         if outside.size:
             raise InvalidInputError(
-                f"y reaches {float(outside[0])!r}; labels must lie in [0, 1], where the integral lies. Rescale them."
+                f"y reaches {float(outside[0])!r}; labels must lie in [0, 1], where the integral lies. Rescale them.",
+                code="labels-range",
+                argument="y",
             )
         return self._learn(collected, REGRESSION, get_solver(self.solver))
 

@@ -32,9 +32,13 @@ def open_session(path: str | PathLike[str], n_jobs: int | None = None) -> Any:
     try:
         exists = Path(path).is_file()
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"model must be the path of an ONNX file, got {path!r}.") from error
+        raise InvalidInputError(
+            f"model must be the path of an ONNX file, got {path!r}.", code="network-path", argument="model", value=path
+        ) from error
     if not exists:
-        raise ModelFileError(f"model {str(path)!r} is not a file; give the path of an ONNX file.")
+        raise ModelFileError(
+            f"model {str(path)!r} is not a file; give the path of an ONNX file.", code="network-missing"
+        )
     onnxruntime = import_optional("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = check_n_jobs(n_jobs)
@@ -43,7 +47,9 @@ def open_session(path: str | PathLike[str], n_jobs: int | None = None) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime's errors have no base of their own
-        raise ModelFileError(f"model {str(path)!r} cannot be opened as an ONNX file: {error}") from error
+        raise ModelFileError(
+            f"model {str(path)!r} cannot be opened as an ONNX file: {error}", code="network-unreadable"
+        ) from error
 
 
 def fit(nodes: Sequence[Any], expected: Nodes) -> bool:
@@ -66,7 +72,7 @@ def run(session: Any, tensor: NDArray[np.float32], size: str) -> list[NDArray[An
     try:
         outputs: list[NDArray[Any]] = session.run(None, {session.get_inputs()[0].name: tensor})
     except Exception as error:  # as above
-        raise ModelFileError(f"The network failed on {size}: {error}") from error
+        raise ModelFileError(f"The network failed on {size}: {error}", code="network-failed") from error
     return outputs
 
 
@@ -75,9 +81,11 @@ def check_outputs(outputs: Sequence[NDArray[Any]], shapes: Sequence[Sizes], expe
     for array, shape in zip(outputs, shapes, strict=True):
         if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
             got = ", ".join(str(array.shape) for array in outputs)
-            raise ModelFileError(f"The network gave outputs of the shapes {got}; expected {expected}.")
+            raise ModelFileError(
+                f"The network gave outputs of the shapes {got}; expected {expected}.", code="network-outputs"
+            )
     if not all(np.isfinite(array).all() for array in outputs):
-        raise ModelFileError(f"The network gave NaN or infinite values on {size}.")
+        raise ModelFileError(f"The network gave NaN or infinite values on {size}.", code="network-nan")
 
 
 def interpolated(mask: NDArray[Any], rows: Floats, columns: Floats) -> NDArray[Any]:

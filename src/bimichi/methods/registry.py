@@ -91,7 +91,11 @@ def _check(name: str, loaded: Any) -> tuple[Method, ...]:
     rows = loaded() if callable(loaded) and not isinstance(loaded, type) else loaded
     rows = (rows,) if isinstance(rows, Method) else tuple(rows)
     if not rows or not all(isinstance(row, Method) for row in rows):
-        raise InvalidInputError(f"{name} must be a subclass of Fusion, a Method, or a function that returns Methods.")
+        raise InvalidInputError(
+            f"{name} must be a subclass of Fusion, a Method, or a function that returns Methods.",
+            code="method-kind",
+            argument=name,
+        )
     return rows
 
 
@@ -116,11 +120,20 @@ def register_method(name: str, estimator: type[Fusion], parameters: Any = Mappin
         If the class is no `Fusion`, or if a row of the same table has this name.
     """
     if not (isinstance(estimator, type) and issubclass(estimator, Fusion)):
-        raise InvalidInputError(f"estimator must be a subclass of Fusion, got {estimator!r}.")
+        raise InvalidInputError(
+            f"estimator must be a subclass of Fusion, got {estimator!r}.",
+            code="method-kind",
+            argument="estimator",
+            value=estimator,
+        )
     entry = Method(name, estimator, parameters, **more)
     for other in registered_methods():
         if other.name == name and set(other.tables) & set(entry.tables):
-            raise InvalidInputError(f"name is {name!r}, which {other.estimator.__name__} has; choose another name.")
+            raise InvalidInputError(
+                f"name is {name!r}, which {other.estimator.__name__} has; choose another name.",
+                code="method-taken",
+                argument="name",
+            )
     METHODS.register(name, (*METHODS.get(name, ()), entry))
     return entry
 

@@ -68,10 +68,16 @@ class YoloSeg:
         n_classes = rows.shape[1] - 4 - len(prototypes)
         if n_classes < 1:
             shapes = f"{outputs[0].shape} and {outputs[1].shape}"
-            raise ModelFileError(f"The network gave outputs of the shapes {shapes}; expected {EXPECTED}.")
+            raise ModelFileError(
+                f"The network gave outputs of the shapes {shapes}; expected {EXPECTED}.", code="network-outputs"
+            )
         label = PERSON if wanted.target_class is None else wanted.target_class
         if label >= n_classes:
-            raise InvalidInputError(f"target_class is {label}, but the network has the classes 0 to {n_classes - 1}.")
+            raise InvalidInputError(
+                f"target_class is {label}, but the network has the classes 0 to {n_classes - 1}.",
+                code="network-class",
+                argument="target_class",
+            )
         least = SURE if wanted.score_threshold is None else wanted.score_threshold
         scores = rows[:, 4 : 4 + n_classes]
         chosen = np.flatnonzero((scores.argmax(axis=1) == label) & (scores[:, label] > least))

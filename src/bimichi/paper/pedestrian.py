@@ -175,9 +175,11 @@ def run_pedestrian(
     """
     if scene.n_sources > MOST_SOURCES:
         has = f"Scene {scene.name!r} has {scene.n_sources} sources, of at most {MOST_SOURCES}"
-        raise InvalidInputError(f"{has}. Make scenes with n_sources=3, or use run_study.")
+        raise InvalidInputError(f"{has}. Make scenes with n_sources=3, or use run_study.", code="pedestrian-sources")
     if not shows_both(scene):
-        raise InvalidInputError(f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.")
+        raise InvalidInputError(
+            f"Scene {scene.name!r} shows no people, or nothing else. Choose another scene.", code="scene-without-people"
+        )
     watch = Stopwatch()
     methods = paper_methods(scene.source_names, detector, random_state, preset)
     kept = {name: method for name, method in methods.items() if name not in leave_out}

@@ -90,17 +90,25 @@ def plot_importance(
     if hasattr(up, "up"):
         up, down, names = up.up, up.down, up.source_names if names is None else names
     if down is None:
-        raise InvalidInputError("down must be given with up, unless up is an object that has both.")
+        raise InvalidInputError(
+            "down must be given with up, unless up is an object that has both.", code="down-missing", argument="down"
+        )
     right, left = number_array(up, "up"), number_array(down, "down")
     if right.ndim != 1 or right.shape != left.shape or right.size == 0:
-        raise InvalidInputError(f"up and down must be 1-D and equally long, got {right.shape} and {left.shape}.")
+        raise InvalidInputError(
+            f"up and down must be 1-D and equally long, got {right.shape} and {left.shape}.", code="bars-shape"
+        )
     if not (np.isfinite(right).all() and np.isfinite(left).all()):
-        raise InvalidInputError("up and down must be finite.")
+        raise InvalidInputError("up and down must be finite.", code="finite")
     shown = [style.literal(name, NAME_WIDTH) for name in check_names(names, len(right))]
     ends, shape = None if intervals is None else number_array(intervals, "intervals"), (2, len(right), 2)
     if ends is not None and (ends.shape != shape or not (ends[..., 0] <= ends[..., 1]).all()):
         got = f"got shape {ends.shape}{'' if ends.shape != shape else ', ends the wrong way'}"
-        raise InvalidInputError(f"intervals must be lower and upper ends of shape {shape}, {got}.")
+        raise InvalidInputError(
+            f"intervals must be lower and upper ends of shape {shape}, {got}.",
+            code="intervals-shape",
+            argument="intervals",
+        )
     ax = style.axes_for(ax, (5.6, 1.3 + 0.4 * len(right)))
     reach = max(float(np.abs(drawn).max()) for drawn in (right, left, ends) if drawn is not None)
     for k, (side, values, color) in enumerate(((1, right, style.UP), (-1, left, style.DOWN))):

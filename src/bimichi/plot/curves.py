@@ -85,7 +85,8 @@ def plot_reliability(
         if score.min() < 0 or score.max() > 1:
             reach = f"from {score.min():g} to {score.max():g}"
             raise InvalidInputError(
-                f"The map {name!r} reaches {reach}; probabilities lie in [0, 1]. Learn with objective='logistic'."
+                f"The map {name!r} reaches {reach}; probabilities lie in [0, 1]. Learn with objective='logistic'.",
+                code="map-range",
             )
     ax = axes_for(ax, (4.6, 4.4))
     for k, (name, score) in enumerate(maps.items()):
@@ -123,13 +124,25 @@ def _check_maps(truth: ArrayLike, fused_by_name: Any, ignore: ArrayLike | None) 
     labels = np.asarray(truth)
     keep = np.ones(labels.shape, dtype=bool) if ignore is None else ~np.asarray(ignore, dtype=bool)
     if keep.shape != labels.shape:
-        raise InvalidInputError(f"ignore has shape {keep.shape}; it must be that of truth, {labels.shape}.")
+        raise InvalidInputError(
+            f"ignore has shape {keep.shape}; it must be that of truth, {labels.shape}.",
+            code="ignore-shape",
+            argument="ignore",
+        )
     targets = check_binary(labels[keep], "truth")
     if targets.all() or not targets.any():
         shown = f"{int(targets.sum()):,} of the {targets.size:,} instances that count are targets"
-        raise InvalidInputError(f"truth must show targets and others, but {shown}; a ROC needs both.")
+        raise InvalidInputError(
+            f"truth must show targets and others, but {shown}; a ROC needs both.",
+            code="truth-one-class",
+            argument="truth",
+        )
     if not isinstance(fused_by_name, Mapping) or not fused_by_name:
-        raise InvalidInputError("fused_by_name must be a mapping of at least one name to its map.")
+        raise InvalidInputError(
+            "fused_by_name must be a mapping of at least one name to its map.",
+            code="maps-mapping",
+            argument="fused_by_name",
+        )
     return targets, {name: _check_scores(fused, keep, name) for name, fused in fused_by_name.items()}
 
 
@@ -143,12 +156,16 @@ def _unit_square(ax: "Axes", margin: float, axes: tuple[str, str], title: str, c
 def _check_scores(fused: ArrayLike, keep: Flags, name: str) -> Floats:
     values = number_array(fused, f"The map {name!r}")
     if values.shape != keep.shape:
-        raise InvalidInputError(f"The map {name!r} has shape {values.shape}; it must be that of truth, {keep.shape}.")
+        raise InvalidInputError(
+            f"The map {name!r} has shape {values.shape}; it must be that of truth, {keep.shape}.", code="map-shape"
+        )
     score = values[keep]
     missing = int((~np.isfinite(score)).sum())
     if missing:
         problem = f"The map {name!r} has {missing:,} values that are NaN or infinite"
-        raise InvalidInputError(f"{problem}; leave them out of all maps alike, with ignore=~np.isfinite(...).")
+        raise InvalidInputError(
+            f"{problem}; leave them out of all maps alike, with ignore=~np.isfinite(...).", code="nan"
+        )
     return score
 
 
@@ -171,14 +188,16 @@ def plot_history(history: Any, convex_value: Any = None, ax: "Axes | None" = Non
     """
     searches = history if isinstance(history, Mapping) else {"search": history}
     if not searches:
-        raise InvalidInputError("history is an empty mapping; give at least one search.")
+        raise InvalidInputError(
+            "history is an empty mapping; give at least one search.", code="history-empty", argument="history"
+        )
     tracks = {name: _check_history(search, name) for name, search in searches.items()}
     level = None
     if convex_value is not None:
         value = number_array(_recorded(convex_value, "objective_value"), "convex_value")
         if value.ndim != 0 or not np.isfinite(value):
             rule = "convex_value must be one finite number, a Solution or a fitted model"
-            raise InvalidInputError(f"{rule}; got {convex_value!r}.")
+            raise InvalidInputError(f"{rule}; got {convex_value!r}.", code="history-kind", value=convex_value)
         level = float(value)
     ax = axes_for(ax, (5.6, 3.8))
     for k, (name, track) in enumerate(tracks.items()):
@@ -216,7 +235,7 @@ def _check_history(search: Any, name: str) -> Floats:
     track = number_array(_recorded(search, "history"), f"history of {name!r}")
     if track.ndim != 1 or track.size == 0 or not np.isfinite(track).all():
         rule = f"history of {name!r} must be 1-D, finite and not empty, got shape {track.shape}"
-        raise InvalidInputError(f"{rule}; pass an array, a Solution or a fitted model.")
+        raise InvalidInputError(f"{rule}; pass an array, a Solution or a fitted model.", code="history-kind")
     return track
 
 

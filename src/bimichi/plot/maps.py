@@ -121,15 +121,24 @@ def _draw(ax: "Axes", values: Floats, title: str | None) -> None:
 def _with_titles(planes: Any, titles: Sequence[str] | None) -> tuple[Sequence[str | None], list[ArrayLike]]:
     if isinstance(planes, Mapping):
         if titles is not None:
-            raise InvalidInputError("titles must be left out when planes is a mapping: its keys are the titles.")
+            raise InvalidInputError(
+                "titles must be left out when planes is a mapping: its keys are the titles.",
+                code="titles-twice",
+                argument="titles",
+            )
         titles, planes = list(planes), planes.values()
     arrays = list(planes)
     if not arrays:
-        raise InvalidInputError("planes is empty; give at least one map.")
+        raise InvalidInputError("planes is empty; give at least one map.", code="maps-empty", argument="planes")
     if titles is None:
         return [None] * len(arrays), arrays
     if isinstance(titles, str) or len(titles) != len(arrays):
-        raise InvalidInputError(f"titles must be one for each of the {len(arrays)} maps, got {titles!r}.")
+        raise InvalidInputError(
+            f"titles must be one for each of the {len(arrays)} maps, got {titles!r}.",
+            code="titles-number",
+            argument="titles",
+            value=titles,
+        )
     return titles, arrays
 
 
@@ -139,7 +148,12 @@ def _check_range(output_range: tuple[float, float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         low = high = np.nan
     if not -1 <= low < high <= 1:
-        raise InvalidInputError(f"output_range must be two numbers in [-1, 1], such as (0, 1), got {output_range!r}.")
+        raise InvalidInputError(
+            f"output_range must be two numbers in [-1, 1], such as (0, 1), got {output_range!r}.",
+            code="output-range",
+            argument="output_range",
+            value=output_range,
+        )
     return low, high
 
 
@@ -147,14 +161,16 @@ def _check_plane(plane: ArrayLike, low: float, high: float, label: str) -> Float
     array = real_array(plane, label, "a map holds real numbers.")
     if array.ndim != 2 or array.size == 0:
         rule = f"{label} must have shape (height, width), got {array.shape}"
-        raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].")
+        raise InvalidInputError(f"{rule}; of an image of sources, pass image[..., k].", code="map-shape")
     if array.dtype == bool:
         return np.where(array, high, low)
     values = array.astype(np.float64)
     outside = ~np.isnan(values) & ((values < low - ROUNDING) | (values > high + ROUNDING))
     if outside.any():
         problem = f"{label} has the value {values[outside][0]:g}, outside output_range ({low:g}, {high:g})"
-        raise InvalidInputError(f"{problem}. Rescale the map, or pass the range of its values.")
+        raise InvalidInputError(
+            f"{problem}. Rescale the map, or pass the range of its values.", code="output-range-exceeded"
+        )
     return values
 
 
@@ -218,7 +234,12 @@ def plot_bags(
     numbers = np.asarray(segments)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu" or numbers.size == 0:
         got = f"{numbers.dtype} of shape {numbers.shape}"
-        raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
+        raise InvalidInputError(
+            f"segments must be whole numbers of shape (height, width), got {got}.",
+            code="segments-shape",
+            argument="segments",
+            value=got,
+        )
     segment_numbers = np.unique(numbers)
     segment_labels = check_segment_labels(segment_numbers, labels)
     kinds = dict.fromkeys(segment_numbers.tolist(), "left out")
@@ -229,7 +250,7 @@ def plot_bags(
     picture = None if image is None else np.asarray(image)
     if picture is not None and (picture.shape[:2] != (height, width) or picture.shape[2:] not in ((), (3,), (4,))):
         shape = f"the segments' shape {(height, width)}, got {picture.shape}"
-        raise InvalidInputError(f"image must be grey or coloured, of {shape}.")
+        raise InvalidInputError(f"image must be grey or coloured, of {shape}.", code="image-shape", argument="image")
     targets = _targets(boxes, polygons, mask, (height, width))
     ax = axes_for(ax, (min(max(4.0 * width / height, 4.6), 10.0), 4.4))
     if picture is not None:
@@ -286,13 +307,23 @@ def _targets(
     for polygon in polygons:
         points = np.asarray(polygon, dtype=np.float64)
         if points.ndim != 2 or points.shape[1:] != (2,):
-            raise InvalidInputError(f"polygons must have shape (n_corners, 2): x, y, got {points.shape}.")
+            raise InvalidInputError(
+                f"polygons must have shape (n_corners, 2): x, y, got {points.shape}.",
+                code="polygons-shape",
+                argument="polygons",
+                value=points.shape,
+            )
         outlined.append([points])
     if mask is not None:
         inside = np.asarray(mask)
         if inside.dtype != np.bool_ or inside.shape != shape:
             got = f"{inside.dtype} of shape {inside.shape}"
-            raise InvalidInputError(f"mask must be an array of bool of the segments' shape {shape}, got {got}.")
+            raise InvalidInputError(
+                f"mask must be an array of bool of the segments' shape {shape}, got {got}.",
+                code="mask-kind",
+                argument="mask",
+                value=got,
+            )
         from scipy import ndimage
 
         regions = ndimage.label(inside, structure=np.ones((3, 3)))[0]

@@ -152,7 +152,11 @@ def plot_interactions(indices: Any) -> "Figure":
     """
     if not hasattr(indices, "interaction_up"):
         got = f"got {type(indices).__name__}; for a single matrix, use plot_interaction"
-        raise InvalidInputError(f"indices must have interaction_up, interaction_down and interaction_mixed, {got}.")
+        raise InvalidInputError(
+            f"indices must have interaction_up, interaction_down and interaction_mixed, {got}.",
+            code="indices-kind",
+            argument="indices",
+        )
     values = np.array([_check_square(getattr(indices, f"interaction_{side}")) for side in SIDES])
     n, longest = len(indices.source_names), min(NAME_WIDTH, max(map(len, indices.source_names)))
     panel = max(0.6 * n, 1.8) + 0.2
@@ -169,7 +173,11 @@ def plot_interactions(indices: Any) -> "Figure":
 def _check_square(matrix: Any) -> Floats:
     values = number_array(matrix, "matrix").copy()
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
-        raise InvalidInputError(f"matrix must be square, one row and column per source, got shape {values.shape}.")
+        raise InvalidInputError(
+            f"matrix must be square, one row and column per source, got shape {values.shape}.",
+            code="matrix-shape",
+            argument="matrix",
+        )
     np.fill_diagonal(values, np.nan)
     return values
 
@@ -237,7 +245,11 @@ def _check_path(g: BiCapacity, path: Iterable[Any]) -> list[int]:
     steps = set(zip(*(ends.tolist() for ends in g.lattice.covers()), strict=True))
     if not all(step in steps for step in pairwise(codes)) and not all(step in steps for step in pairwise(codes[::-1])):
         labels = ", ".join(g.lattice.label(code, g.source_names) for code in codes)
-        raise InvalidInputError(f"path must rise (or fall) from each element to a neighbour, but it is {labels}.")
+        raise InvalidInputError(
+            f"path must rise (or fall) from each element to a neighbour, but it is {labels}.",
+            code="path-steps",
+            argument="path",
+        )
     return codes
 
 
@@ -249,7 +261,11 @@ def _chain(g: BiCapacity, x: ArrayLike | None) -> tuple[list[int], list[float]]:
 
     instance = np.asarray(x, dtype=np.float64)
     if instance.shape != (g.n_sources,):
-        raise InvalidInputError(f"x must be one instance of {g.n_sources} sources, got shape {instance.shape}.")
+        raise InvalidInputError(
+            f"x must be one instance of {g.n_sources} sources, got shape {instance.shape}.",
+            code="instance-shape",
+            argument="x",
+        )
     codes, weights = linear_form(instance[None])
     (heavy,) = np.nonzero(weights[0])
     used = slice(heavy[0], heavy[-1] + 1) if heavy.size else slice(0)

@@ -61,7 +61,11 @@ def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise InvalidInputError(f"ax must be one matplotlib Axes, got {type(ax).__name__}; pass one, as in axes[0].")
+        raise InvalidInputError(
+            f"ax must be one matplotlib Axes, got {type(ax).__name__}; pass one, as in axes[0].",
+            code="axes-kind",
+            argument="ax",
+        )
     return ax
 
 
@@ -173,10 +177,12 @@ def check_measure(model: object, kind: type[Kind], limit: int = MAX_SOURCES, rem
         other = others.get(type(measure).__name__, "plot_matrix or plot_lattice")
         got = f"got {type(measure).__name__}; use {other} for it"
         article = "an" if kind.__name__.startswith("A") else "a"
-        raise InvalidInputError(f"This picture shows {article} {kind.__name__}, {got}.")
+        raise InvalidInputError(f"This picture shows {article} {kind.__name__}, {got}.", code="picture-sources")
     if measure.n_sources > limit:
         model = f"The {measure.n_parts:,} {measure.parts} of {measure.n_sources} sources"
-        raise InvalidInputError(f"{model} do not fit this picture, which is drawn up to {limit} sources. {remedy}")
+        raise InvalidInputError(
+            f"{model} do not fit this picture, which is drawn up to {limit} sources. {remedy}", code="picture-sources"
+        )
     return measure
 
 

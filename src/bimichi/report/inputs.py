@@ -136,13 +136,22 @@ def gather(model: Any, sources: Any, **options: Any) -> Material:
         given |= {what: aligned(given.get(what), like, what) for what in ("truth", "ignore", "segments")}
     truth, ignore, comparison, n_jobs = map(given.get, ("truth", "ignore", "comparison", "n_jobs"))
     if comparison is not None and not isinstance(comparison, Comparison):
-        raise InvalidInputError(f"comparison must be what compare() returns, got {type(comparison).__name__}.")
+        raise InvalidInputError(
+            f"comparison must be what compare() returns, got {type(comparison).__name__}.",
+            code="comparison-kind",
+            argument="comparison",
+            value=comparison,
+        )
     named = _named(rule, sources, given.get("names"))
     planes = _image(sources, named)
     shape, entered = planes[0].shape, named.enter(planes)
     integral = integrate(entered, named.measure, n_jobs=n_jobs)
     if np.isnan(integral).all():
-        raise InvalidInputError("sources have no pixel without NaN, so there is nothing to show.")
+        raise InvalidInputError(
+            "sources have no pixel without NaN, so there is nothing to show.",
+            code="no-complete-instance",
+            argument="sources",
+        )
     numbered, signs = _bags(given.get("segments"), given.get("labels"), shape)
     return Material(
         rule=named,
@@ -178,7 +187,8 @@ def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> Fusio
     if m > MAX_SOURCES and rule.measure.parts == "elements":
         raise InvalidInputError(
             f"The model has {m} sources, so {3**m:,} elements; reports are offered up to {MAX_SOURCES} sources, and "
-            "beyond for additive measures. Use bimichi.explain and bimichi.plot instead."
+            "beyond for additive measures. Use bimichi.explain and bimichi.plot instead.",
+            code="sources-many",
         )
     listed = isinstance(sources, list | tuple)
     found = len(sources) if listed else np.shape(sources)[-1] if np.ndim(sources) else 0
@@ -186,7 +196,8 @@ def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> Fusio
         given = f"{found} sources" if names is None else f"{len(names)} sources ({', '.join(map(str, names))})"
         raise InvalidInputError(
             f"The model was fitted to {m} sources ({', '.join(own)}), but {given} are given. "
-            "Give the same sources, in the same order."
+            "Give the same sources, in the same order.",
+            code="sources-number",
         )
     if names is None:
         return rule
@@ -197,7 +208,8 @@ def _named(rule: FusionRule, sources: Any, names: Sequence[str] | None) -> Fusio
         order = "in the model's order" if set(own) == set(given_names) else "with names=None if they are the same"
         raise InvalidInputError(
             f"The model was fitted to the sources {', '.join(own)}, but {', '.join(given_names)} are given. "
-            f"Give them {order}."
+            f"Give them {order}.",
+            code="sources-differ",
         )
     return rule.renamed(given_names)
 
@@ -207,11 +219,15 @@ def _image(sources: Any, rule: FusionRule) -> list[NDArray[Any]]:
     if planes[0].ndim != 2 or planes[0].size == 0:
         raise InvalidInputError(
             f"sources must be an image, (height, width, {len(planes)}), or {len(planes)} planes of shape "
-            f"(height, width), got planes of shape {planes[0].shape}."
+            f"(height, width), got planes of shape {planes[0].shape}.",
+            code="sources-not-image",
+            argument="sources",
         )
     for name, plane in zip(rule.source_names, planes, strict=True):
         if plane.dtype.kind == "f" and np.isinf(plane).any():
-            raise InvalidInputError(f"Source {name!r} has infinite values; clip them, or set them to NaN.")
+            raise InvalidInputError(
+                f"Source {name!r} has infinite values; clip them, or set them to NaN.", code="infinite"
+            )
     return planes
 
 
@@ -219,7 +235,9 @@ def _like_source(values: Any, name: str, kinds: str, rule: str, shape: tuple[int
     array = np.asarray(values)
     if array.dtype.kind not in kinds or array.shape != shape:
         raise InvalidInputError(
-            f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}."
+            f"{name} must be {rule} in the shape of a source, {shape}, got {array.dtype} of shape {array.shape}.",
+            code="plane-shape",
+            argument=name,
         )
     return array
 
@@ -229,12 +247,19 @@ def _bags(
 ) -> tuple[Ints | None, list[bool | None]]:
     """Number the bags from 0, and list their labels."""
     if (segments is None) != (labels is None):
-        raise InvalidInputError("segments and labels go together: the bag of each pixel, and the label of each bag.")
+        raise InvalidInputError(
+            "segments and labels go together: the bag of each pixel, and the label of each bag.",
+            code="segments-with-labels",
+        )
     if segments is None or labels is None:
         return None, []
     given = _like_source(segments, "segments", "iu", "whole numbers", shape)
     found, numbered = np.unique(given, return_inverse=True)
     if len(found) > MAX_SEGMENTS:
-        raise InvalidInputError(f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.")
+        raise InvalidInputError(
+            f"segments has {len(found):,} bags; up to {MAX_SEGMENTS:,} can be drawn. Leave it out.",
+            code="bags-many",
+            argument="segments",
+        )
     signs = [None if label is None else bool(label) for label in check_segment_labels(found, labels)]
     return numbered.reshape(shape), signs

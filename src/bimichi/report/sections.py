@@ -150,7 +150,9 @@ def score_maps(material: Material) -> list[tuple[str, Scores, Curve]]:
     if not truth.any() or truth.all():
         raise InvalidInputError(
             f"truth has one class only: {int(truth.sum()):,} of the {truth.size:,} pixels that count are targets. "
-            "Scores need targets and others; leave truth out."
+            "Scores need targets and others; leave truth out.",
+            code="truth-one-class",
+            argument="truth",
         )
     limits = (material.rule.low, 1.0)
     maps = [("fused", material.fused, material.rule.output_range)]

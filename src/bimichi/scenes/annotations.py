@@ -98,7 +98,12 @@ class ImageAnnotations:
         try:
             return np.asarray(self.mask == float(label))
         except ValueError as error:
-            raise InvalidInputError(f"target must be a value of the mask, a number, got {label!r}.") from error
+            raise InvalidInputError(
+                f"target must be a value of the mask, a number, got {label!r}.",
+                code="target-number",
+                argument="target",
+                value=label,
+            ) from error
 
 
 Annotations = Mapping[str | None, ImageAnnotations]
@@ -190,7 +195,9 @@ def in_pixels(drawn: ImageAnnotations, placement: Placement | None, where: str =
     if drawn.units == "pixels":
         return drawn
     if placement is None:
-        raise InvalidInputError(f"{where} gives {drawn.units} instead of pixels; pass the placement of the image.")
+        raise InvalidInputError(
+            f"{where} gives {drawn.units} instead of pixels; pass the placement of the image.", code="annotations-units"
+        )
     height, width = placement.shape
     if drawn.units == "fractions":
         size = np.array([width, height], dtype=np.float64)
@@ -217,7 +224,8 @@ def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Fl
         raise InvalidInputError(
             f"{where} gives map coordinates ({crs or 'unknown'}), but the image has no "
             f"{'coordinate reference system' if placement.transform is not None else 'georeference'}. Use a GeoTIFF "
-            'that has one; for coordinates in pixels, a GeoJSON file says so by "crs": null.'
+            'that has one; for coordinates in pixels, a GeoJSON file says so by "crs": null.',
+            code="annotations-units",
         )
     systems = import_optional("rasterio.crs").CRS
     errors = import_optional("rasterio.errors")
@@ -225,7 +233,9 @@ def _from_map(crs: str | None, placement: Placement, where: str) -> Callable[[Fl
         own = systems.from_user_input(placement.crs)
         other = systems.from_user_input("EPSG:4326" if crs in LONGITUDE_LATITUDE else crs)
     except (errors.RasterioError, ValueError) as error:
-        raise InvalidInputError(f"{where}: the coordinate reference system {crs!r} is not known ({error}).") from error
+        raise InvalidInputError(
+            f"{where}: the coordinate reference system {crs!r} is not known ({error}).", code="crs-unknown"
+        ) from error
     if own == other:
         return placement.to_pixels
     warp = import_optional("rasterio.warp")

@@ -92,7 +92,12 @@ class Placement:
     def __post_init__(self) -> None:
         check_shape(self.shape)
         if self.transform is not None and (len(self.transform) < 6 or abs(self._determinant) == 0):
-            raise InvalidInputError(f"transform must be six numbers that can be inverted, got {self.transform!r}.")
+            raise InvalidInputError(
+                f"transform must be six numbers that can be inverted, got {self.transform!r}.",
+                code="transform",
+                argument="transform",
+                value=self.transform,
+            )
 
     @property
     def _determinant(self) -> float:

@@ -15,7 +15,6 @@ blurred maps. Thresholds are chosen on whole cores against non-target pixels. No
 it boxes, polygons, discs, strokes, superpixels or masks.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bimichi._checks import check_choice, check_integer, check_number, is_number, is_xarray, refuse_masked
 from bimichi._types import Flags, Floats, Ints
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.scenes.annotations import ImageAnnotations
 from bimichi.scenes.checks import distinct
 from bimichi.scenes.scene import Scene
@@ -97,10 +96,13 @@ class Labelling:
         if self.bags != "boxes" and (self.negative is not None or self.rest != "negative" or self.core != CORE):
             raise InvalidInputError(
                 "negative, rest and core (--negative, --rest, --core) are about pixels of regions; use them with "
-                "bags='boxes' (--bags boxes)."
+                "bags='boxes' (--bags boxes).",
+                code="regions-options",
             )
         if self.negative is not None and self.negative == self.target:
-            raise InvalidInputError(f"target and negative are both {self.target!r}; give two labels.")
+            raise InvalidInputError(
+                f"target and negative are both {self.target!r}; give two labels.", code="labels-same"
+            )
 
     @property
     def annotations(self) -> str | None:
@@ -266,9 +268,10 @@ def _superpixels(scene: Scene, n_segments: int) -> Ints:
     stack = scene.sources
     n_pixels = int((~np.isnan(stack).any(axis=2)).sum())
     if n_segments > n_pixels:
-        warnings.warn(
+        warn(
             f"superpixels (--superpixels) is {n_segments:,}, but scene {scene.name!r} has {n_pixels:,} pixels with "
             "data, so that most bags are single pixels. Use fewer.",
+            code="superpixels-many",
             stacklevel=2,
         )
     if np.nanmin(stack) < -1 or np.nanmax(stack) > 1:
@@ -305,7 +308,9 @@ def rasterise(
     """
     height, width = check_shape(shape)
     if annotations.units != "pixels":
-        raise InvalidInputError(f"Annotations are in {annotations.units}; convert them with in_pixels first.")
+        raise InvalidInputError(
+            f"Annotations are in {annotations.units}; convert them with in_pixels first.", code="annotations-units"
+        )
     targets, ignored = np.zeros((height, width), np.bool_), np.zeros((height, width), np.bool_)
     for k, drawn in enumerate(annotations.objects):
         if drawn.ignored:
@@ -316,7 +321,8 @@ def rasterise(
     if mask is not None and unknown is not None:
         if mask.shape != targets.shape:
             raise InvalidInputError(
-                f"The mask has {mask.shape[1]} x {mask.shape[0]} pixels, but the image {width} x {height}."
+                f"The mask has {mask.shape[1]} x {mask.shape[0]} pixels, but the image {width} x {height}.",
+                code="mask-size",
             )
         targets |= mask
         ignored |= unknown
@@ -381,9 +387,16 @@ def label_bags(
     ids = np.asarray(refuse_masked(segments, "segments"))
     if ids.dtype.kind not in "iu" or ids.ndim != 2:
         got = f"{ids.dtype} of shape {ids.shape}"
-        raise InvalidInputError(f"segments must be whole numbers of shape (height, width), got {got}.")
+        raise InvalidInputError(
+            f"segments must be whole numbers of shape (height, width), got {got}.",
+            code="segments-shape",
+            argument="segments",
+            value=got,
+        )
     if not (ids >= 0).any():
-        raise InvalidInputError("segments has no pixel in a bag: all are below 0.")
+        raise InvalidInputError(
+            "segments has no pixel in a bag: all are below 0.", code="segments-empty", argument="segments"
+        )
     check_number(min_overlap, "min_overlap", 0, 1)
     region = region_mask(boxes, polygons, mask, ids.shape)
     inside = ids >= 0
@@ -406,7 +419,8 @@ def check_both(positive: int, negative: int, left_out: int, remedy: str) -> None
     if not positive or not negative:
         raise InvalidInputError(
             f"Of {positive + negative + left_out} bags, {positive} are positive, {negative} negative and {left_out} "
-            f"left out; learning needs at least one of each class. Use more and smaller {remedy}."
+            f"left out; learning needs at least one of each class. Use more and smaller {remedy}.",
+            code="one-class",
         )
 
 
@@ -415,7 +429,7 @@ def region_mask(
 ) -> Flags:
     """Mark the pixels of all targets, at least one kind of which must be given."""
     if boxes is None and polygons is None and mask is None:
-        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.")
+        raise InvalidInputError("Nothing says where targets are; pass boxes, polygons or mask.", code="targets-unnamed")
     region = box_mask([] if boxes is None else boxes, shape)
     if polygons is not None:
         region |= polygon_mask(polygons, shape)
@@ -627,5 +641,10 @@ def check_core(core: Any) -> tuple[float, float]:
     """Return the shares of the width and of the height that a core takes."""
     pair = list(core) if isinstance(core, Sequence | np.ndarray) else []
     if len(pair) != 2 or not all(is_number(share) and 0 < share <= 1 for share in pair):
-        raise InvalidInputError(f"core must be two shares in (0, 1], of the width and the height, got {core!r}.")
+        raise InvalidInputError(
+            f"core must be two shares in (0, 1], of the width and the height, got {core!r}.",
+            code="core",
+            argument="core",
+            value=core,
+        )
     return float(pair[0]), float(pair[1])

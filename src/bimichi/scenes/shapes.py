@@ -146,12 +146,14 @@ class Runs:
         size = self.height * self.width
         if min(self.height, self.width) < 1 or size > LARGEST_MASK:
             raise InvalidInputError(
-                f"a mask of {self.width} x {self.height} pixels cannot be read; up to {LARGEST_MASK:,} pixels can."
+                f"a mask of {self.width} x {self.height} pixels cannot be read; up to {LARGEST_MASK:,} pixels can.",
+                code="mask-large",
             )
         if self.counts.ndim != 1 or (self.counts < 0).any() or int(self.counts.sum()) != size:
             raise InvalidInputError(
                 f"the run lengths of a mask of {self.width} x {self.height} pixels must be at least 0 and sum to "
-                f"{size}, got a sum of {int(self.counts.sum())}."
+                f"{size}, got a sum of {int(self.counts.sum())}.",
+                code="run-lengths",
             )
 
     @property
@@ -182,7 +184,8 @@ class Runs:
         if self.image is not None and self.image != mask.shape:
             raise InvalidInputError(
                 f"a mask was drawn on an image of {self.image[1]} x {self.image[0]} pixels, but this image has "
-                f"{mask.shape[1]} x {mask.shape[0]}. Draw it on this image, or resample one of them."
+                f"{mask.shape[1]} x {mask.shape[0]}. Draw it on this image, or resample one of them.",
+                code="mask-size",
             )
         window, origin = _window(np.array([self.x, self.y, self.width, self.height]), mask.shape)
         height, width = mask[window].shape
@@ -217,10 +220,17 @@ def box_mask(boxes: ArrayLike, shape: tuple[int, int]) -> Flags:
     mask = np.zeros(check_shape(shape), np.bool_)
     array = _numbers(boxes, "boxes")
     if array.size and array.shape[1:] != (4,):
-        raise InvalidInputError(f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.")
+        raise InvalidInputError(
+            f"boxes must have shape (n_boxes, 4): x, y, width, height, got {array.shape}.",
+            code="boxes-shape",
+            argument="boxes",
+            value=array.shape,
+        )
     for k, box in enumerate(array.reshape(-1, 4)):
         if (box[2:] <= 0).any():
-            raise InvalidInputError(f"Box {k} {shown_box(box)} has no area; width and height must be above 0.")
+            raise InvalidInputError(
+                f"Box {k} {shown_box(box)} has no area; width and height must be above 0.", code="box-size"
+            )
         if is_outside(box, mask.shape):
             raise outside_error(f"Box {k} {shown_box(box)}", mask.shape)
         mask[box_pixels(box, mask.shape)] = True
@@ -242,7 +252,8 @@ def outside_error(what: str, shape: tuple[int, ...]) -> InvalidInputError:
     """Return the error about a box that is outside the image."""
     return InvalidInputError(
         f"{what} lies outside the image of width {shape[1]} and height {shape[0]}. "
-        "Boxes are (x, y, width, height) in pixels of this image."
+        "Boxes are (x, y, width, height) in pixels of this image.",
+        code="shape-outside",
     )
 
 
@@ -272,14 +283,17 @@ def polygon_mask(polygons: Sequence[ArrayLike], shape: tuple[int, int]) -> Flags
         corners = _numbers(polygon, f"Polygon {k}")
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3:
             raise InvalidInputError(
-                f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}."
+                f"Polygon {k} must have shape (n_corners, 2) with at least 3 corners (x, y), got {corners.shape}.",
+                code="polygon-points",
+                value=corners.shape,
             )
         within, crossed = ring_pixels(corners, (height, width))
         part = within | crossed
         if not part.any():
             raise InvalidInputError(
                 f"Polygon {k} overlaps no pixel of the image of width {width} and height {height}. "
-                "Corners are (x, y) in pixels of this image."
+                "Corners are (x, y) in pixels of this image.",
+                code="shape-outside",
             )
         mask |= part
     return mask
@@ -351,9 +365,13 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
     try:
         array = np.asarray(refuse_masked(values, what), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{what} must be numbers, in rows of equal length: {error}.") from error
+        raise InvalidInputError(
+            f"{what} must be numbers, in rows of equal length: {error}.", code="rows-length", argument=what
+        ) from error
     if not np.isfinite(array).all():
-        raise InvalidInputError(f"{what} must be finite numbers, got NaN or infinity among them.")
+        raise InvalidInputError(
+            f"{what} must be finite numbers, got NaN or infinity among them.", code="finite", argument=what
+        )
     return array
 
 
@@ -486,7 +504,7 @@ def decode_coco(text: str) -> Ints:
     for character in text:
         group = ord(character) - 48
         if not 0 <= group < 64 or shift >= 5 * LONGEST:
-            raise InvalidInputError(f"the run lengths of a mask are damaged at {character!r}.")
+            raise InvalidInputError(f"the run lengths of a mask are damaged at {character!r}.", code="run-lengths")
         value |= (group & 31) << shift
         shift += 5
         if group & 32:
@@ -496,7 +514,7 @@ def decode_coco(text: str) -> Ints:
         counts.append(value + (counts[-2] if len(counts) > 2 else 0))
         value = shift = 0
     if shift:
-        raise InvalidInputError("the run lengths of a mask end within a number.")
+        raise InvalidInputError("the run lengths of a mask end within a number.", code="run-lengths")
     return _counts(counts)
 
 
@@ -516,7 +534,7 @@ def listed_counts(values: Iterable[float]) -> Ints:
     """Return run lengths given as numbers."""
     counts = list(values)
     if any(value != int(value) for value in counts):
-        raise InvalidInputError("the run lengths of a mask must be whole numbers.")
+        raise InvalidInputError("the run lengths of a mask must be whole numbers.", code="run-lengths")
     return _counts([int(value) for value in counts])
 
 
@@ -524,7 +542,8 @@ def mask_by_rows(counts: Ints, height: int, width: int) -> Flags:
     """Return the mask of run lengths that go row by row, the first of pixels outside."""
     if height < 1 or width < 1 or height * width > LARGEST_MASK or int(counts.sum()) != height * width:
         raise InvalidInputError(
-            f"the run lengths of a mask of {width} x {height} pixels sum to {int(counts.sum())}, not to their product."
+            f"the run lengths of a mask of {width} x {height} pixels sum to {int(counts.sum())}, not to their product.",
+            code="run-lengths",
         )
     return np.repeat(np.arange(len(counts)) % 2 == 1, counts).reshape(height, width)
 
@@ -539,7 +558,7 @@ class _Bits:
     def read(self, n: int) -> int:
         bits = self._bits[self._at : self._at + n]
         if len(bits) < n:
-            raise InvalidInputError("the run lengths of a brush end too early.")
+            raise InvalidInputError("the run lengths of a brush end too early.", code="brush-bytes")
         self._at += n
         return int.from_bytes(np.packbits(bits).tobytes(), "big") >> (-n % 8)
 
@@ -552,15 +571,16 @@ def decode_brush(values: Iterable[float], height: int, width: int) -> Flags:
     """
     numbers = [int(value) for value in values]
     if any(not 0 <= value < 256 for value in numbers):
-        raise InvalidInputError("the run lengths of a brush must be bytes, from 0 to 255.")
+        raise InvalidInputError("the run lengths of a brush must be bytes, from 0 to 255.", code="brush-bytes")
     if height < 1 or width < 1 or height * width > LARGEST_MASK // 4:
-        raise InvalidInputError(f"a brush on {width} x {height} pixels cannot be read.")
+        raise InvalidInputError(f"a brush on {width} x {height} pixels cannot be read.", code="brush-size")
     bits = _Bits(bytes(numbers))
     total, word = bits.read(32), bits.read(5) + 1
     sizes = [bits.read(4) + 1 for _ in range(4)]
     if total != 4 * height * width:
         raise InvalidInputError(
-            f"a brush holds {total} values, but its image of {width} x {height} pixels needs {4 * height * width}."
+            f"a brush holds {total} values, but its image of {width} x {height} pixels needs {4 * height * width}.",
+            code="brush-bytes",
         )
     alpha = np.zeros(total, np.bool_)
     at = 0
@@ -568,7 +588,7 @@ def decode_brush(values: Iterable[float], height: int, width: int) -> Flags:
         repeated = bits.read(1)
         stop = at + 1 + bits.read(sizes[bits.read(2)])
         if stop > total:
-            raise InvalidInputError("the run lengths of a brush exceed its image.")
+            raise InvalidInputError("the run lengths of a brush exceed its image.", code="brush-bytes")
         if repeated:
             alpha[at:stop] = bits.read(word) > 0
         else:
@@ -579,5 +599,5 @@ def decode_brush(values: Iterable[float], height: int, width: int) -> Flags:
 
 def _counts(values: list[int]) -> Ints:
     if any(not 0 <= value <= LARGEST_MASK for value in values):
-        raise InvalidInputError(f"the run lengths of a mask must lie between 0 and {LARGEST_MASK}.")
+        raise InvalidInputError(f"the run lengths of a mask must lie between 0 and {LARGEST_MASK}.", code="run-lengths")
     return np.array(values, dtype=np.int64)

@@ -60,7 +60,11 @@ def superpixels(
     check_integer(n_segments, "n_segments")
     lab = pixels.dtype == np.uint8 and pixels.shape[2:] == (3,) if lab is None else lab
     if lab and pixels.shape[2:] != (3,):
-        raise InvalidInputError(f"lab=True needs an RGB image of shape (height, width, 3), got {pixels.shape}.")
+        raise InvalidInputError(
+            f"lab=True needs an RGB image of shape (height, width, 3), got {pixels.shape}.",
+            code="image-rgb",
+            value=pixels.shape,
+        )
     if compactness is None:
         compactness = 10.0 if lab else 0.2 * (pixels.size / (pixels.shape[0] * pixels.shape[1])) ** 0.5
     check_number(compactness, "compactness", minimum=0, exclusive=True)
@@ -123,5 +127,7 @@ def _wanted(image: Image, mask: ArrayLike | None) -> tuple[Flags, Image]:
     if missing.any():
         wanted = wanted & ~(missing if image.ndim == 2 else missing.any(axis=2))
     if not wanted.any():
-        raise InvalidInputError("No pixel is left for superpixels: all are masked out or NaN.")
+        raise InvalidInputError(
+            "No pixel is left for superpixels: all are masked out or NaN.", code="superpixels-empty"
+        )
     return wanted, np.where(missing, image[wanted].mean(), image) if missing.any() else image

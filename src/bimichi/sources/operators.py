@@ -279,13 +279,19 @@ def difference(first: ArrayLike, second: ArrayLike, percentiles: tuple[float, fl
     """
     one, other = (unit_brightness(image, None, None, percentiles) for image in (first, second))
     if one.shape != other.shape:
-        raise InvalidInputError(f"first has shape {one.shape}, second {other.shape}; bring them to one size.")
+        raise InvalidInputError(
+            f"first has shape {one.shape}, second {other.shape}; bring them to one size.",
+            code="image-sizes",
+            argument="first",
+        )
     return np.asarray(one - other, dtype=np.float32)
 
 
 def _check_odd(side: int, what: str) -> None:
     if not is_integer(side) or side < 3 or side % 2 == 0:
-        raise InvalidInputError(f"{what} must be an odd number of at least 3, got {side!r}.")
+        raise InvalidInputError(
+            f"{what} must be an odd number of at least 3, got {side!r}.", code="window", argument=what, value=side
+        )
 
 
 def _edges(image: ArrayLike, sigma: float, spread: float, size: Callable[[Plane, Plane], Plane]) -> Plane:
@@ -405,7 +411,8 @@ def quantile(image: ArrayLike, lower: float = 1.0, upper: float = 99.0) -> Plane
     """
     if not (is_number(lower) and is_number(upper) and 0 <= lower < upper <= 100):
         raise InvalidInputError(
-            f"lower and upper must be two increasing numbers in [0, 100], got {lower!r} and {upper!r}."
+            f"lower and upper must be two increasing numbers in [0, 100], got {lower!r} and {upper!r}.",
+            code="percentiles",
         )
     values = lightness(check_image(image))
     valid = values[~np.isnan(values)]

@@ -64,7 +64,8 @@ def parse_chain(name: str) -> list[Step]:
     if not matches or len(matches) > MAX_STEPS or None in matches:
         raise InvalidInputError(
             f"There is no recipe {name!r:.100}. A recipe is a name such as equalize, with numbers where it takes some, "
-            f"as in local_difference(91), or up to {MAX_STEPS} of these joined by |, as in edge_strength|rarity."
+            f"as in local_difference(91), or up to {MAX_STEPS} of these joined by |, as in edge_strength|rarity.",
+            code="recipe-unknown",
         )
     return [Step(match[1], _numbers(match[2])) for match in matches if match]
 
@@ -77,10 +78,13 @@ def import_function(path: str) -> Callable[..., Image]:
     except (ImportError, AttributeError) as error:
         raise InvalidInputError(
             f"The recipe {path} cannot be loaded: {error}. The module must be installed, or lie in the working "
-            "directory or on PYTHONPATH."
+            "directory or on PYTHONPATH.",
+            code="recipe-unloadable",
         ) from error
     if not callable(function):
-        raise InvalidInputError(f"The recipe {path} is not a function, but of type {type(function).__name__}.")
+        raise InvalidInputError(
+            f"The recipe {path} is not a function, but of type {type(function).__name__}.", code="recipe-kind"
+        )
     return function  # type: ignore[no-any-return]  # nothing is known about it; its results are checked
 
 
@@ -120,7 +124,9 @@ def _settings(step: Step, entry: Recipe) -> tuple[tuple[float, ...], dict[str, f
     names = entry.parameters
     if len(step.numbers) > len(names):
         takes = f"takes at most {', '.join(names)}" if names else "takes no numbers"
-        raise InvalidInputError(f"The recipe {step} has {len(step.numbers)} numbers, but {step.name} {takes}.")
+        raise InvalidInputError(
+            f"The recipe {step} has {len(step.numbers)} numbers, but {step.name} {takes}.", code="recipe-numbers"
+        )
     return (), dict(zip(names, step.numbers, strict=False))
 
 
@@ -142,7 +148,8 @@ def _bounds(values: Image, *, first: bool, any_range: bool, step: str) -> dict[s
         return {}  # the recipe itself says what floats must be
     raise InvalidInputError(
         f"The recipe {step} is given values from {low:.6g} to {high:.6g} by the step before it, beyond [-1, 1]. Name "
-        f"the range, as in to_bipolar({low:.4g},{high:.4g}), or end the chain in rarity or quantile."
+        f"the range, as in to_bipolar({low:.4g},{high:.4g}), or end the chain in rarity or quantile.",
+        code="recipe-range",
     )
 
 
@@ -154,7 +161,8 @@ def _checked(result: Any, image: Image, step: Step) -> Image:
     if plane.dtype.kind not in "buif" or plane.shape[:2] != image.shape[:2] or plane.ndim != 2:
         raise InvalidInputError(
             f"The recipe {step} must return real numbers of shape {image.shape[:2]}, those of the image, but returned "
-            f"{plane.dtype} of shape {plane.shape}."
+            f"{plane.dtype} of shape {plane.shape}.",
+            code="recipe-result",
         )
     return plane.astype(np.float32, copy=False)
 
@@ -164,7 +172,8 @@ def _check_range(plane: Image, name: str) -> None:
     if low < -1 or high > 1:
         raise InvalidInputError(
             f"The recipe {name} gives values from {low:.6g} to {high:.6g}, but a source lies in [-1, 1]. End it in a "
-            "scale, such as rarity or quantile."
+            "scale, such as rarity or quantile.",
+            code="recipe-range",
         )
 
 
@@ -199,7 +208,11 @@ def as_is(image: Image, **_: float) -> Image:
 def _check(name: str, loaded: Any) -> Recipe:
     entry = getattr(loaded, "recipe", loaded)
     if not isinstance(entry, Recipe) or entry.name != name:
-        raise InvalidInputError(f"{name} must be a Recipe, or a function described by recipe(...), of this name.")
+        raise InvalidInputError(
+            f"{name} must be a Recipe, or a function described by recipe(...), of this name.",
+            code="recipe-kind",
+            argument=name,
+        )
     return entry
 
 
@@ -259,9 +272,13 @@ def register_recipe(
         If the name is no identifier or taken.
     """
     if not name.isidentifier():
-        raise InvalidInputError(f"The name of a recipe must be an identifier such as 'edge_strength', got {name!r}.")
+        raise InvalidInputError(
+            f"The name of a recipe must be an identifier such as 'edge_strength', got {name!r}.",
+            code="recipe-name",
+            value=name,
+        )
     if name in RECIPES:
-        raise InvalidInputError(f"There is a recipe {name!r} already; choose another name.")
+        raise InvalidInputError(f"There is a recipe {name!r} already; choose another name.", code="recipe-taken")
     return RECIPES.register(name, Recipe(name, function, description, pointwise, relative, tuple(parameters)))
 
 
@@ -314,13 +331,15 @@ def _find_step(step: Step) -> Recipe:
         if step.name not in _loaded:
             raise InvalidInputError(
                 f"The recipe {step.name} is a Python function, and a model file alone does not make it run. If you "
-                "trust it, pass --trust-recipes, or call bimichi.sources.load_recipe with its name first."
+                "trust it, pass --trust-recipes, or call bimichi.sources.load_recipe with its name first.",
+                code="recipe-untrusted",
             )
         return _loaded[step.name]
     if step.name not in RECIPES:
         raise InvalidInputError(
             f"There is no recipe {step.name!r}; it must be one of {', '.join(RECIPES)}, several of them joined by |, "
-            "or the import path of a function, such as my.module:function. A newer bimichi may know it."
+            "or the import path of a function, such as my.module:function. A newer bimichi may know it.",
+            code="recipe-unknown",
         )
     return RECIPES[step.name]
 
@@ -337,7 +356,8 @@ def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names
     """
     if recipes is not None and len(recipes) not in (1, len(images)):
         raise InvalidInputError(
-            f"{len(recipes)} recipes for {len(images)} sources: {', '.join(recipes)}. Name one for all, or one each."
+            f"{len(recipes)} recipes for {len(images)} sources: {', '.join(recipes)}. Name one for all, or one each.",
+            code="recipes-number",
         )
     by_type = [default_recipe(image.dtype) for image in images]
     chosen = by_type if recipes is None else list(recipes) * (len(images) // len(recipes))
@@ -346,7 +366,8 @@ def choose_recipes(recipes: Sequence[str] | None, images: Sequence[Image], names
         if image.ndim == 3 and (image.shape[2] != 3 or recipes is None or recipe == AS_IS):
             remedy = " The recipe to_bipolar takes the lightness of RGB." if image.shape[2] == 3 else ""
             raise InvalidInputError(
-                f"Source {name!r} has {image.shape[2]} bands; with several files, each must have one band.{remedy}"
+                f"Source {name!r} has {image.shape[2]} bands; with several files, each must have one band.{remedy}",
+                code="bands-many",
             )
     return chosen
 

@@ -62,7 +62,12 @@ class ShiftEstimator:
         """Add a scene: one array of shape (height, width) per source, NaN where there is no data."""
         if len(planes) != self._n_sources or len({plane.shape for plane in planes}) != 1:
             shapes = ", ".join(str(plane.shape) for plane in planes)
-            raise InvalidInputError(f"planes must be {self._n_sources} arrays of one shape, got {shapes}.")
+            raise InvalidInputError(
+                f"planes must be {self._n_sources} arrays of one shape, got {shapes}.",
+                code="planes-shapes",
+                argument="planes",
+                value=shapes,
+            )
         factor = max(1, -(-max(planes[0].shape) // LONGEST))
         edges = [_edges(_reduced(plane, factor)) for plane in planes]
         height, width = edges[0].shape

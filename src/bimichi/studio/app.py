@@ -34,7 +34,7 @@ def raster_routes(session: Session) -> Sequence[Any]:
         assert work.store is not None  # or there would be no scene
         scene = work.store.raster(k, recipes or work.settings.recipes(work.store.recipes))
         if scene is None:
-            raise Missing("This scene is not shown in tiles; ask for its sources.")
+            raise Missing("This scene is not shown in tiles; ask for its sources.", code="scene-without-tiles")
         return scene
 
     def picture(request: Request) -> bytes:
@@ -44,17 +44,17 @@ def raster_routes(session: Session) -> Sequence[Any]:
             if layer == "fused":
                 trained = session.model
                 if trained is None:
-                    raise Missing("There is no model yet: label something first.")
+                    raise Missing("There is no model yet: label something first.", code="model-missing")
                 return raster(request, trained.rule.recipes).fused_tile(trained.rule, trained.number, z, x, y)
             if layer == "rgb":
                 if not raster(request).coloured:
-                    raise Missing("This scene has no colour image.")
+                    raise Missing("This scene has no colour image.", code="rgb-missing")
                 return raster(request).rgb_tile(z, x, y)
             if not layer.isdecimal() or len(layer) > 4:
-                raise Missing("A layer is the number of a source, rgb or fused.")
+                raise Missing("A layer is the number of a source, rgb or fused.", code="layer-unknown")
             return raster(request).source_tile(int(layer), z, x, y)
         except InvalidInputError as error:
-            raise Missing(str(error)) from error
+            raise Missing(str(error), code=error.code, argument=error.argument, value=error.value) from error
 
     async def tile(request: Request) -> Response:
         return Response(await run_in_threadpool(picture, request), media_type="image/png")
@@ -63,7 +63,7 @@ def raster_routes(session: Session) -> Sequence[Any]:
         try:
             x, y = float(request.query_params["x"]), float(request.query_params["y"])
         except (KeyError, ValueError) as error:
-            raise InvalidInputError("The sources at a point need x and y, in pixels.") from error
+            raise InvalidInputError("The sources at a point need x and y, in pixels.", code="point-missing") from error
         recipes = None if session.model is None else session.model.rule.recipes
         return json_response({"values": await run_in_threadpool(raster(request, recipes).values, x, y)})
 
@@ -157,8 +157,8 @@ def make_app(session: Session, token: str, hosts: tuple[str, ...] = (), frames: 
     return guard
 
 
-async def _problem(_: Request, error: Exception) -> Response:
-    return json_response({"problem": str(error)}, 400)
+async def _problem(_: Request, error: BimichiError) -> Response:
+    return json_response({"problem": str(error), "code": error.code}, 400)
 
 
 async def _not_found(_: Request, error: Exception) -> Response:
@@ -183,13 +183,13 @@ class Views:
     def _store(self) -> SceneStore:
         store = self.session.workspace.store
         if store is None:
-            raise Missing("No scenes are open.")
+            raise Missing("No scenes are open.", code="scenes-empty")
         return store
 
     def _scene(self, request: Request) -> int:
         k = int(request.path_params["k"])
         if k >= len(self._store):
-            raise Missing(f"There is no scene {k}.")
+            raise Missing(f"There is no scene {k}.", code="scene-unknown")
         return k
 
     async def page(self, _: Request) -> Response:
@@ -206,7 +206,7 @@ class Views:
         recipes = self.session.workspace.settings.recipes(store.recipes)
         planes = await run_in_threadpool(store.planes, k, recipes)
         if which >= len(planes):
-            raise Missing(f"Scene {k} has no source {which}.")
+            raise Missing(f"Scene {k} has no source {which}.", code="source-unknown")
         return Response(np.ascontiguousarray(planes[which][0], "<u2").tobytes(), media_type=BYTES)
 
     async def planes(self, request: Request) -> Response:
@@ -215,7 +215,9 @@ class Views:
         recipes = self.session.workspace.settings.recipes(store.recipes)
         planes = await run_in_threadpool(store.planes, k, recipes)
         if not planes:
-            raise InvalidInputError(" ".join(store.scenes[k].problems) or "This scene cannot be read.")
+            raise InvalidInputError(
+                " ".join(store.scenes[k].problems) or "This scene cannot be read.", code="scene-unreadable"
+            )
         return json_response([meaning for _, meaning in planes])
 
     async def rgb(self, request: Request) -> Response:
@@ -223,7 +225,7 @@ class Views:
         k, store = self._scene(request), self._store
         image = await run_in_threadpool(store.rgb, k)
         if image is None:
-            raise Missing("This scene has no colour image.")
+            raise Missing("This scene has no colour image.", code="rgb-missing")
         return Response(await run_in_threadpool(png, image), media_type="image/png")
 
     async def truth(self, request: Request) -> Response:
@@ -231,7 +233,7 @@ class Views:
         k, store = self._scene(request), self._store
         mask = await run_in_threadpool(store.truth, k)
         if mask is None:
-            raise Missing("The truth of this scene is not known.")
+            raise Missing("The truth of this scene is not known.", code="truth-missing")
         return Response(np.ascontiguousarray(mask).tobytes(), media_type=BYTES)
 
     async def thumbnail(self, request: Request) -> Response:
@@ -245,7 +247,7 @@ class Views:
         try:
             x, y = float(request.query_params["x"]), float(request.query_params["y"])
         except (KeyError, ValueError) as error:
-            raise BimichiError("A superpixel needs x and y, in pixels.") from error
+            raise BimichiError("A superpixel needs x and y, in pixels.", code="point-missing") from error
         rings = await run_in_threadpool(store.superpixel, k, x, y)
         return json_response({"points": rings[0] if rings else [], "holes": rings[1:]})
 
@@ -254,5 +256,5 @@ class Views:
         k = self._scene(request)
         plane = await run_in_threadpool(self.session.fused, k)
         if plane is None:
-            raise Missing("There is no model yet: label something first.")
+            raise Missing("There is no model yet: label something first.", code="model-missing")
         return Response(plane, media_type=BYTES)

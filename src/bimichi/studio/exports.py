@@ -89,7 +89,7 @@ class Exporter:
 
     def __init__(self, work: Workspace, trained: Trained | None, n_jobs: int | None = None) -> None:
         if work.store is None or work.project is None:
-            raise InvalidInputError("Open scenes before anything is exported.")
+            raise InvalidInputError("Open scenes before anything is exported.", code="scenes-empty")
         self._work, self._store, self._trained, self._n_jobs = work, work.store, trained, n_jobs
         self.folder = export_folder(work.project)
 
@@ -108,7 +108,9 @@ class Exporter:
             done = [kinds[name]() for name in ("coco", "masks", "model", "report", "fused")]
             return Exported(tuple(path for exported in done for path in exported.files))
         if kind not in kinds:
-            raise InvalidInputError(f"There is no export {kind!r:.40}; there are {', '.join([*kinds, 'all'])}.")
+            raise InvalidInputError(
+                f"There is no export {kind!r:.40}; there are {', '.join([*kinds, 'all'])}.", code="export-unknown"
+            )
         return kinds[kind]()
 
     def _drawn(self) -> dict[str, tuple[StudioScene, ImageAnnotations]]:
@@ -118,7 +120,7 @@ class Exporter:
             if self._work.labels[k].shapes and self._store.load(k) is not None:
                 drawn[scene.name] = (scene, annotations_of(self._work.labels[k].shapes, scene.size))
         if not drawn:
-            raise InvalidInputError("Nothing is drawn yet; draw a box around a target first.")
+            raise InvalidInputError("Nothing is drawn yet; draw a box around a target first.", code="nothing-drawn")
         return drawn
 
     def _labels(self, name: str) -> Exported:
@@ -161,10 +163,12 @@ class Exporter:
 
     def _learned(self) -> Trained:
         if self._trained is None:
-            raise InvalidInputError("There is no model yet; label something first.")
+            raise InvalidInputError("There is no model yet; label something first.", code="model-missing")
         now, then = self._work.task(), self._trained.task
         if now.labels != then.labels or (now != then and self._trained.auto is None):
-            raise InvalidInputError("The model is older than what is drawn; wait until it has learned, or press train.")
+            raise InvalidInputError(
+                "The model is older than what is drawn; wait until it has learned, or press train.", code="model-older"
+            )
         return self._trained
 
     def _reports(self) -> Exported:
@@ -175,7 +179,8 @@ class Exporter:
         if not usable:
             raise InvalidInputError(
                 "Reports hold whole images, and these scenes are too large for that. Export the fused maps instead, or "
-                "write a report of a part: crop the sources, and call bimichi report."
+                "write a report of a part: crop the sources, and call bimichi report.",
+                code="report-large",
             )
         many = len(usable) > 1
         entries = [self._report(k, trained, many) for k in usable]
@@ -231,7 +236,9 @@ class Exporter:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
+            raise BimichiError(
+                f"Cannot write to {path.parent}: {error.strerror or error}.", code="output-unwritable"
+            ) from error
         return path
 
 

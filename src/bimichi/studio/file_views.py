@@ -44,7 +44,7 @@ def fitting_scenes(store: SceneStore, paths: Sequence[str]) -> tuple[list[Studio
         names.add(name)
         scenes.append(SceneFiles(name, files, picks))
     if not scenes:
-        raise InvalidInputError(f"All scenes of {first_few(list(paths))} are open already.")
+        raise InvalidInputError(f"All scenes of {first_few(list(paths))} are open already.", code="scenes-open")
     if len(scenes) < len(collection.scenes):
         notes.append(f"{len(collection.scenes) - len(scenes)} of {len(collection.scenes)} scenes were open already.")
     return _read(store, scenes), notes
@@ -56,7 +56,9 @@ def _read(store: SceneStore, scenes: Sequence[SceneFiles]) -> list[StudioScene]:
     fresh = SceneStore(both, store.recipes, hashes=store.hashes)
     for k, one in enumerate(fresh.scenes[1:], 1):
         if fresh.load(k) is None:
-            raise InvalidInputError(f"Nothing was added, as scene {one.name!r} does not fit. {one.problems[-1]}")
+            raise InvalidInputError(
+                f"Nothing was added, as scene {one.name!r} does not fit. {one.problems[-1]}", code="scene-unfit"
+            )
     return fresh.scenes[1:]
 
 
@@ -65,14 +67,16 @@ def _found(own: SceneCollection, paths: Sequence[str]) -> SceneCollection:
     alone = Path(paths[0]) if len(paths) == 1 else None
     if alone is None or not alone.is_dir():
         if alone is not None and alone.suffix == ".toml":
-            raise InvalidInputError(f"{alone} is a project of its own; open it instead of adding it.")
+            raise InvalidInputError(
+                f"{alone} is a project of its own; open it instead of adding it.", code="project-to-add"
+            )
         return collect_scenes(list(paths), MAX_ADDITIVE_SOURCES)
     alike = [alone / file.resolve().parent.name for file in own.scenes[0].files]
     if all(folder.is_dir() for folder in alike):
         return replace(collect_scenes(list(map(str, alike)), MAX_ADDITIVE_SOURCES), source_names=own.source_names)
     project = read_project(alone) if (alone / FILE_NAME).is_file() else discover(alone).project
     if project is None:
-        raise InvalidInputError(f"Found no images of sources in {alone}.")
+        raise InvalidInputError(f"Found no images of sources in {alone}.", code="images-missing")
     return collect_scenes(project.arguments(), MAX_ADDITIVE_SOURCES)
 
 
@@ -87,7 +91,8 @@ def _order(own: SceneCollection, found: SceneCollection, paths: Sequence[str]) -
         raise InvalidInputError(
             f"Added scenes need the sources of those that are open, {first_few(list(dict.fromkeys(wanted)))}, by the "
             f"names of their files or folders; these images have {first_few(found.source_names)}. Rename them, or open "
-            "them as a project of their own."
+            "them as a project of their own.",
+            code="sources-differ",
         )
     return [found.source_names.index(name) for name in wanted]
 
@@ -145,7 +150,7 @@ class FileViews:
         """Open a project, a folder or images; or look in one more folder for images that were moved."""
         names = (await _json(request)).get("paths")
         if not isinstance(names, list) or not names:
-            raise InvalidInputError("paths must be a list of files or folders.")
+            raise InvalidInputError("paths must be a list of files or folders.", code="paths-list", argument="paths")
         recent = {str(path) for path in recent_projects() if ADDED not in path.parts}
         paths = [str(Path(path).resolve() if path in recent else self.session.roots.allowed(path)) for path in names]
         await self.session.open(await run_in_threadpool(self._opened, paths, all(path in recent for path in names)))
@@ -182,15 +187,15 @@ class FileViews:
         """Add scenes of the same sources to those that are open."""
         names, store = (await _json(request)).get("paths"), self.session.workspace.store
         if not isinstance(names, list) or not names:
-            raise InvalidInputError("paths must be a list of files or folders.")
+            raise InvalidInputError("paths must be a list of files or folders.", code="paths-list", argument="paths")
         if store is None:
-            raise InvalidInputError("Open scenes before others are added to them.")
+            raise InvalidInputError("Open scenes before others are added to them.", code="scenes-empty")
         paths = [str(self.session.roots.allowed(path)) for path in names]
         async with self._adding:  # or two requests could add the same scenes
             scenes, notes = await run_in_threadpool(fitting_scenes, store, paths)
             self._check(scenes)
             if self.session.workspace.store is not store:
-                raise InvalidInputError("Other scenes were opened meanwhile; add these again.")
+                raise InvalidInputError("Other scenes were opened meanwhile; add these again.", code="scenes-changed")
             self.session.add(scenes, notes)
         return json_response(await full_state(self.session))
 
@@ -207,7 +212,9 @@ class FileViews:
         folder = await run_in_threadpool(self._folder, request.query_params.get("batch", "")[:80])
         path = folder / name
         if len(self._added) >= FILES_LIMIT:
-            raise InvalidInputError(f"More than {FILES_LIMIT:,} files are too many to drag in; open their folder.")
+            raise InvalidInputError(
+                f"More than {FILES_LIMIT:,} files are too many to drag in; open their folder.", code="upload-many"
+            )
         await self._receive(request, path)
         self.session.roots.add(folder)
         return json_response({"path": str(path), "name": name.as_posix()})
@@ -224,12 +231,15 @@ class FileViews:
                     if size > FILE_LIMIT or others + size > TOTAL_LIMIT:
                         raise InvalidInputError(
                             f"{path.name} is too large to drag in: up to {FILE_LIMIT >> 20} MiB each and "
-                            f"{TOTAL_LIMIT >> 30} GiB together. Start the studio with its folder instead."
+                            f"{TOTAL_LIMIT >> 30} GiB together. Start the studio with its folder instead.",
+                            code="upload-large",
                         )
                     await asyncio.to_thread(file.write, chunk)
             part.replace(path)
         except OSError as error:
-            raise BimichiError(f"Cannot write {path.name}: {error.strerror or error}.") from error
+            raise BimichiError(
+                f"Cannot write {path.name}: {error.strerror or error}.", code="output-unwritable"
+            ) from error
         finally:
             part.unlink(missing_ok=True)
         self._added[path] = size
@@ -279,11 +289,11 @@ class FileViews:
         """Give a file that was exported."""
         project = self.session.workspace.project
         if project is None:
-            raise Missing("Nothing was exported.")
+            raise Missing("Nothing was exported.", code="export-missing")
         folder = export_folder(project).resolve()
         path = (folder / request.path_params["name"]).resolve()
         if not path.is_relative_to(folder) or not path.is_file():
-            raise Missing("There is no such export.")
+            raise Missing("There is no such export.", code="export-missing")
         return FileResponse(path, media_type=BYTES, filename=path.name, content_disposition_type="attachment")
 
     async def close(self, request: Request) -> Response:
@@ -302,15 +312,15 @@ async def _json(request: Request) -> dict[str, Any]:
     async for chunk in request.stream():
         body += chunk
         if len(body) > JSON_LIMIT:
-            raise InvalidInputError("The request is too long.")
+            raise InvalidInputError("The request is too long.", code="request-long")
     if not body:
         return {}
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError("The request must be JSON.") from error
+        raise InvalidInputError("The request must be JSON.", code="request-json") from error
     if not isinstance(content, dict):
-        raise InvalidInputError("The request must be an object of JSON.")
+        raise InvalidInputError("The request must be an object of JSON.", code="request-object")
     return content
 
 
@@ -320,10 +330,14 @@ def safe_name(given: str) -> Path:
     for part in parts:
         steering = any(ord(char) < 32 or 127 <= ord(char) < 160 for char in part)
         if not part.strip() or part.startswith(".") or part.endswith((" ", ".")) or ":" in part or steering:
-            raise InvalidInputError(f"A file of the name {given[:80]!r} cannot be kept; rename it first.")
+            raise InvalidInputError(
+                f"A file of the name {given[:80]!r} cannot be kept; rename it first.", code="upload-name"
+            )
     if len(parts) > 6 or any(len(part.encode("utf-8", "replace")) > 200 for part in parts):
-        raise InvalidInputError(f"The name {given[:80]!r} is too long, or lies too deep.")
+        raise InvalidInputError(f"The name {given[:80]!r} is too long, or lies too deep.", code="upload-name")
     if not parts[-1].lower().endswith((*SUFFIXES, *LABEL_SUFFIXES)):
         known = first_few([*SUFFIXES, *LABEL_SUFFIXES])
-        raise InvalidInputError(f"{given[:80]!r} is no image or annotation file by its name; these end in {known}.")
+        raise InvalidInputError(
+            f"{given[:80]!r} is no image or annotation file by its name; these end in {known}.", code="upload-kind"
+        )
     return Path(*parts)

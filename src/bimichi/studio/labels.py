@@ -59,36 +59,44 @@ Shapes = tuple[Shape, ...]
 def parse_shapes(entries: Any, size: Size) -> Shapes:
     """Return the shapes of a scene from JSON; what is not as it must be is an error."""
     if not isinstance(entries, list) or len(entries) > MOST_SHAPES:
-        raise InvalidInputError(f"shapes must be a list of up to {MOST_SHAPES:,} shapes.")
+        raise InvalidInputError(
+            f"shapes must be a list of up to {MOST_SHAPES:,} shapes.", code="shapes-list", argument="shapes"
+        )
     shapes = tuple(_parse(entry, k + 1, size) for k, entry in enumerate(entries))
     names = [shape.id for shape in shapes]
     if len(set(names)) < len(names):
-        raise InvalidInputError("Two shapes have the same id; each needs one of its own.")
+        raise InvalidInputError("Two shapes have the same id; each needs one of its own.", code="shapes-ids")
     return shapes
 
 
 def _parse(entry: Any, number: int, size: Size) -> Shape:
     what = f"Shape {number}"
     if not isinstance(entry, Mapping):
-        raise InvalidInputError(f"{what} must be an object.")
+        raise InvalidInputError(f"{what} must be an object.", code="object")
     name, kind, label = entry.get("id"), entry.get("kind"), entry.get("label")
     if not isinstance(name, str) or not 0 < len(name) <= 64:
-        raise InvalidInputError(f"{what} needs an id: text of up to 64 characters.")
+        raise InvalidInputError(f"{what} needs an id: text of up to 64 characters.", code="shape-id")
     if kind not in KINDS or label not in CLASSES:
-        raise InvalidInputError(f"{what}: kind must be one of {', '.join(KINDS)}, label one of {', '.join(CLASSES)}.")
+        raise InvalidInputError(
+            f"{what}: kind must be one of {', '.join(KINDS)}, label one of {', '.join(CLASSES)}.", code="shape-kind"
+        )
     points = _points(entry.get("points"), LEAST_POINTS[kind], what)
     width = None
     if kind == "stroke":
         width = _number(entry.get("width"), f"width of {what}")
         if not 0 < width <= 10_000:
-            raise InvalidInputError(f"{what}: the width of a stroke must be above 0 and up to 10,000, got {width:g}.")
+            raise InvalidInputError(
+                f"{what}: the width of a stroke must be above 0 and up to 10,000, got {width:g}.",
+                code="stroke-width",
+                value=width,
+            )
     if kind == "box":
         if len(points) != 2 or points[0][0] == points[1][0] or points[0][1] == points[1][1]:
-            raise InvalidInputError(f"{what}: a box needs two corners that differ in x and in y.")
+            raise InvalidInputError(f"{what}: a box needs two corners that differ in x and in y.", code="box-size")
         points = (tuple(map(min, *points)), tuple(map(max, *points)))  # type: ignore[assignment]
     holes = entry.get("holes") or []
     if not isinstance(holes, list) or (holes and kind != "polygon"):
-        raise InvalidInputError(f"{what}: holes must be a list of rings of a polygon.")
+        raise InvalidInputError(f"{what}: holes must be a list of rings of a polygon.", code="shape-holes")
     shape = Shape(name, kind, str(label), points, width, tuple(_points(ring, 3, f"{what}, a hole") for ring in holes))
     _check_inside(shape, what, size)
     return shape
@@ -96,7 +104,7 @@ def _parse(entry: Any, number: int, size: Size) -> Shape:
 
 def _points(points: Any, least: int, what: str) -> Ring:
     if not isinstance(points, list) or not least <= len(points) <= MOST_POINTS:
-        raise InvalidInputError(f"{what} needs {least} to {MOST_POINTS:,} points.")
+        raise InvalidInputError(f"{what} needs {least} to {MOST_POINTS:,} points.", code="shape-points")
     pairs = [pair if isinstance(pair, list | tuple) and len(pair) == 2 else (None, None) for pair in points]
     return tuple((_number(x, f"x in {what}"), _number(y, f"y in {what}")) for x, y in pairs)
 
@@ -104,14 +112,16 @@ def _points(points: Any, least: int, what: str) -> Ring:
 def _number(value: Any, what: str) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or abs(value) > 1e7 or not math.isfinite(value):  # in this order: whole numbers may be too large
-        raise InvalidInputError(f"{what} must be a finite number of pixels.")
+        raise InvalidInputError(f"{what} must be a finite number of pixels.", code="number")
     return round(float(value), DIGITS) + 0.0  # no -0.0
 
 
 def _check_inside(shape: Shape, what: str, size: Size) -> None:
     x, y, width, height = reach(shape)
     if x >= size[1] or y >= size[0] or x + width <= 0 or y + height <= 0:
-        raise InvalidInputError(f"{what} lies outside the image, which is {size[1]} x {size[0]} pixels.")
+        raise InvalidInputError(
+            f"{what} lies outside the image, which is {size[1]} x {size[0]} pixels.", code="shape-outside"
+        )
 
 
 def reach(shape: Shape) -> Floats:

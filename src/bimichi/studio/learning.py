@@ -142,13 +142,13 @@ class Learner:
             if positive:
                 missing = "anything that is no target"
                 more = "Mark something as not target, or count the rest as not target."
-            raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}")
+            raise InvalidInputError(f"Nothing is labelled as {missing} yet. {more}", code="labels-missing")
         return self._data.select(names)
 
     def _bagged(self, task: Task, k: int, _: int, shapes: Shapes) -> tuple[Scene, BagCounts]:
         scene = self.store.load(k, self._recipes(task))
         if scene is None:
-            raise InvalidInputError(self.store.scenes[k].problems[0])
+            raise InvalidInputError(self.store.scenes[k].problems[0], code="scene-unreadable")
         size = (scene.shape[0], scene.shape[1])
         return bag_scene(scene, annotations_of(shapes, size), task.settings.labelling)
 

@@ -75,7 +75,7 @@ def _opened(paths: Sequence[str], options: Options, folders: Sequence[Path]) -> 
     seen = discover(alone)
     if seen.project is None:
         held = f"It holds {first_few(seen.unknown)}." if seen.unknown else "It is empty."
-        raise InvalidInputError(f"Found no images of sources in {alone}. {held}")
+        raise InvalidInputError(f"Found no images of sources in {alone}. {held}", code="images-missing")
     work = _of_project(seen.project, options, View(), Finder([], Hashes()))
     _draw_labels(work, seen.project, options, discovered=True)
     work.notes += [f"Found {line}." for line in seen.found]
@@ -243,7 +243,7 @@ def add_annotations(
     """
     store = work.store
     if store is None:
-        raise InvalidInputError("Open scenes before labels.")
+        raise InvalidInputError("Open scenes before labels.", code="scenes-empty")
     with collected_warnings() as texts:
         targets = SceneTargets(named, store.collection, target, named_only=True)
     drawn: dict[int, Shapes] = {}
@@ -269,7 +269,7 @@ def choose_project(work: Workspace, folder: Path) -> Workspace:
         again = gone_on(work, path)
         if again is not None:
             return again
-    raise InvalidInputError(f"{folder} has too many projects; name one with --project.")
+    raise InvalidInputError(f"{folder} has too many projects; name one with --project.", code="projects-many")
 
 
 def gone_on(work: Workspace, path: Path) -> Workspace | None:

@@ -46,7 +46,7 @@ class Hashes:
             try:
                 self._kept[path] = (path.stat().st_size, self.of(path))
             except OSError as error:
-                raise BimichiError(f"Cannot read {path}: {error.strerror or error}.") from error
+                raise BimichiError(f"Cannot read {path}: {error.strerror or error}.", code="file-unreadable") from error
         return self._kept[path]
 
     def of(self, path: Path) -> str:
@@ -58,7 +58,7 @@ class Hashes:
                 self._computed[key] = sha256_of(path)
             return self._computed[key]
         except OSError as error:
-            raise BimichiError(f"Cannot read {path}: {error.strerror or error}.") from error
+            raise BimichiError(f"Cannot read {path}: {error.strerror or error}.", code="file-unreadable") from error
 
 
 # Labels
@@ -147,7 +147,10 @@ def read_labels(path: Path) -> tuple[list[SavedLabels], list[SavedLabels]]:
             saved.name, saved.revision  # noqa: B018  # raises if they are missing
         return labels, kept
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInputError(f"The label file {path} is damaged: {type(error).__name__} {error}.") from error
+        raise InvalidInputError(
+            f"The label file {path} is damaged: {type(error).__name__} {error}.",
+            code=getattr(error, "code", "labels-damaged"),
+        ) from error
 
 
 def shapes_from(saved: SavedLabels, size: Size, path: Path) -> Shapes:
@@ -166,8 +169,13 @@ def shapes_from(saved: SavedLabels, size: Size, path: Path) -> Shapes:
         return parse_shapes(shapes, size)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, BimichiError):
-            raise InvalidInputError(f"{path}, scene {saved.name!r}: {error}") from error
-        raise InvalidInputError(f"The label file {path} is damaged: {type(error).__name__} {error}.") from error
+            raise InvalidInputError(
+                f"{path}, scene {saved.name!r}: {error}", code=error.code, argument=error.argument, value=error.value
+            ) from error
+        raise InvalidInputError(
+            f"The label file {path} is damaged: {type(error).__name__} {error}.",
+            code=getattr(error, "code", "labels-damaged"),
+        ) from error
 
 
 def new_label_file(project: Path) -> Path:
@@ -188,16 +196,19 @@ def own_label_file(project: Path, named: str | None) -> Path | None:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > SIZE_LIMIT:
-            raise InvalidInputError(f"{path} is larger than {SIZE_LIMIT:,} bytes.")
+            raise InvalidInputError(f"{path} is larger than {SIZE_LIMIT:,} bytes.", code="project-large")
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInputError(f"Cannot read {path}: {error.strerror or error}.") from error
+        raise InvalidInputError(f"Cannot read {path}: {error.strerror or error}.", code="file-unreadable") from error
     except (ValueError, RecursionError) as error:
         if isinstance(error, BimichiError):
             raise
-        raise InvalidInputError(f"Cannot read {path}: it is no JSON ({str(error)[:100]}).") from error
+        raise InvalidInputError(
+            f"Cannot read {path}: it is no JSON ({str(error)[:100]}).",
+            code=getattr(error, "code", "project-unreadable"),
+        ) from error
     if not isinstance(data, dict):
-        raise InvalidInputError(f"Cannot read {path}: it must hold an object.")
+        raise InvalidInputError(f"Cannot read {path}: it must hold an object.", code="project-unreadable")
     return data
 
 
@@ -406,11 +417,15 @@ class ProjectLock:
         try:
             lock.acquire(blocking=False)
         except Timeout as error:
-            raise BimichiError(f"{project} is open in another studio; close that first, or open another.") from error
+            raise BimichiError(
+                f"{project} is open in another studio; close that first, or open another.", code="project-locked"
+            ) from error
         except OSError as error:
             if os.access(path, os.W_OK):  # a network disk without locks
                 return
-            raise BimichiError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
+            raise BimichiError(
+                f"Cannot write to {path.parent}: {error.strerror or error}.", code="output-unwritable"
+            ) from error
         self.release()
         self._lock = lock
 

@@ -85,7 +85,8 @@ class TiledScene:
                 raise InvalidInputError(
                     f"Source {name!r} is made by {recipe}, which needs the whole image, but scene {opened.name!r} of "
                     f"{opened.grid.width:,} x {opened.grid.height:,} pixels is read in parts. Use a recipe that takes "
-                    "each pixel alone, such as to_bipolar, or write the source to a file of its own first."
+                    "each pixel alone, such as to_bipolar, or write the source to a file of its own first.",
+                    code="recipe-windows",
                 )
         self.opened, self.recipes = opened, tuple(recipes)
         self.cache = ByteCache() if cache is None else cache
@@ -135,7 +136,9 @@ class TiledScene:
         """Return the sources at a point, None where there is no data."""
         height, width = self.opened.shape
         if not (0 <= x < width and 0 <= y < height):
-            raise InvalidInputError(f"({x:g}, {y:g}) lies outside the image, which is {width} x {height} pixels.")
+            raise InvalidInputError(
+                f"({x:g}, {y:g}) lies outside the image, which is {width} x {height} pixels.", code="point-outside"
+            )
         values = [float(plane[0, 0]) for plane in self.read(Window(int(y), int(x), 1, 1))]
         return [None if np.isnan(value) else value for value in values]
 
@@ -149,7 +152,9 @@ class TiledScene:
     def source_tile(self, source: int, z: int, x: int, y: int) -> bytes:
         """Return a tile of a source as PNG: grey from -1 to 1, transparent where there is no data."""
         if source >= len(self.opened.sources):
-            raise InvalidInputError(f"There is no source {source}; there are {len(self.opened.sources)}, from 0.")
+            raise InvalidInputError(
+                f"There is no source {source}; there are {len(self.opened.sources)}, from 0.", code="source-unknown"
+            )
         return self.cache.get(
             (id(self), source, z, x, y), lambda: grey_png(self._tile(z, x, y, only=source)[0], (-1.0, 1.0))
         )
@@ -204,7 +209,7 @@ class TiledScene:
         side = TILE << min(z, 30)
         height, width = self.opened.shape
         if min(x, y, z) < 0 or x * side >= width or y * side >= height:
-            raise InvalidInputError(f"There is no tile {x}, {y} at level {z}.")
+            raise InvalidInputError(f"There is no tile {x}, {y} at level {z}.", code="tile-unknown")
         tall, wide = min(side, height - y * side), min(side, width - x * side)
         return Window(y * side, x * side, tall, wide), (-(-tall >> z) or 1, -(-wide >> z) or 1)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._extras import import_optional
-from bimichi.errors import BimichiError, InvalidInputError
+from bimichi.errors import BimichiError, InvalidInputError, with_code
 from bimichi.io.annotations.mask import read_mask
 from bimichi.io.dataset import SceneCollection, SceneFiles
 from bimichi.io.labelled import LabelledDataset
@@ -111,7 +111,9 @@ class SceneStore:
         ]
         self.collection = collection.only([name for name in collection.names if name not in lost])
         if not self.collection.scenes:
-            raise InvalidInputError(f"No scene can be opened. {' '.join(dict.fromkeys(lost.values()))}")
+            raise InvalidInputError(
+                f"No scene can be opened. {' '.join(dict.fromkeys(lost.values()))}", code="scenes-unreadable"
+            )
         self._readers: dict[Recipes, LabelledDataset] = {}
         self._read: dict[tuple[int, Recipes], Scene] = {}
         self._planes: dict[tuple[int, Recipes], list[tuple[NDArray[np.uint16], dict[str, Any]]]] = {}
@@ -144,7 +146,7 @@ class SceneStore:
                 try:
                     scene.opened = self.collection.open(scene.name)
                 except (BimichiError, OSError, ImportError) as error:
-                    scene.problems.append(str(error) or type(error).__name__)
+                    scene.problems.append(with_code(error) or type(error).__name__)
         return scene
 
     @property
@@ -188,7 +190,7 @@ class SceneStore:
                     found = self._overview(k, recipes) if scene.tiled else self._reader(recipes).unlabelled(scene.name)
                 except (BimichiError, OSError, ImportError, MemoryError) as error:
                     scene.opened = None
-                    scene.problems.append(str(error) or type(error).__name__)
+                    scene.problems.append(with_code(error) or type(error).__name__)
                     return None
             scene.problems += [text for text in texts if text not in scene.problems]
             self._read[k, recipes] = found

@@ -145,7 +145,7 @@ class Roots:
     def allowed(self, path: Any) -> Path:
         """Return a path of the page, relative ones to the first folder, that lies in one of the folders."""
         if not isinstance(path, str) or not path or "\0" in path or len(path) > 4096:
-            raise InvalidInputError("A path must be text.")
+            raise InvalidInputError("A path must be text.", code="path")
         whole = _expanded(Path(path))
         places = [whole] if whole.is_absolute() else [folder / whole for folder in self.folders]
         resolved = [place.resolve() for place in places]
@@ -154,11 +154,12 @@ class Roots:
         if existing:
             return existing[0]
         if inside:
-            raise InvalidInputError(f"There is no file or folder {path}.")
+            raise InvalidInputError(f"There is no file or folder {path}.", code="file-missing")
         raise InvalidInputError(
             f"{path} is not in a folder that this studio may read: "
             f"{first_few([str(folder) for folder in self.outermost])}. End it, and start `bimichi studio "
-            f"{shlex.quote(str(whole))}`, or add --allow FOLDER; or drag the files into the page."
+            f"{shlex.quote(str(whole))}`, or add --allow FOLDER; or drag the files into the page.",
+            code="folder-forbidden",
         )
 
 

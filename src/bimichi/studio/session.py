@@ -217,7 +217,9 @@ class Session:
             at = await asyncio.to_thread(self.workspace.save)
         except (BimichiError, OSError) as error:
             self._dirty.set()
-            raise BimichiError(f"What is drawn could not be saved: {error}") from error
+            raise BimichiError(
+                f"What is drawn could not be saved: {error}", code=getattr(error, "code", "unsaved")
+            ) from error
         if new:
             remember(self.workspace.project)
         self.broadcast({"type": "saved", "at": at})
@@ -229,7 +231,7 @@ class Session:
             try:
                 await self.save()
             except BimichiError as error:
-                self.broadcast({"type": "problem", "text": str(error), "where": "saving"})
+                self.broadcast({"type": "problem", "text": str(error), "code": error.code, "where": "saving"})
                 await asyncio.sleep(RETRY)
 
     # Learning
@@ -261,7 +263,7 @@ class Session:
                 if not self._wanted.is_set():  # else what is newer follows at once
                     self.broadcast({"type": "stopped"})
             except BimichiError as error:
-                self.broadcast({"type": "problem", "text": str(error), "where": "learning"})
+                self.broadcast({"type": "problem", "text": str(error), "code": error.code, "where": "learning"})
             except MemoryError:
                 text = "There is not enough memory to learn from all of this; label fewer scenes."
                 self.broadcast({"type": "problem", "text": text, "where": "learning"})
@@ -385,7 +387,14 @@ async def serve_socket(session: Session, socket: WebSocket) -> None:
             try:
                 await _handle(session, tab, message)
             except BimichiError as error:
-                tab.send({"type": "problem", "text": str(error), "where": str(message.get("type", ""))[:32]})
+                tab.send(
+                    {
+                        "type": "problem",
+                        "text": str(error),
+                        "code": error.code,
+                        "where": str(message.get("type", ""))[:32],
+                    }
+                )
     except (WebSocketDisconnect, RuntimeError):  # the latter if it was closed from here
         pass
     finally:
@@ -425,7 +434,9 @@ async def _send_all(tab: Tab, socket: WebSocket) -> None:
 async def _handle(session: Session, tab: Tab, message: dict[str, Any]) -> None:
     kind, work = message.get("type"), session.workspace
     if kind in DRAWING_FRAME and tab is not session.primary:
-        raise InvalidInputError("This tab only watches, since another one draws. Take over here to draw.")
+        raise InvalidInputError(
+            "This tab only watches, since another one draws. Take over here to draw.", code="watching"
+        )
     if kind == "labels":
         _draw(session, tab, message)
     elif kind == "view":
@@ -450,7 +461,7 @@ async def _handle(session: Session, tab: Tab, message: dict[str, Any]) -> None:
     elif kind == "take_over":
         session.take_over(tab)
     elif kind != "hello":
-        raise InvalidInputError(f"There is no message {str(kind)[:40]!r}.")
+        raise InvalidInputError(f"There is no message {str(kind)[:40]!r}.", code="message-unknown")
 
 
 def _draw(session: Session, tab: Tab, message: dict[str, Any]) -> None:

@@ -39,7 +39,8 @@ def bind(host: str, port: int) -> socket.socket:
         listening.close()
         raise BimichiError(
             f"Cannot listen at {host}, port {port}: {error.strerror or error}. Choose another port (--port), or 0 for "
-            "any that is free."
+            "any that is free.",
+            code="port",
         ) from error
     return listening
 
@@ -172,7 +173,9 @@ class Start:
         """Return the folders whose files the page may open."""
         for folder in self.allow:
             if not folder.is_dir():
-                raise InvalidInputError(f"allow (--allow) must name folders, but {folder} is none.")
+                raise InvalidInputError(
+                    f"allow (--allow) must name folders, but {folder} is none.", code="allow-folder", argument="allow"
+                )
         return [Path.cwd(), *folders_of(self.paths), *self.allow]
 
     def workspace(self) -> Workspace:
@@ -181,17 +184,26 @@ class Start:
         if project is not None and project.is_dir():
             project = project / FILE_NAME
         if project is not None and project.suffix != ".toml":
-            raise InvalidInputError(f"project (--project) must be a file that ends in .toml, got {project}.")
+            raise InvalidInputError(
+                f"project (--project) must be a file that ends in .toml, got {project}.",
+                code="project-suffix",
+                argument="project",
+                value=project,
+            )
         if not self.paths:
             if project is None:
                 return Workspace()
             if not project.exists():
-                raise InvalidInputError(f"There is no project {project} yet; name the sources of a new one, too.")
+                raise InvalidInputError(
+                    f"There is no project {project} yet; name the sources of a new one, too.", code="project-missing"
+                )
             return open_workspace([str(project)], self.options, [Path.cwd()])
         work = open_workspace(self.paths, self.options, [Path.cwd()])
         if work.project is not None:
             if project is not None and project.resolve() != work.project.resolve():
-                raise InvalidInputError(f"{work.project} is a project already; leave out --project.")
+                raise InvalidInputError(
+                    f"{work.project} is a project already; leave out --project.", code="project-twice"
+                )
             return work
         if project is None:
             return choose_project(work, Path.cwd())
@@ -200,7 +212,8 @@ class Start:
         again = gone_on(work, project)
         if again is None:
             raise InvalidInputError(
-                f"{project} exists, but is no project of the studio about these images and sources. Name another file."
+                f"{project} exists, but is no project of the studio about these images and sources. Name another file.",
+                code="project-of-another",
             )
         return again
 

@@ -85,7 +85,8 @@ def cut_out(opened: OpenScene, window: Window, paths: Sequence[Path]) -> None:
             if layer.grid.shape != opened.shape or layer.path is None:
                 raise InvalidInputError(
                     f"{layer.label} lies on another grid than the scene, which is too large to be resampled as a "
-                    "whole. Resample the file first, for example with gdalwarp."
+                    "whole. Resample the file first, for example with gdalwarp.",
+                    code="grid-windows",
                 )
             with open_source(layer.path, getattr(layer, "drivers", ())) as source, replacing(path) as temporary:
                 profile = {"driver": "GTiff", "width": window.width, "height": window.height, "count": source.count}

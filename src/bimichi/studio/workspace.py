@@ -66,13 +66,26 @@ class Settings:
         check_choice(self.additivity, "additivity", ADDITIVITIES)
         check_choice(self.sources, "sources", SOURCES)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
-            raise InvalidInputError(f"seed must be a whole number from 0, got {self.seed!r}.")
+            raise InvalidInputError(
+                f"seed must be a whole number from 0, got {self.seed!r}.",
+                code="whole-number",
+                argument="seed",
+                value=self.seed,
+            )
         if not isinstance(self.inverted, tuple) or not all(isinstance(k, int) for k in self.inverted):
-            raise InvalidInputError(f"inverted must be numbers of sources, got {self.inverted!r:.40}.")
+            raise InvalidInputError(
+                f"inverted must be numbers of sources, got {self.inverted!r:.40}.",
+                code="inverted",
+                argument="inverted",
+                value=self.inverted,
+            )
         shares = self.core if isinstance(self.core, tuple) else ()
         if len(shares) != 2 or not all(isinstance(share, int | float) and 0 < share <= 1 for share in shares):
             raise InvalidInputError(
-                f"core must be two shares in (0, 1], of the width and the height, got {self.core!r:.40}."
+                f"core must be two shares in (0, 1], of the width and the height, got {self.core!r:.40}.",
+                code="core",
+                argument="core",
+                value=self.core,
             )
         self.labelling  # noqa: B018  # raises if rest is another word
         if (self.objective, self.additivity, self.polarity) != ("logistic", 1, "given"):  # which go together
@@ -141,13 +154,18 @@ class Settings:
     def changed(self, values: Mapping[str, Any]) -> "Settings":
         """Return the same settings with some changed, as the page sends them."""
         if not isinstance(values, Mapping):
-            raise InvalidInputError(f"settings must be an object, got {type(values).__name__}.")
+            raise InvalidInputError(
+                f"settings must be an object, got {type(values).__name__}.",
+                code="settings-object",
+                argument="settings",
+                value=values,
+            )
         own = {key: value for key, value in values.items() if key in asdict(self)}
         own |= {key: tuple(own[key]) for key in ("core", "inverted") if isinstance(own.get(key), list)}
         try:
             return replace(self, **own)
         except (TypeError, OverflowError) as error:
-            raise InvalidInputError(f"A setting is not as it must be: {error}.") from error
+            raise InvalidInputError(f"A setting is not as it must be: {error}.", code="settings") from error
 
     def to_json(self) -> dict[str, Any]:
         """Return them as the page takes them."""
@@ -231,14 +249,14 @@ class Workspace:
     def opened(self) -> SceneStore:
         """The scenes that are open."""
         if self.store is None:
-            raise InvalidInputError("No scenes are open.")
+            raise InvalidInputError("No scenes are open.", code="scenes-empty")
         return self.store
 
     @property
     def folder(self) -> Path:
         """The folder of the project, to which paths are relative."""
         if self.project is None:
-            raise InvalidInputError("The project has no file yet.")
+            raise InvalidInputError("The project has no file yet.", code="project-unnamed")
         return self.project.resolve().parent
 
     @property
@@ -256,7 +274,7 @@ class Workspace:
         """Return the number of a scene that the page asks for."""
         n = 0 if self.store is None else len(self.store)
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k < n:
-            raise InvalidInputError(f"There is no scene {k!r}; there are {n}, numbered from 0.")
+            raise InvalidInputError(f"There is no scene {k!r}; there are {n}, numbered from 0.", code="scene-unknown")
         return k
 
     def draw(self, k: Any, revision: Any, shapes: Any) -> bool:
@@ -264,9 +282,16 @@ class Workspace:
         number = self.scene(k)
         scene = self.opened.scenes[number]
         if self.opened.load(number) is None:
-            raise InvalidInputError(f"Scene {scene.name!r} cannot be used, so nothing is drawn on it.")
+            raise InvalidInputError(
+                f"Scene {scene.name!r} cannot be used, so nothing is drawn on it.", code="scene-unreadable"
+            )
         if isinstance(revision, bool) or not isinstance(revision, int) or revision < 0:
-            raise InvalidInputError(f"revision must be a whole number, got {revision!r}.")
+            raise InvalidInputError(
+                f"revision must be a whole number, got {revision!r}.",
+                code="whole-number",
+                argument="revision",
+                value=revision,
+            )
         if revision <= self.labels[number].revision:
             return False
         self.labels[number] = SceneLabels(revision, parse_shapes(shapes, scene.size))
@@ -282,7 +307,7 @@ class Workspace:
     def add(self, scenes: Sequence[StudioScene], notes: Sequence[str] = ()) -> None:
         """Add scenes of the same sources behind the others, with nothing drawn on them."""
         if self.store is None:
-            raise InvalidInputError("Open scenes before others are added to them.")
+            raise InvalidInputError("Open scenes before others are added to them.", code="scenes-empty")
         self.store.add(scenes)
         self._in_order = None
         self.labels += [SceneLabels() for _ in scenes]
@@ -297,7 +322,12 @@ class Workspace:
         """Choose the value of the map above which the page outlines targets; None for none."""
         number = isinstance(value, int | float) and not isinstance(value, bool) and -1 <= value <= 1
         if value is not None and not number:
-            raise InvalidInputError(f"threshold must be a value of the map, or none, got {value!r:.40}.")
+            raise InvalidInputError(
+                f"threshold must be a value of the map, or none, got {value!r:.40}.",
+                code="threshold",
+                argument="threshold",
+                value=value,
+            )
         self.threshold = None if value is None else float(value)
 
     def task(self) -> Task:
@@ -311,7 +341,9 @@ class Workspace:
     def save(self) -> str:
         """Write the project, its labels and what the studio alone knows; return the time of it."""
         if self.project is None or self.store is None:
-            raise BimichiError("There is nothing to save: no scenes are open, or no project file is named.")
+            raise BimichiError(
+                "There is nothing to save: no scenes are open, or no project file is named.", code="nothing-to-save"
+            )
         with self._saving:  # an export saves, too
             if self.label_file is None or self.label_file.resolve().parent != self.folder:
                 self.label_file = new_label_file(self.project)

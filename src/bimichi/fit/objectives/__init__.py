@@ -31,9 +31,18 @@ def _key(objective: Objective) -> str:
 
 def _check(key: str, objective: Any) -> Objective:
     if not isinstance(objective, Objective):
-        raise InvalidInputError(f"objective must be an Objective, got {type(objective).__name__}.")
+        raise InvalidInputError(
+            f"objective must be an Objective, got {type(objective).__name__}.",
+            code="objective-kind",
+            argument="objective",
+            value=objective,
+        )
     if _key(objective) != key:
-        raise InvalidInputError(f"An objective must be declared by its name, {_key(objective)!r}, got {key!r}.")
+        raise InvalidInputError(
+            f"An objective must be declared by its name, {_key(objective)!r}, got {key!r}.",
+            code="objective-kind",
+            value=key,
+        )
     return objective
 
 
@@ -98,7 +107,8 @@ def register_objective(objective: Objective) -> Objective:
     """
     if isinstance(objective, Objective) and _key(objective) in REGISTRY:
         raise InvalidInputError(
-            f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another."
+            f"An objective named {objective.name!r} is registered for a {objective.measure} already; choose another.",
+            code="objective-taken",
         )
     return REGISTRY.register(_key(objective) if isinstance(objective, Objective) else "", objective)
 
@@ -138,11 +148,17 @@ def get_objective(
             why = "is not declared to be" if among[name].zero_bound else "has no zero bound, which it would need to be"
             raise InvalidInputError(
                 f"objective={name!r} {why} offered for additive bi-capacities. With additivity={additivity}, choose "
-                f"one of {', '.join(ADDITIVE_OBJECTIVES)}."
+                f"one of {', '.join(ADDITIVE_OBJECTIVES)}.",
+                code="objective-additive",
             )
         return get_objective(name, ADDITIVE_OBJECTIVES).with_additivity(1 if additivity == 1 else 2)
     if not isinstance(name, str) or name not in among:
-        raise InvalidInputError(f"objective must be one of {', '.join(among)}, got {name!r}.")
+        raise InvalidInputError(
+            f"objective must be one of {', '.join(among)}, got {name!r}.",
+            code="choice",
+            argument="objective",
+            value=name,
+        )
     objective, settings = among[name], settings or {}
     offered = [setting for other in among.values() for setting in other.settings] if settings else []
     numbers = {setting.name: setting.check(settings[setting.name]) for setting in offered if setting.name in settings}

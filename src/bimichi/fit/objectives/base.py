@@ -137,7 +137,10 @@ class Objective:
 
     def __post_init__(self) -> None:
         if len(self.settings) > 2:
-            raise InvalidInputError(f"Objective {self.name!r} has {len(self.settings)} settings; it may have two.")
+            raise InvalidInputError(
+                f"Objective {self.name!r} has {len(self.settings)} settings; it may have two.",
+                code="objective-settings",
+            )
         numbers = self.parameters or [setting.default for setting in self.settings]
         object.__setattr__(self, "parameters", (*numbers, 0.0, 0.0)[:2])
 
@@ -183,7 +186,9 @@ class Objective:
         if self.convex != "mean":
             raise InvalidInputError(
                 f"free_scale=True is for objective='mean', got {self.name!r}. Leave free_scale out, or use 'mean'; "
-                "'logistic' always has a free scale."
+                "'logistic' always has a free scale.",
+                code="free-scale-objective",
+                value=self.name,
             )
         return replace(self, free_scale=True)
 
@@ -193,7 +198,8 @@ class Objective:
         unknown = sorted(set(numbers) - set(names))
         if unknown:
             raise InvalidInputError(
-                f"{unknown[0]!r} is not a parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}."
+                f"{unknown[0]!r} is not a parameter of objective {self.name!r}; it has {', '.join(names) or 'none'}.",
+                code="objective-parameter",
             )
         chosen = [setting.check(numbers.get(setting.name, setting.default)) for setting in self.settings]
         return replace(self, parameters=tuple(chosen)) if chosen else self

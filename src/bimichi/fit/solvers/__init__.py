@@ -29,7 +29,12 @@ __all__ = [
 
 def _check(_: str, solver: Any) -> type:
     if not isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
-        raise InvalidInputError(f"solver must be a class with a method solve, got {solver!r}.")
+        raise InvalidInputError(
+            f"solver must be a class with a method solve, got {solver!r}.",
+            code="solver-kind",
+            argument="solver",
+            value=solver,
+        )
     return solver
 
 
@@ -65,7 +70,9 @@ def register_solver(name: str, solver: type) -> None:
     if name not in SOLVERS:
         SOLVERS.register(name, solver)
     elif SOLVERS[name] is not solver:
-        raise InvalidInputError(f"A solver named {name!r} is registered already; choose another name.")
+        raise InvalidInputError(
+            f"A solver named {name!r} is registered already; choose another name.", code="solver-taken"
+        )
 
 
 def get_solver(solver: Any, objective: Objective | None = None) -> Any:
@@ -91,7 +98,12 @@ def get_solver(solver: Any, objective: Objective | None = None) -> Any:
     if callable(getattr(solver, "solve", None)) and not isinstance(solver, type):
         return solver
     names = ", ".join([*SOLVERS, *SOLVER_PRESETS])
-    raise InvalidInputError(f"solver must be one of {names} or a solver object, got {solver!r}.")
+    raise InvalidInputError(
+        f"solver must be one of {names} or a solver object, got {solver!r}.",
+        code="solver-unknown",
+        argument="solver",
+        value=solver,
+    )
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,8 @@ class SavedSolver:
         """Raise an error that says how to fit."""
         raise InvalidInputError(
             f"The model was fitted by {self.name}, which a model file can name but not contain. To refit it, set "
-            "solver to a solver object, or call register_solver before loading the model."
+            "solver to a solver object, or call register_solver before loading the model.",
+            code="solver-foreign",
         )
 
 
@@ -126,14 +139,14 @@ def solver_record(solver: Any) -> tuple[str, dict[str, Any]]:
 def solver_from_record(name: str, options: dict[str, Any]) -> Any:
     """Return the solver that `solver_record` described; nothing is imported for it."""
     if not isinstance(name, str) or not isinstance(options, dict):
-        raise InvalidInputError("its solver must have a name and options.")
+        raise InvalidInputError("its solver must have a name and options.", code="model-solver")
     if name not in SOLVERS:
         return SavedSolver(name, options)
     options = {key: value for key, value in options.items() if key not in UNRECORDED}
     try:
         return SOLVERS[name](**options)
     except TypeError as error:
-        raise InvalidInputError(f"its options do not fit the solver {name!r}: {error}.") from error
+        raise InvalidInputError(f"its options do not fit the solver {name!r}: {error}.", code="model-solver") from error
 
 
 def _is_plain(value: Any) -> bool:

@@ -6,7 +6,6 @@ instances improves it; several starts look for the best such point.
 """
 
 import logging
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from numpy.random import Generator
 from bimichi._checks import check_integer, check_number
 from bimichi._progress import checkpoint, status_line
 from bimichi._types import Floats, Ints
-from bimichi.errors import InvalidInputError
+from bimichi.errors import InvalidInputError, warn
 from bimichi.fit.certificate.candidates import Candidates, Region
 from bimichi.fit.certificate.relaxation import Relaxation, all_measures
 from bimichi.fit.certificate.tree import Certified, Incumbent, Limits, certify
@@ -109,16 +108,20 @@ def check_provable(problem: Problem) -> None:
     """Refuse problems that no certificate can be made for."""
     remedy = "Leave out certify=True."
     if not isinstance(problem, InMemory):
-        raise InvalidInputError(f"certify=True needs its data in memory, not in parts on a cluster. {remedy}")
+        raise InvalidInputError(
+            f"certify=True needs its data in memory, not in parts on a cluster. {remedy}", code="certify-memory"
+        )
     space = problem.space
     if space.lattice is None:
         raise InvalidInputError(
-            f"certify=True is for bi-capacities and capacities with all elements, not for additive ones. {remedy}"
+            f"certify=True is for bi-capacities and capacities with all elements, not for additive ones. {remedy}",
+            code="certify-additive",
         )
     if space.size > MAX_ELEMENTS:
         raise InvalidInputError(
             f"certify=True is for at most {MAX_ELEMENTS:,} elements (seven sources), and {space.n_sources} sources "
-            f"have {space.size:,}. Use fewer sources, or leave out certify=True."
+            f"have {space.size:,}. Use fewer sources, or leave out certify=True.",
+            code="certify-elements",
         )
 
 
@@ -227,7 +230,11 @@ class ConvexSolver:
         if verbose:
             log.info("J of each start: %s; the best ended %s after %d rounds", values, best.status, len(best.history))
         if best.status is Status.UNSOLVED:
-            warnings.warn(f"The convex solver ended early: {ENDINGS[best.status]}. The result is valid.", stacklevel=2)
+            warn(
+                f"The convex solver ended early: {ENDINGS[best.status]}. The result is valid.",
+                code="solver-ended-early",
+                stacklevel=2,
+            )
         return snapped(problem, solution_of(working, best, values, proof))
 
     def quick(self) -> "ConvexSolver":
@@ -294,7 +301,11 @@ def solve_least_squares(problem: Problem | Summed, completion: str = "lowest") -
     minimum = problem.space.least_squares(problem, (first, second), completion, (POLISH, PRECISION))
     status = Status.CONVERGED if minimum else Status.UNSOLVED
     if not minimum:
-        warnings.warn(f"The convex solver failed: {ENDINGS[status]}; a neutral measure is returned.", stacklevel=3)
+        warn(
+            f"The convex solver failed: {ENDINGS[status]}; a neutral measure is returned.",
+            code="solver-failed",
+            stacklevel=3,
+        )
     values, bound = minimum or (problem.space.middle(), -np.inf)
     value = problem.value(values)
     return snapped(problem, Solution(values, value, status, 1, np.array([value]), lower_bound=min(bound, value)))

@@ -164,7 +164,9 @@ class EvolutionarySolver:
         if self.checkpoint is None:
             return Population.start(problem.space.size, self.population_size, rng)
         if not Path(self.checkpoint).absolute().parent.is_dir():
-            raise InvalidInputError(f"The folder of checkpoint {self.checkpoint} does not exist; create it first.")
+            raise InvalidInputError(
+                f"The folder of checkpoint {self.checkpoint} does not exist; create it first.", code="checkpoint-folder"
+            )
         if Path(self.checkpoint).exists():
             return Population.load(self.checkpoint, fingerprint, problem.space, self.population_size)
         new = Population.start(problem.space.size, self.population_size, rng)

@@ -7,7 +7,6 @@ be below, follows from the derivatives.
 """
 
 import logging
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.special import logit
 
 from bimichi._progress import checkpoint
 from bimichi._types import Floats
+from bimichi.errors import warn
 from bimichi.fit.problem import Problem, Solution
 from bimichi.fit.spaces.lines import FLAT, SLOPE_LIMIT, Limits, Line, LineProgram
 from bimichi.fit.spaces.order import POLISH, PRECISION
@@ -125,7 +125,11 @@ def solve_logistic(problem: Problem, quiet: bool = False) -> Solution:
         newton.step = max(1, n // SAMPLE)
     status = newton.descend(GAP * entropy)
     if status is Status.UNSOLVED and not quiet:
-        warnings.warn(f"The convex solver ended early: {ENDINGS[status]}. The result is valid.", stacklevel=4)
+        warn(
+            f"The convex solver ended early: {ENDINGS[status]}. The result is valid.",
+            code="solver-ended-early",
+            stacklevel=4,
+        )
     return _solution(newton, status, rate, quiet)
 
 
@@ -145,7 +149,11 @@ def solve_free_scale(problem: Problem) -> Solution:
     line = next((line for line in tries if line is not None), None)
     status = Status.UNSOLVED if line is None else Status.CONVERGED
     if line is None:
-        warnings.warn(f"The convex solver failed: {ENDINGS[status]}; a neutral measure is returned.", stacklevel=4)
+        warn(
+            f"The convex solver failed: {ENDINGS[status]}; a neutral measure is returned.",
+            code="solver-failed",
+            stacklevel=4,
+        )
         line = start
     flat = line.slope < FLAT
     values: Floats = space.middle() if flat else program.measure(line)

@@ -66,16 +66,24 @@ class Population:
         try:
             recorded, population = cls._read(Path(path))
         except Exception as error:  # whatever NumPy makes of a damaged file
-            raise ModelFileError(f"Cannot read the checkpoint {path}: {error}.") from error
+            raise ModelFileError(
+                f"Cannot read the checkpoint {path}: {error}.", code="checkpoint-unreadable"
+            ) from error
         if recorded != fingerprint:
             raise ModelFileError(
                 f"The checkpoint {path} is of other data, another objective, other solver parameters or another "
-                "version. Delete it to start over, or name another file."
+                "version. Delete it to start over, or name another file.",
+                code="checkpoint-of-another",
             )
         try:
             population._check(space, size)
         except InvalidInputError as error:
-            raise ModelFileError(f"The checkpoint {path} is damaged: {error} Delete it to start over.") from error
+            raise ModelFileError(
+                f"The checkpoint {path} is damaged: {error} Delete it to start over.",
+                code=error.code,
+                argument=error.argument,
+                value=error.value,
+            ) from error
         return population
 
     @classmethod
@@ -98,11 +106,15 @@ class Population:
         for name, (kind, shape) in shapes.items():
             array = getattr(self, name)
             if array.dtype != kind or array.shape != shape:
-                raise InvalidInputError(f"{name} is {array.dtype} {array.shape}, not {kind.__name__} {shape}.")
+                raise InvalidInputError(
+                    f"{name} is {array.dtype} {array.shape}, not {kind.__name__} {shape}.",
+                    code="checkpoint-array",
+                    argument=name,
+                )
         if not all(isinstance(value, float) for value in self.history) or np.isnan(self.history).any():
-            raise InvalidInputError("its history must be numbers.")
+            raise InvalidInputError("its history must be numbers.", code="checkpoint-history")
         if np.isnan(self.J).any() or (np.diff(self.history) > 0).any():
-            raise InvalidInputError("J must be numbers that never rise.")
+            raise InvalidInputError("J must be numbers that never rise.", code="checkpoint-history", argument="J")
         for values in self.values if self.generation else ():
             space.measure(values)  # which checks bounds and order
 
@@ -149,7 +161,8 @@ def drawing_order(lattice: Lattice, sampling: str | None) -> DrawingOrder:
         if lattice.n_sources > BREADTH_FIRST_LIMIT:
             raise InvalidInputError(
                 f"sampling='breadth-first' looks at all 6^{lattice.n_sources} ordered pairs; it is offered up to "
-                f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'."
+                f"{BREADTH_FIRST_LIMIT} sources. Use sampling='ranks'.",
+                code="sampling-sources",
             )
         codes = np.arange(lattice.size)
         lower, upper = np.nonzero(lattice.less_equal(codes[:, None], codes) & (codes[:, None] != codes))

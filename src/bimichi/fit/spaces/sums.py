@@ -87,7 +87,8 @@ def check_used(lattice: Lattice, use: Floats) -> None:
         raise InvalidInputError(
             f"The instances use {used:,} elements or more of {lattice.n_sources} sources, which least squares would "
             f"all fit at once; at most {MAX_USED:,} are supported. Use fewer sources, or BiMIChI with "
-            "additivity=2, or with objective='bipolar' or 'magnitude'."
+            "additivity=2, or with objective='bipolar' or 'magnitude'.",
+            code="elements-many",
         )
 
 

@@ -254,7 +254,7 @@ class TermForm:
 
     def with_signs(self, signs: Floats) -> "TermForm":
         """Raise an error: inverted sources have other terms."""
-        raise InvalidInputError("Signs must be applied before squares are added up.")
+        raise InvalidInputError("Signs must be applied before squares are added up.", code="signs-order")
 
     def squares(self, columns: Ints) -> Floats:
         """Return the form in some terms, as `TermInstances.squares`."""

@@ -19,7 +19,12 @@ __all__ = ["ANNOTATION_FORMATS", "read_annotations", "read_boxes", "register_ann
 
 def _check(name: str, loaded: Any) -> AnnotationFormat:
     if not isinstance(loaded, AnnotationFormat) or loaded.name != name:
-        raise InvalidInputError(f"{name} must be an AnnotationFormat of this name, got {loaded!r}.")
+        raise InvalidInputError(
+            f"{name} must be an AnnotationFormat of this name, got {loaded!r}.",
+            code="format-kind",
+            argument=name,
+            value=loaded,
+        )
     return loaded
 
 
@@ -67,7 +72,9 @@ def register_annotation_format(new: AnnotationFormat) -> AnnotationFormat:
         If its name is taken.
     """
     if new.name in ANNOTATION_FORMATS:
-        raise InvalidInputError(f"There is an annotation format {new.name!r} already; choose another name.")
+        raise InvalidInputError(
+            f"There is an annotation format {new.name!r} already; choose another name.", code="format-taken"
+        )
     return ANNOTATION_FORMATS.register(new.name, new)
 
 
@@ -97,7 +104,9 @@ def read_annotations(path: str | PathLike[str]) -> AnnotationTable:
         return _read_folder(file)
     file_format = format_of(file)
     if file_format is None:
-        raise InvalidInputError(f"{file} is not an annotation file of a known format. {_known_formats()}")
+        raise InvalidInputError(
+            f"{file} is not an annotation file of a known format. {_known_formats()}", code="annotations-format"
+        )
     table = file_format.read(file)
     return table if isinstance(table, AnnotationTable) else AnnotationTable(table)
 
@@ -124,12 +133,18 @@ def annotation_files(folder: Path) -> tuple[AnnotationFormat, list[Path]]:
         if deeper and not files:
             raise InvalidInputError(
                 f"{folder} has no annotation file, but the folders {deeper}. Name one of them, or a quoted pattern "
-                "with one file per scene (--labels)."
+                "with one file per scene (--labels).",
+                code="annotations-folders",
             )
-        raise InvalidInputError(f"{folder} has no annotation file of a known format. {_known_formats()}")
+        raise InvalidInputError(
+            f"{folder} has no annotation file of a known format. {_known_formats()}", code="annotations-format"
+        )
     if len(by_format) > 1:
         shown = ", ".join(f"{name} ({same[0].name})" for name, same in by_format.items())
-        raise InvalidInputError(f"{folder} has annotation files of several formats: {shown}. Name one file instead.")
+        raise InvalidInputError(
+            f"{folder} has annotation files of several formats: {shown}. Name one file instead.",
+            code="annotations-formats",
+        )
     name, same = next(iter(by_format.items()))
     return ANNOTATION_FORMATS[name], same
 
@@ -146,7 +161,8 @@ def _read_folder(folder: Path) -> AnnotationTable:
             name = file.stem if image is None else image
             if name in table:
                 raise InvalidInputError(
-                    f"{origin[name]} and {file} are both about the image {name!r}; keep one of them in the folder."
+                    f"{origin[name]} and {file} are both about the image {name!r}; keep one of them in the folder.",
+                    code="annotations-twice",
                 )
             table[name], origin[name] = annotations, file
     return AnnotationTable(table, " ".join([text for text in about if text][:TOLD]))
@@ -188,16 +204,24 @@ def read_boxes(
     """
     images = read_annotations(path)
     if any(annotations.mask is not None for annotations in images.values()):
-        raise InvalidInputError(f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.")
+        raise InvalidInputError(
+            f"{path!s} is a mask and holds no boxes; pass it as labels (--labels) instead.", code="mask-without-boxes"
+        )
     if label is not None and {own for annotations in images.values() for own in annotations.labels} == {None}:
         why = f"{path!s} gives no labels, so none of its boxes is {label!r}"
-        raise InvalidInputError(f"{why}; pass no label (--target).")
+        raise InvalidInputError(f"{why}; pass no label (--target).", code="label-unused")
     table = {name: in_pixels(shapes, placement, str(path)).boxes_of(label) for name, shapes in images.items()}
     if None in table:
         if image is not None:
-            raise InvalidInputError(f"{path!s} does not name images, so there is no image {image!r}; pass image=None.")
+            raise InvalidInputError(
+                f"{path!s} does not name images, so there is no image {image!r}; pass image=None.", code="image-unnamed"
+            )
         return table[None]
     if (image is None and len(table) > 1) or (image is not None and image not in table):
         shown = first_few(sorted(map(repr, table)))
-        raise InvalidInputError(f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.")
+        raise InvalidInputError(
+            f"{path!s} has boxes of the images {shown}; pass one of them as image, got {image!r}.",
+            code="image-unnamed",
+            value=image,
+        )
     return next(iter(table.values()), np.empty((0, 4))) if image is None else table[image]

@@ -31,7 +31,9 @@ def read_cvat(path: Path) -> Annotations:
     """Read all images; tags are no objects, and lines and cuboids are left out, which `about` says."""
     root = read_xml(path)
     if root.tag != "annotations" or root.find("track") is not None:
-        raise InvalidInputError(f"{path} must be CVAT for images 1.1; export the task in that format, not as a video.")
+        raise InvalidInputError(
+            f"{path} must be CVAT for images 1.1; export the task in that format, not as a video.", code="cvat-format"
+        )
     table, left_out = {}, 0
     for image in root.findall("image"):
         name, objects = text_or_none(image.get("name")), []
@@ -43,7 +45,9 @@ def read_cvat(path: Path) -> Annotations:
                         Found(place, text_or_none(element.get("label"))) for place in READERS[element.tag](element)
                     ]
         if name in table:
-            raise InvalidInputError(f"{path} has the image {name!r} twice; remove one of them.")
+            raise InvalidInputError(
+                f"{path} has the image {name!r} twice; remove one of them.", code="annotations-twice"
+            )
         table[name] = image_annotations(objects)
     said = f"{path}: {left_out} lines, cuboids or skeletons have no area and are left out." if left_out else ""
     return AnnotationTable(table, said)

@@ -63,7 +63,11 @@ def _crs(member: Any) -> str:
         return WGS84
     name = load.mapping(load.mapping(member, "crs").get("properties"), "properties of crs").get("name")
     if not isinstance(name, str):
-        raise InvalidInputError(f"crs must have a name, such as 'EPSG:32630', got {load.shortly(repr(name))}.")
+        raise InvalidInputError(
+            f"crs must have a name, such as 'EPSG:32630', got {load.shortly(repr(name))}.",
+            code="crs-name",
+            argument="crs",
+        )
     return name
 
 
@@ -83,17 +87,23 @@ def _places(geometry: Mapping[str, Any], about: Mapping[str, Any], pixels: bool)
     if kind == "GeometryCollection":
         some = load.listed(geometry.get("geometries"), "geometries")
         if any(isinstance(member, dict) and member.get("type") == kind for member in some):
-            raise InvalidInputError("a GeometryCollection within another is not read; take it apart.")
+            raise InvalidInputError(
+                "a GeometryCollection within another is not read; take it apart.", code="geometry-nested"
+            )
         return [place for member in some for place in _places(load.mapping(member, "a geometry"), {}, pixels)]
     if kind in ("none", "LineString", "MultiLineString"):
         return []
-    raise InvalidInputError(f"geometry of type {load.shortly(repr(kind))} is not known; use a Polygon.")
+    raise InvalidInputError(
+        f"geometry of type {load.shortly(repr(kind))} is not known; use a Polygon.",
+        code="geometry-type",
+        argument="geometry",
+    )
 
 
 def _rings(coordinates: Any) -> tuple[Floats, ...]:
     rings = tuple(load.points(ring, "coordinates", 4) for ring in load.listed(coordinates, "coordinates"))
     if not rings:
-        raise InvalidInputError("a polygon must have at least one ring.")
+        raise InvalidInputError("a polygon must have at least one ring.", code="polygon-rings")
     return tuple(ring[:-1] if (ring[0] == ring[-1]).all() else ring for ring in rings)
 
 

@@ -31,11 +31,14 @@ def read_label_studio(path: Path) -> Annotations:
             if not isinstance(task.get("data"), dict):
                 raise InvalidInputError(
                     "it has no data, so this is not a full export of Label Studio. Export as JSON, not JSON-MIN; "
-                    "results of COCO, a list of boxes, need the images and categories of a COCO file around them."
+                    "results of COCO, a list of boxes, need the images and categories of a COCO file around them.",
+                    code="label-studio-export",
                 )
             image = _image(load.mapping(task.get("data"), "data"))
             if image in table:
-                raise InvalidInputError(f"another task has the image {image!r}, too; remove one of them.")
+                raise InvalidInputError(
+                    f"another task has the image {image!r}, too; remove one of them.", code="annotations-twice"
+                )
             table[image] = [drawn for result in _results(task) for drawn in _objects(load.mapping(result, "a result"))]
     return AnnotationTable({image: image_annotations(objects) for image, objects in table.items()})
 
@@ -45,7 +48,7 @@ def _image(data: Mapping[str, Any]) -> str:
     values = [data.get("image"), *data.values()]
     text = next((value for value in values if isinstance(value, str) and value), None)
     if text is None:
-        raise InvalidInputError("data names no image.")
+        raise InvalidInputError("data names no image.", code="label-studio-image")
     path = unquote(text.partition("?d=")[2] or text.partition("?")[0]).replace("\\", "/")
     folder, _, name = path.rpartition("/")
     return f"{folder}/{UPLOAD.sub('', name, count=1)}".lstrip("/")
@@ -57,7 +60,10 @@ def _results(task: Mapping[str, Any]) -> list[Any]:
     kept = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     kept = [annotation for annotation in kept if annotation.get("ground_truth")] or kept
     if len(kept) > 1:
-        raise InvalidInputError(f"it has {len(kept)} annotations; mark one as ground truth, or export one of them.")
+        raise InvalidInputError(
+            f"it has {len(kept)} annotations; mark one as ground truth, or export one of them.",
+            code="label-studio-annotations",
+        )
     return load.listed(kept[0].get("result", []), "result") if kept else []
 
 
@@ -69,7 +75,9 @@ def _objects(result: Mapping[str, Any]) -> list[Found]:
     value = load.mapping(result.get("value"), "value")
     width, height = size = _pair(result, "original_width", "original_height")
     if not (width >= 1 and height >= 1):
-        raise InvalidInputError(f"the image has {width:g} x {height:g} pixels (original_width, original_height).")
+        raise InvalidInputError(
+            f"the image has {width:g} x {height:g} pixels (original_width, original_height).", code="label-studio-size"
+        )
     labels = value.get(f"{kind}labels")
     label = load.text_or_none(labels[0]) if isinstance(labels, list) and labels else None
     return [Found(READERS[kind](value, size), label)]
@@ -93,7 +101,9 @@ def _ellipse(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
 
 def _brush(value: Mapping[str, Any], size: Floats) -> Floats | Shape:
     if value.get("format", "rle") != "rle":
-        raise InvalidInputError(f"a brush must be in the format rle, got {load.shortly(repr(value['format']))}.")
+        raise InvalidInputError(
+            f"a brush must be in the format rle, got {load.shortly(repr(value['format']))}.", code="brush-format"
+        )
     width, height = (int(side) for side in size)
     return runs_of(decode_brush(load.numbers(value.get("rle"), "rle"), height, width), image=(height, width))
 

@@ -49,7 +49,9 @@ def _place(shape: Mapping[str, Any]) -> Floats | Shape:
         x, y = load.points(corners, "points", 1)[0]
         return Disc(x, y)
     if kind not in ("rectangle", "circle", "mask"):
-        raise InvalidInputError(f"shape_type {load.shortly(repr(kind))} is not known; draw a rectangle or a polygon.")
+        raise InvalidInputError(
+            f"shape_type {load.shortly(repr(kind))} is not known; draw a rectangle or a polygon.", code="labelme-shape"
+        )
     first, second = load.points(corners, "points", 2)[:2]
     if kind == "circle":
         return Disc(first[0], first[1], float(np.hypot(*(second - first))))
@@ -61,7 +63,9 @@ def _place(shape: Mapping[str, Any]) -> Floats | Shape:
 
 def _mask(text: Any) -> Flags:
     if not isinstance(text, str):
-        raise InvalidInputError(f"mask must be a PNG in base64, got {load.shortly(repr(text))}.")
+        raise InvalidInputError(
+            f"mask must be a PNG in base64, got {load.shortly(repr(text))}.", code="labelme-mask", argument="mask"
+        )
     pillow = import_optional("PIL.Image")
     try:
         with pillow.open(io.BytesIO(base64.b64decode(text, validate=True)), formats=("PNG",)) as image:
@@ -69,7 +73,9 @@ def _mask(text: Any) -> Flags:
                 raise ValueError(f"it has {image.width} x {image.height} pixels")
             mask = np.asarray(image.convert("L")) > 0
     except (binascii.Error, ValueError, OSError, SyntaxError, pillow.DecompressionBombError) as error:
-        raise InvalidInputError(f"mask is damaged ({load.shortly(error)}).") from error
+        raise InvalidInputError(
+            f"mask is damaged ({load.shortly(error)}).", code="labelme-mask", argument="mask"
+        ) from error
     return np.asarray(mask)
 
 

@@ -1,6 +1,5 @@
 """The annotations of scenes, from a file or folder of any format, or from one file per scene."""
 
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bimichi._types import Flags, Floats
-from bimichi.errors import AnnotationWarning, InvalidInputError
+from bimichi.errors import AnnotationWarning, InvalidInputError, warn
 from bimichi.io.annotations import annotation_files, format_of, read_annotations
 from bimichi.io.dataset import SceneCollection, SceneFiles
 from bimichi.io.open import existing_path, is_pattern
@@ -138,17 +137,20 @@ def check_target(counts: Mapping[str | None, int], target: str, where: str) -> N
         return
     if set(counts) == {None}:
         raise InvalidInputError(
-            f"{where} gives no labels, so none of its boxes is {target!r}; pass no label (--target)."
+            f"{where} gives no labels, so none of its boxes is {target!r}; pass no label (--target).",
+            code="label-unused",
         )
     named = Counter({label: n for label, n in counts.items() if label is not None})
     alike = [label for label in named if label.casefold().strip() == target.casefold().strip()]
     if alike:
         raise InvalidInputError(
             f"{where} has no label {target!r}, but {alike[0]!r} ({named[alike[0]]:,}); pass it as it is written "
-            f"(--target {alike[0]!r})."
+            f"(--target {alike[0]!r}).",
+            code="label-unknown",
         )
     raise InvalidInputError(
-        f"{where} has no label {target!r}; it has {listed_labels(named)}. Pass one of them (--target)."
+        f"{where} has no label {target!r}; it has {listed_labels(named)}. Pass one of them (--target).",
+        code="label-unknown",
     )
 
 
@@ -236,7 +238,8 @@ class SceneTargets:
         on_map = None in table and table[None].units == "map"
         if None in table and len(scenes) > 1 and not on_map:
             raise InvalidInputError(
-                f"{where} does not say in which of the {len(scenes)} scenes a box is; a CSV file needs a column image."
+                f"{where} does not say in which of the {len(scenes)} scenes a box is; a CSV file needs a column image.",
+                code="annotations-scene",
             )
         if None in table:
             for scene in scenes:
@@ -246,10 +249,11 @@ class SceneTargets:
         if not images and len(scenes) == 1 and len(table) == 1:
             image = next(iter(table))
             files = first_few([file.name for file in scenes[0].files])
-            warnings.warn(
+            warn(
                 f"{where} is about one image, {image!r}, which is none of {files}; it is "
                 f"taken for scene {scenes[0].name!r}. If it is another, name the file of this scene (--boxes).",
-                AnnotationWarning,
+                code="annotations-other-image",
+                kind=AnnotationWarning,
                 stacklevel=2,
             )
             images = {scenes[0].name: [str(image)]}
@@ -269,7 +273,8 @@ class SceneTargets:
             shown = first_few([repr(image) for image in rest])
             raise InvalidInputError(
                 f"{where} has boxes of the image{'s' * (len(rest) > 1)} {shown}, but the scenes are {names}. Images "
-                "are matched by path, name, or name without suffix."
+                "are matched by path, name, or name without suffix.",
+                code="annotations-other-images",
             )
         if rest:
             shown = first_few([repr(image) for image in rest])
@@ -304,7 +309,9 @@ def _files_of_scenes(given: str, collection: SceneCollection, partial: bool = Fa
         matches = match_images([file.name for file in files], collection.scenes, given)
         if not matches:
             shown = first_few([file.name for file in files])
-            raise InvalidInputError(f"{given} has no mask of scene {collection.names[0]!r}; it has {shown}.")
+            raise InvalidInputError(
+                f"{given} has no mask of scene {collection.names[0]!r}; it has {shown}.", code="mask-missing"
+            )
         return {name: path / named[0] for name, named in matches.items()}
     file_kind = format_of(path)
     if file_kind is not None and file_kind.name == "mask":
@@ -329,7 +336,10 @@ def _joined(some: list[ImageAnnotations]) -> ImageAnnotations:
     if len(some) == 1:
         return some[0]
     if len({(drawn.units, drawn.crs) for drawn in some}) > 1:
-        raise InvalidInputError("Images of one scene have annotations in different units; keep those of one of them.")
+        raise InvalidInputError(
+            "Images of one scene have annotations in different units; keep those of one of them.",
+            code="annotations-units",
+        )
     return image_annotations([item for drawn in some for item in drawn.objects], some[0].units, some[0].crs)
 
 
@@ -350,7 +360,8 @@ def match_images(images: Iterable[str], scenes: Sequence[SceneFiles], where: str
         if len(fitting) > 1:
             raise InvalidInputError(
                 f"{where}: the image {image!r} may be any of the scenes {first_few(sorted(map(repr, fitting)))}. Name "
-                "it by its path, with as many folders as it takes."
+                "it by its path, with as many folders as it takes.",
+                code="annotations-ambiguous",
             )
         for scene in fitting:
             by_scene.setdefault(scene, []).append((level, image))
@@ -364,7 +375,8 @@ def _best(scene: str, fits: list[tuple[int, str]], where: str) -> list[str]:
     if len(best) > 1 and level != PATH and any("/" in image or "\\" in image for image in best):
         raise InvalidInputError(
             f"{where}: the images {first_few([repr(image) for image in best])} may all be scene {scene!r}. Name the "
-            "sources by paths with the same folders, or remove the other images from the file."
+            "sources by paths with the same folders, or remove the other images from the file.",
+            code="annotations-ambiguous",
         )
     return best
 

@@ -36,7 +36,9 @@ def read_vector(path: Path) -> Annotations:
         warnings.simplefilter("always")
         layers = [str(layer) for layer in pyogrio.list_layers(path)[:, 0]]
         if len(layers) != 1:
-            raise InvalidInputError(f"it has {len(layers)} layers; save the one you need as a separate file.")
+            raise InvalidInputError(
+                f"it has {len(layers)} layers; save the one you need as a separate file.", code="layers"
+            )
         meta, _, shapes, columns = pyogrio.raw.read(path, layer=layers[0], force_2d=True)
     said = [f"{path}: {shortly(warning.message)}" for warning in caught[:3]]
     rows = [dict(zip(meta["fields"], row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * len(shapes)
@@ -47,7 +49,9 @@ def read_vector(path: Path) -> Annotations:
             lines += not places
             objects += [Found(place, label_among(row)) for place in places]
     if objects and meta["crs"] is None:
-        raise InvalidInputError(f"{path} names no coordinate reference system; a shapefile keeps it in a .prj file.")
+        raise InvalidInputError(
+            f"{path} names no coordinate reference system; a shapefile keeps it in a .prj file.", code="crs-missing"
+        )
     said += [f"{path}: {lines} features without area, such as lines, are left out."] if lines else []
     return AnnotationTable({None: image_annotations(objects, "map", meta["crs"])}, " ".join(said))
 
@@ -56,7 +60,7 @@ def _places(content: bytes) -> list[Floats | Shape]:
     try:
         kind, geometry = _geometry(memoryview(content))[:2]
     except (struct.error, ValueError, IndexError) as error:
-        raise InvalidInputError(f"its geometry is damaged ({error}).") from error
+        raise InvalidInputError(f"its geometry is damaged ({error}).", code="geometry-damaged") from error
     if kind == POINT:
         return [Disc(*geometry)] if np.isfinite(geometry).all() else []
     if kind == MULTIPOINT:
@@ -85,7 +89,9 @@ def _geometry(data: memoryview, at: int = 0) -> tuple[int, Any, int]:
             rings.append(ring[:-1] if (ring[0] == ring[-1]).all() else ring)
         return kind, [tuple(rings)] if rings else [], at
     if kind not in (MULTIPOINT, MULTIPOLYGON):
-        raise InvalidInputError(f"geometry of the type {kind} of WKB is not known; use polygons.")
+        raise InvalidInputError(
+            f"geometry of the type {kind} of WKB is not known; use polygons.", code="geometry-type", argument="geometry"
+        )
     parts: list[Any] = []
     for _ in range(n):
         inner, geometry, at = _geometry(data, at)

@@ -50,9 +50,16 @@ def write_annotations(path: str | PathLike[str], annotations: Annotations, place
     try:
         file = Path(path)
     except TypeError as error:
-        raise InvalidInputError(f"path must be a path, got {path!r}.") from error
+        raise InvalidInputError(
+            f"path must be a path, got {path!r}.", code="path", argument="path", value=path
+        ) from error
     if file.suffix.lower() not in writers:
-        raise InvalidInputError(f"path must end in {', '.join(writers)}, which decides the format, got {file.name!r}.")
+        raise InvalidInputError(
+            f"path must end in {', '.join(writers)}, which decides the format, got {file.name!r}.",
+            code="annotations-suffix",
+            argument="path",
+            value=file.name,
+        )
     images = {image: _objects(objects, placed(placement, image)) for image, objects in annotations.items()}
     text = writers[file.suffix.lower()](images, placement)
     atomic_write(file, lambda opened: opened.write(text.encode()))
@@ -109,7 +116,8 @@ def _coco_place(place: Floats | Shape, size: tuple[int, int] | None, image: str 
     if size is None:
         raise InvalidInputError(
             f"COCO holds discs, polygons with holes and masks by their pixels, for which it needs the size of the "
-            f"image {image!r}; pass placement=Placement((height, width))."
+            f"image {image!r}; pass placement=Placement((height, width)).",
+            code="annotations-size",
         )
     mask = np.zeros(size, np.bool_)
     place.paint(mask)
@@ -128,7 +136,8 @@ def _csv(images: Images, placement: Placements) -> str:
         for item in objects:
             if not isinstance(item.place, np.ndarray):
                 raise InvalidInputError(
-                    f"CSV holds boxes only, but the image {image!r} has other shapes; write .json (COCO) or .geojson."
+                    f"CSV holds boxes only, but the image {image!r} has other shapes; write .json (COCO) or .geojson.",
+                    code="annotations-boxes-only",
                 )
             writer.writerow([*start, *map(repr, item.place.tolist()), item.label or "", int(item.ignored)])
         if not objects and named:
@@ -140,7 +149,9 @@ def _geojson(images: Images, placement: Placements) -> str:
     on_map = {image: where for image in images if (where := placed(placement, image)) and where.transform is not None}
     systems = {str(where.crs) for where in on_map.values()}
     if on_map and (len(on_map) < len(images) or len(systems) > 1 or systems == {"None"}):
-        raise InvalidInputError("A GeoJSON file needs one coordinate reference system for all its images.")
+        raise InvalidInputError(
+            "A GeoJSON file needs one coordinate reference system for all its images.", code="annotations-crs"
+        )
     features = []
     for image, objects in images.items():
         where = on_map.get(image)
@@ -159,7 +170,9 @@ def _geojson(images: Images, placement: Placements) -> str:
 
 def _geometry(place: Floats | Shape, where: Placement | None, image: str | None) -> dict[str, Any]:
     if isinstance(place, Runs):
-        raise InvalidInputError(f"GeoJSON cannot hold masks, which the image {image!r} has; write .json (COCO).")
+        raise InvalidInputError(
+            f"GeoJSON cannot hold masks, which the image {image!r} has; write .json (COCO).", code="annotations-masks"
+        )
     if isinstance(place, Disc):
         at = np.array([[place.x, place.y]])
         return {"type": "Point", "coordinates": (at if where is None else where.to_map(at))[0].tolist()}
