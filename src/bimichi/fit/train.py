@@ -289,20 +289,7 @@ class FitResult:
 def check_training(
     objective: Objective, solver: Any, polarity: str = "given", offers: frozenset[str] = IN_MEMORY
 ) -> None:
-    """Refuse what cannot be learned together, before any data are read.
-
-    Parameters
-    ----------
-    objective, solver, polarity
-        As in `fit_measure`.
-    offers : frozenset of str, default=IN_MEMORY
-        What the data offer: `Executor.offers`.
-
-    Raises
-    ------
-    InvalidInputError
-        If they do not go together.
-    """
+    """Raise an error if these do not go together, before any data are read; `offers` are those of an `Executor`."""
     check_choice(polarity, "polarity", ("given", "learn"))
     if polarity == "learn" and objective.measure == "capacity":
         raise InvalidInputError(

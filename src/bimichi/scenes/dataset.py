@@ -79,7 +79,8 @@ class Dataset(Sequence[Scene]):
                 items[name] = item
             data = Dataset(list(items))
             data._items = items
-        data._nan = nan
+        if nan != data._nan:
+            data._nan, data._parts, data._results = nan, {}, {}
         return data
 
     def put(self, name: str, item: Any) -> None:
@@ -103,6 +104,8 @@ class Dataset(Sequence[Scene]):
         """Return some of the scenes, by position or name; reads none, and shares what is kept."""
         data = copy(self)
         data.names = tuple(place if isinstance(place, str) else self.names[place] for place in which)
+        for name in set(data.names) - set(self.names):
+            self._check(name)
         return data
 
     def __len__(self) -> int:
@@ -126,14 +129,20 @@ class Dataset(Sequence[Scene]):
         if isinstance(which, slice):
             return self.select(range(len(self))[which])
         name = which if isinstance(which, str) else self.names[which]
-        if name not in self.names:
+        self._check(name)
+        return self.read(name)
+
+    def _check(self, which: str) -> None:
+        if which not in self.names:
             raise InvalidInputError(
                 f"No scene is named {which!r}; {self!r} lists names in its attribute `names`.", code="scene-unknown"
             )
-        return self.read(name)
 
     def read(self, name: str) -> Scene:
-        """Read one scene."""
+        """Read one scene, unless it is kept."""
+        part = self._parts.get(name)
+        if part is not None and part.scene is not None:
+            return part.scene
         return self._load(name) if self._load is not None else read_item(self._items[name])
 
     @property
